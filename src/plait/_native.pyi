@@ -1,0 +1,92 @@
+"""The native engine (rust/): canonical content, and searches over lazily tabulated automata."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+def encode(value: object) -> bytes:
+    """The canonical bytes of a value: equal for equal values, whatever the order of sets and dicts or the hash seed."""
+
+def decode(content: bytes, probe: bool = False) -> Any:
+    """A fresh value from its canonical bytes; as a probe, its sets iterate backwards."""
+
+def content_hash(content: bytes) -> int:
+    """The 64-bit hash that fingerprints are made of."""
+
+@final
+class Store:
+    """The interned component values of one engine, by id."""
+
+    def local(self, id: int, /) -> bytes: ...
+    def monitor(self, id: int, /) -> bytes: ...
+    def inbox(self, id: int, /) -> list[tuple[int, int, bytes]]:
+        """Pending messages as (message id, sender, content)."""
+
+@final
+class Transition:
+    """One transition out of a state: who did what, and the state after it."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def process(self) -> int: ...
+    @property
+    def handler(self) -> int | None: ...
+    @property
+    def consumed(self) -> list[tuple[int, int, bytes]]: ...
+    @property
+    def sends(self) -> list[tuple[int, int, bytes]]:
+        """(receiver, message id, content) in the order sent."""
+    @property
+    def events(self) -> list[bytes]: ...
+    @property
+    def choices(self) -> list[bytes]: ...
+    @property
+    def spawned(self) -> list[int]: ...
+    @property
+    def failure(self) -> tuple[bool, str] | None: ...
+    @property
+    def state(self) -> list[int]: ...
+    @property
+    def fingerprint(self) -> int: ...
+
+@final
+class Engine:
+    """A System's transition relation and the searches over it. Calls back into a `plait.check.tabulation.Tabulation`."""
+
+    def __init__(
+        self,
+        tabulation: object,
+        *,
+        network: str,
+        lossy: bool,
+        losses: int | None,
+        duplications: int | None,
+        faults: Sequence[tuple[Sequence[int], int, bool]],
+        properties: Sequence[str],
+        handler_names: Sequence[Sequence[str]],
+    ) -> None: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def python_calls(self) -> int: ...
+    def initial(self) -> list[int]: ...
+    def successors(self, state: Sequence[int], /) -> list[Transition]: ...
+    def components(self, state: Sequence[int], /) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Of a state: local ids, inbox ids, monitor ids, budgets."""
+    def fingerprint(self, state: Sequence[int], /) -> int: ...
+    def search(
+        self,
+        *,
+        search: str,
+        workers: int,
+        max_states: int | None,
+        max_depth: int | None,
+        timeout: float | None,
+        memory: int | None,
+        seed: int,
+        walks: int,
+        keep_going: bool,
+        progress: Callable[[dict[str, Any]], None] | None,
+    ) -> dict[str, Any]: ...
+    def fingerprints(self) -> list[int]:
+        """Fingerprints of all states visited by the last search."""

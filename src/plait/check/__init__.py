@@ -1,0 +1,1 @@
+"""Explicit-state checking: tabulation, searches, replay."""

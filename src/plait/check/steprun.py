@@ -1,0 +1,125 @@
+"""One run of a handler: what it may do, and a record of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from plait._native import encode
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+from plait.model.message import Message
+from plait.model.process import Process
+from plait.model.system import System
+
+Encode = Callable[[object, str], bytes]
+
+
+class Outcome(NamedTuple):
+    """What one run of a handler did, as the native engine reads it."""
+
+    local: bytes
+    sends: list[tuple[int, bytes]]
+    """(receiver, message), in the order sent."""
+    events: list[bytes]
+    spawns: list[tuple[int, bytes]]
+    """(slot, its initial local state)."""
+    expected: list[tuple[int, bool]]
+    """Slots that this outcome presumes unborn (true) or born (false)."""
+    choices: list[bytes]
+    failure: tuple[bool, str] | None
+    """Whether it is a violation (a failed assertion) or a model error, and what happened."""
+
+
+class Branches:
+    """The choices of one handler: a script to follow, depth first over all combinations."""
+
+    def __init__(self) -> None:
+        self.script: list[int] = []
+        self.widths: list[int] = []
+
+    def next(self, width: int) -> int:
+        position = len(self.widths)
+        self.widths.append(width)
+        if position == len(self.script):
+            self.script.append(0)
+        return self.script[position]
+
+    def advance(self) -> bool:
+        """Move to the next combination; false when all were tried."""
+        del self.script[len(self.widths) :]
+        while self.script and self.script[-1] + 1 >= self.widths[len(self.script) - 1]:
+            self.script.pop()
+        if not self.script:
+            return False
+        self.script[-1] += 1
+        self.widths.clear()
+        return True
+
+
+class NoSlotError(Exception):
+    """All spare slots are taken, in the states where this branch applies."""
+
+
+class StepRun:
+    """What a running handler may ask for (`plait.model.process.Run`); collects its effects."""
+
+    def __init__(self, system: System, where: str, branches: Branches, encode_or_explain: Encode) -> None:
+        self._system, self._where, self._branches, self._encode = system, where, branches, encode_or_explain
+        self.sends: list[tuple[int, bytes]] = []
+        self.events: list[bytes] = []
+        self.choices: list[bytes] = []
+        self.spawned: list[tuple[int, Process]] = []
+        self.expected: dict[int, bool] = {}
+
+    def send(self, to: Pid, message: Message) -> None:
+        if not isinstance(to, Pid) or to not in self._system.index:
+            raise ModelError(
+                f"{self._where} sends to {to!r}, which is no process of the system",
+                hint=f"send to one of: {', '.join(map(repr, self._system.pids))}",
+            )
+        if not isinstance(message, Message):
+            raise ModelError(
+                f"{self._where} sends {message!r}, which is not a Message", hint="class Ping(Message): number: int"
+            )
+        self.sends.append((self._system.index[to], self._encode(message, f"{self._where}: message")))
+
+    def announce(self, event: Any) -> None:
+        self.events.append(self._encode(event, f"{self._where}: announced event"))
+
+    def choose(self, options: Iterable[Any]) -> Any:
+        values = list(options)
+        if isinstance(options, set | frozenset):
+            values.sort(key=encode)
+        if not values:
+            raise ModelError(
+                f"{self._where}: choose() was given no options", hint="guard the handler so that it has an option"
+            )
+        chosen = values[self._branches.next(len(values))]
+        self.choices.append(self._encode(chosen, f"{self._where}: chosen option"))
+        return chosen
+
+    def spawn(self, role: type[Process], fields: dict[str, Any]) -> Pid:
+        """Take the first free slot. Which one that is only the engine knows: each is a branch, with what it presumes."""
+        first = len(self._system.processes)
+        slots = [i for i in range(first, len(self._system.classes)) if self._system.classes[i] is role]
+        if not slots:
+            raise ModelError(
+                f"{self._where} spawns {role.__name__}, but the System declares no spare slots for it",
+                hint=f"System(..., spare={{{role.__name__}: 1}})",
+            )
+        free = [slot for slot in slots if slot not in self.expected]
+        pick = self._branches.next(len(free) + 1)
+        self.expected.update((slot, False) for slot in free[:pick])
+        if pick == len(free):
+            raise NoSlotError(f"{self._where} spawns {role.__name__}, but all {len(slots)} spare slots are taken")
+        self.expected[free[pick]] = True
+        try:
+            process = role(**fields)
+        except TypeError as error:
+            raise ModelError(f"{self._where} spawns {role.__name__}: {error}") from None
+        self.spawned.append((free[pick], process))
+        return self._system.pids[free[pick]]
+
+    def ids(self, role: type[Process]) -> tuple[Pid, ...]:
+        return tuple(self._system.pids[i] for i in self._system.members(role))

@@ -1,0 +1,398 @@
+"""The Python side of the engine: run one step, one guard, one observation, one property (DESIGN section 4).
+
+The native engine calls each method once per distinct input and remembers the answer, so these run a few thousand times in
+a search of millions of states. Component values cross the border as canonical bytes (`plait._native.encode`), which
+decode to fresh objects: a handler can neither keep nor leak a reference into another state.
+
+Every step runs twice, the second time as a probe (`plait.check.probe`). A difference is a model error: the handler is then
+not a function of its local state, the consumed messages and its choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plait._native import Store, decode, encode
+from plait.check.probe import probing
+from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
+from plait.kernel.errors import ModelError, PlaitError
+from plait.kernel.values import text, to_data
+from plait.model.message import Message
+from plait.model.monitor import Monitor
+from plait.model.process import Handler, Process, Quorum
+from plait.model.system import System, plays
+from plait.model.view import Component, Status, View
+
+STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
+UP, CRASHED, DOWN, UNBORN = range(4)
+_ATTENTIVE_STEPS = 8
+"""So many first steps of each handler run five times instead of twice, to catch a coin that fell equal."""
+
+
+class Tabulation:
+    """Answers the questions of the native engine about one System.
+
+    A local state is one status byte and the canonical bytes of the tuple of its fields. A message travels with the
+    position of its sender.
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.store: Store | None = None
+        """The engine's interned values, by id; set when the engine is made."""
+        self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
+        self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
+        self._steps_of: dict[tuple[type[Process], str], int] = {}
+        self._locals: dict[int, tuple[Status, dict[str, Any]]] = {}
+        self._inboxes: dict[int, tuple[Message, ...]] = {}
+        self._monitors: dict[int, Monitor] = {}
+
+    # -- what the engine asks -------------------------------------------------------------------------------------
+
+    def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
+        """Local states, messages (sender, receiver, content) and monitor states before the first step."""
+        system = self.system
+        monitors = [
+            self._encode(_values(m, m.__plait_fields__), f"monitor {type(m).__name__}") for m in system.monitors
+        ]
+        locals_, messages = [], []
+        for index, process in enumerate(system.processes):
+            values = _values(process, process.__plait_fields__)
+            local = self._local(UP, values, process.__plait_fields__, repr(process.id))
+            for number, handler in enumerate(self.handlers[index]):
+                if handler.kind != "init":
+                    continue
+                outcomes = self.step(index, local, number, [])
+                if len(outcomes) != 1 or outcomes[0].failure or outcomes[0].spawns:
+                    raise ModelError(
+                        f"{self.where(index, number)}: an @init method neither chooses, spawns nor fails",
+                        hint="make it an @action, armed by a field",
+                    )
+                local = outcomes[0].local
+                messages += [(index, to, content) for to, content in outcomes[0].sends]
+                for event in outcomes[0].events:
+                    monitors = [self.observe(j, state, index, event) for j, state in enumerate(monitors)]
+            locals_.append(local)
+        locals_ += [bytes([UNBORN])] * (len(system.classes) - len(system.processes))
+        return locals_, messages, monitors
+
+    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
+        """Handlers that may run in this local state: (handler, how many messages it takes; 0 for an enabled action)."""
+        found = []
+        process = self._process(index, local)
+        for number, handler in enumerate(self.handlers[index]):
+            if handler.kind == "action":
+                if handler.where is None or self._ask(index, number, process, local, handler.where):
+                    found.append((number, 0))
+            elif handler.kind == "message":
+                found.append((number, self._quorum(index, number, process, local)))
+        return found
+
+    def guard(self, index: int, local: bytes, number: int, sender: int, content: bytes) -> bytes | None:
+        """None if this message cannot trigger this handler here, else the value of its `same` fields."""
+        handler = self.handlers[index][number]
+        message = self._message(sender, content)
+        assert handler.message is not None
+        if not isinstance(message, handler.message):
+            return None
+        if isinstance(handler.quorum, Quorum) and not plays(self.system.classes[sender], handler.quorum.role):
+            return None
+        if handler.where is not None:
+            process = self._process(index, local)
+            if not self._ask(index, number, process, local, handler.where, message):
+                return None
+        return encode(tuple(getattr(message, name) for name in handler.same))
+
+    def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
+        """Run a handler on every combination of its choices, and audit that it is a function."""
+        outcomes = self._explore(index, local, number, messages, probe=False)
+        key = (self.system.classes[index], self.handlers[index][number].name)
+        count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
+        for _ in range(4 if count <= _ATTENTIVE_STEPS else 1):
+            again = self._explore(index, local, number, messages, probe=True)
+            if again != outcomes:
+                raise self._difference(index, number, outcomes, again)
+        return outcomes
+
+    def crash(self, index: int, local: bytes, recovers: bool) -> bytes:
+        """The local state after a crash: all fields stay visible, or the volatile ones are back at their start."""
+        if not recovers:
+            return bytes([CRASHED]) + local[1:]
+        cls, process = self.system.classes[index], self._process(index, local)
+        fresh = self.system.processes[index] if index < len(self.system.processes) else None
+        values = tuple(
+            process.__dict__[name] if name in cls.__plait_durable__ or fresh is None else fresh.__dict__[name]
+            for name in cls.__plait_fields__
+        )
+        return bytes([DOWN]) + encode(values)
+
+    def recover(self, index: int, local: bytes) -> list[Outcome]:
+        """What a process that was down does when it comes back."""
+        back = bytes([UP]) + local[1:]
+        for number, handler in enumerate(self.handlers[index]):
+            if handler.kind == "recovery":
+                return self.step(index, back, number, [])
+        return [Outcome(back, [], [], [], [], [], None)]
+
+    def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
+        """The state of a monitor after an event."""
+        monitor = self.system.monitors[number]
+        cls = type(monitor)
+        where = f"{cls.__name__}.observe"
+        results = []
+        for probe in (False, True):
+            copy = cls.__new__(cls)
+            copy.__dict__.update(zip(cls.__plait_fields__, decode(state, probe), strict=True))
+            function = probing(cls.observe) if probe else cls.observe
+            try:
+                function(copy, self.system.pids[index], decode(event, probe))
+            except PlaitError:
+                raise
+            except Exception as error:
+                raise _raised(where, error) from error
+            self._no_extra(copy, cls.__plait_fields__, where)
+            results.append(self._encode(_values(copy, cls.__plait_fields__), where))
+        if results[0] != results[1]:
+            raise ModelError(
+                f"{where} is not a function of its state and the event: run twice, it gave "
+                f"{text(to_data(decode(results[0])))} and {text(to_data(decode(results[1])))}",
+                hint="an observer must not use randomness, clocks, globals or the order of a set",
+            )
+        return results[0]
+
+    def evaluate(
+        self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    ) -> tuple[bool, list[Component]]:
+        """A property on a state given by component ids: its value, and the components it read in order."""
+        prop = self.system.properties[number]
+        view = View(
+            self.system,
+            lambda i: self.local_value(i, locals_[i]),
+            lambda i: self.inbox_value(inboxes[i]),
+            lambda i: self.monitor_value(i, monitors[i]),
+        )
+        try:
+            value = prop(view)
+        except AssertionError:
+            value = False
+        except PlaitError as error:
+            raise ModelError(f"property {prop.name}: {error.message}", hint=error.hint) from None
+        except Exception as error:
+            raise _raised(f"property {prop.name}", error) from error
+        if not isinstance(value, bool):
+            raise ModelError(
+                f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
+            )
+        self._check_untouched(prop.name, view, locals_, monitors)
+        self.fields_read[prop.name] |= view.fields_read
+        return value, list(view.components_read)
+
+    # -- decoded values, by the engine's ids -----------------------------------------------------------------------
+
+    def local_value(self, index: int, local: int) -> tuple[Status, dict[str, Any]]:
+        """Status and fields of a local state."""
+        found = self._locals.get(local)
+        if found is None:
+            assert self.store is not None
+            content = self.store.local(local)
+            names = self.system.classes[index].__plait_fields__
+            fields = dict(zip(names, decode(content[1:]), strict=True)) if content[0] != UNBORN else {}
+            found = self._locals[local] = (STATUSES[content[0]], fields)
+        return found
+
+    def inbox_value(self, inbox: int) -> tuple[Message, ...]:
+        found = self._inboxes.get(inbox)
+        if found is None:
+            assert self.store is not None
+            found = tuple(self._message(sender, content) for _, sender, content in self.store.inbox(inbox))
+            self._inboxes[inbox] = found
+        return found
+
+    def monitor_value(self, number: int, state: int) -> Monitor:
+        found = self._monitors.get(state)
+        if found is None:
+            assert self.store is not None
+            cls = type(self.system.monitors[number])
+            found = cls.__new__(cls)
+            found.__dict__.update(zip(cls.__plait_fields__, decode(self.store.monitor(state)), strict=True))
+            self._monitors[state] = found
+        return found
+
+    def where(self, index: int, number: int) -> str:
+        """A handler's name for a message to the user."""
+        return f"{self.system.classes[index].__name__}.{self.handlers[index][number].name}"
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def _explore(
+        self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], *, probe: bool
+    ) -> list[Outcome]:
+        handler, where = self.handlers[index][number], self.where(index, number)
+        function = probing(handler.function) if probe else handler.function
+        branches, outcomes = Branches(), []
+        while True:
+            process = self._process(index, local, probe)
+            run = StepRun(self.system, where, branches, self._encode)
+            process.__dict__["_run"] = run
+            arguments: list[Any] = []
+            if handler.kind == "message":
+                given = tuple(self._message(sender, content, probe) for sender, content in messages)
+                arguments = [given] if handler.quorum is not None else [given[0]]
+            failure = None
+            try:
+                function(process, *arguments)
+            except PlaitError:
+                raise
+            except NoSlotError as error:
+                failure = (False, str(error))
+            except AssertionError as error:
+                failure = (True, f"{where}: assertion failed{f': {error}' if str(error) else ''}")
+            except Exception as error:
+                raise _raised(where, error) from error
+            outcomes.append(self._outcome(process, run, where, failure))
+            if not branches.advance():
+                return outcomes
+
+    def _outcome(self, process: Process, run: StepRun, where: str, failure: tuple[bool, str] | None) -> Outcome:
+        fields = process.__plait_fields__
+        self._no_extra(process, fields, where)
+        spawns = [
+            (slot, self._local(UP, _values(p, p.__plait_fields__), p.__plait_fields__, f"{where}: spawned process"))
+            for slot, p in run.spawned
+        ]
+        # On an unordered network the order of sends is of no consequence, and must not make outcomes differ.
+        sends = run.sends if self.system.network.kind == "fifo" else sorted(run.sends)
+        local = self._local(UP, _values(process, fields), fields, where)
+        return Outcome(local, sends, run.events, spawns, sorted(run.expected.items()), run.choices, failure)
+
+    def _process(self, index: int, local: bytes, probe: bool = False) -> Process:
+        cls = self.system.classes[index]
+        process = cls.__new__(cls)
+        process.__dict__.update(zip(cls.__plait_fields__, decode(local[1:], probe), strict=True))
+        process.__dict__["_id"] = self.system.pids[index]
+        return process
+
+    def _message(self, sender: int, content: bytes, probe: bool = False) -> Message:
+        message: Message = decode(content, probe)
+        message.__dict__["_sender"] = self.system.pids[sender]
+        return message
+
+    def _ask(self, index: int, number: int, process: Process, local: bytes, guard: Any, *arguments: Any) -> bool:
+        """Evaluate a guard, which must leave the state as it is."""
+        where = f"the guard of {self.where(index, number)}"
+        try:
+            value = bool(guard(process, *arguments))
+        except PlaitError:
+            raise
+        except Exception as error:
+            raise _raised(where, error) from error
+        if self._local(UP, _values(process, process.__plait_fields__), process.__plait_fields__, where) != local:
+            raise ModelError(
+                f"{where} changes the state of {self.system.pids[index]!r}",
+                hint="a guard only looks: move the change into the handler",
+            )
+        return value
+
+    def _quorum(self, index: int, number: int, process: Process, local: bytes) -> int:
+        quorum = self.handlers[index][number].quorum
+        if quorum is None:
+            return 1
+        if isinstance(quorum, Quorum):
+            return self.system.quorum_size(quorum)
+        if isinstance(quorum, int):
+            return quorum
+        where = f"the quorum of {self.where(index, number)}"
+        try:
+            size = quorum(process)
+        except Exception as error:
+            raise _raised(where, error) from error
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
+            raise ModelError(
+                f"{where} is {size!r}", hint=f"a quorum is a number from 1 to {len(self.system.classes)} processes"
+            )
+        return size
+
+    # -- canonical content, with errors that name the place -------------------------------------------------------
+
+    def _encode(self, value: object, place: str) -> bytes:
+        try:
+            return encode(value)
+        except TypeError as error:
+            raise ModelError(
+                f"{place}: {error}",
+                hint="use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids",
+            ) from None
+
+    def _local(self, status: int, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
+        try:
+            return bytes([status]) + encode(values)
+        except TypeError:
+            for name, value in zip(names, values, strict=True):
+                self._encode(value, f"{place}: field {name}")
+            raise
+
+    def _no_extra(self, thing: Any, fields: tuple[str, ...], where: str) -> None:
+        for name in thing.__dict__:
+            if name not in fields and name not in ("_id", "_run"):
+                raise ModelError(
+                    f"{where} sets self.{name}, which {type(thing).__name__} does not declare",
+                    hint=f"declare the field in the class: {name}: … = …",
+                )
+        for name in fields:
+            if name not in thing.__dict__:
+                raise ModelError(f"{where} deletes self.{name}", hint="set it to None instead")
+
+    def _check_untouched(self, name: str, view: View, locals_: Sequence[int], monitors: Sequence[int]) -> None:
+        """A property that changed a value it read would spoil every later state: refuse it."""
+        assert self.store is not None
+        for kind, i in view.components_read:
+            if kind == "local":
+                content = self.store.local(locals_[i])
+                now = encode(tuple(self._locals[locals_[i]][1].values())) if content[0] != UNBORN else b""
+                then = content[1:]
+            elif kind == "monitor":
+                monitor = self._monitors[monitors[i]]
+                now, then = encode(_values(monitor, monitor.__plait_fields__)), self.store.monitor(monitors[i])
+            else:
+                continue
+            if now != then:
+                raise ModelError(
+                    f"property {name} changes the state it looks at", hint="copy a value before changing it"
+                )
+
+    def _difference(self, index: int, number: int, first: list[Outcome], second: list[Outcome]) -> ModelError:
+        where = self.where(index, number)
+        hint = "a handler must not use randomness, clocks, globals or the order of a set: use self.choose, or sort"
+        if len(first) != len(second):
+            what = f"{len(first)} outcomes and then {len(second)}"
+            return ModelError(f"{where} is not a function of its inputs: run twice, it had {what}", hint=hint)
+        a, b = next((a, b) for a, b in zip(first, second, strict=True) if a != b)
+        if a.local != b.local:
+            names = self.system.classes[index].__plait_fields__
+            for name, x, y in zip(names, decode(a.local[1:]), decode(b.local[1:]), strict=True):
+                if encode(x) != encode(y):
+                    what = f"set {name} to {text(to_data(x))} and then to {text(to_data(y))}"
+                    break
+        elif a.sends != b.sends:
+            what = f"sent {self._shown(a.sends)} and then {self._shown(b.sends)}"
+        else:
+            what = "announced, chose, spawned or failed differently"
+        return ModelError(f"{where} is not a function of its inputs: run twice, it {what}", hint=hint)
+
+    def _shown(self, sends: list[tuple[int, bytes]]) -> str:
+        return ", ".join(f"{text(to_data(decode(m)))} to {self.system.pids[to]!r}" for to, m in sends) or "nothing"
+
+
+def _values(thing: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(thing.__dict__[name] for name in fields)
+
+
+def _raised(where: str, error: Exception) -> ModelError:
+    """The user's exception with the line of the user's file it came from."""
+    line = ""
+    trace = error.__traceback__
+    while trace is not None:
+        line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return ModelError(f"{where} raised {type(error).__name__}: {error}{line}", hint="fix the model, or guard the handler")

@@ -1,0 +1,43 @@
+"""Process ids as values of a type of their own, so that they can be told apart from numbers inside states and messages."""
+
+from __future__ import annotations
+
+from functools import total_ordering
+
+
+@total_ordering
+class Pid:
+    """The identity of one process: its class's name and its index among the processes of that class.
+
+    >>> Pid("Acceptor", 1)
+    Acceptor1
+    """
+
+    __slots__ = ("index", "role")
+    role: str
+    index: int
+
+    def __init__(self, role: str, index: int) -> None:
+        object.__setattr__(self, "role", role)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a process id cannot be changed")
+
+    def __reduce__(self) -> tuple[type[Pid], tuple[str, int]]:
+        return (Pid, (self.role, self.index))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pid) and self.index == other.index and self.role == other.role
+
+    def __lt__(self, other: Pid) -> bool:
+        return (self.role, self.index) < (other.role, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.role, self.index))
+
+    def __repr__(self) -> str:
+        return f"{self.role}{self.index}"
+
+    def __plait_data__(self) -> dict[str, str]:
+        return {"#pid": repr(self)}

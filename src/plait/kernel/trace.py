@@ -1,0 +1,95 @@
+"""A Trace: lanes, events on lanes with what they read, wrote, sent and received, and an optional loop (DESIGN section 6).
+
+Counterexamples, bounded counterexamples, recorded executions and replicated histories are all Traces, so that one viewer,
+one JSON and one space-time diagram serve every room. A Trace is plain data: it knows nothing of the model it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from plait.kernel.values import Data
+
+EventKind = Literal["step", "lose", "duplicate", "crash", "recover"]
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One vertical line of the diagram: a process, a thread, a server."""
+
+    name: str
+    role: str
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """One message instance. `id` is unique within the trace, so that an arrow can join its send to its receipt."""
+
+    id: int
+    type: str
+    fields: dict[str, Data]
+    sender: str
+    receiver: str
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The whole system between two events."""
+
+    fields: dict[str, dict[str, Data]]
+    """Per lane, its fields."""
+    pending: dict[str, list[int]] = {}
+    """Per lane, the ids of the messages that wait in its inbox."""
+    monitors: dict[str, Data] = {}
+    status: dict[str, str] = {}
+    """Lanes that are not simply running: 'crashed', 'down' or 'unborn'."""
+    budgets: dict[str, int] = {}
+    """Faults that may still happen."""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened on a lane, and the state after it."""
+
+    lane: str
+    kind: EventKind
+    label: str
+    """The handler's name, or what the network or the environment did."""
+    state: Snapshot
+    consumed: list[int] = []
+    """Ids of the messages this event took (several for a quorum transition)."""
+    sent: list[int] = []
+    announced: list[Data] = []
+    choices: list[Data] = []
+    spawned: list[str] = []
+    read: list[str] = []
+    changed: dict[str, tuple[Data, Data]] = {}
+    """Per field of this lane that changed: before and after."""
+    note: str | None = None
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """A run of the system, from its initial state."""
+
+    target: str
+    """What to give to `plait check` to get the model again."""
+    parameters: dict[str, Data]
+    property: str | None
+    lanes: list[Lane]
+    messages: list[Sent]
+    initial: Snapshot
+    events: list[Event]
+    loop: int | None = None
+    """Index of the event that the run goes back to, for a lasso."""
+    explanation: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __str__(self) -> str:
+        from plait.report.text import trace_text
+
+        return trace_text(self)
+
+    def _repr_html_(self) -> str:
+        from plait.report.html import trace_fragment
+
+        return trace_fragment(self)

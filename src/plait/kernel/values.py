@@ -1,0 +1,82 @@
+"""Model values as plain data, and plain data as text.
+
+Traces hold data, not Python objects, so that they can be saved, compared and drawn without the model. The data is JSON in
+the style of ITF (Informal Trace Format): tuples, sets and maps are tagged objects. What ITF has no notion of (a process
+id, an enum member) is tagged the same way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+Data = Any
+"""JSON: None, bool, int, float, str, list, dict."""
+
+_EXACT_INTEGER = 2**53
+
+
+def to_data(value: object) -> Data:
+    """Turn a model value into JSON data.
+
+    >>> to_data({"b": (1, 2)})
+    {'#map': [['b', {'#tup': [1, 2]}]]}
+    """
+    if value is None or isinstance(value, bool | str) and not isinstance(value, enum.Enum):
+        return value
+    if isinstance(value, enum.Enum):
+        return {"#enum": f"{type(value).__name__}.{value.name}"}
+    if isinstance(value, int):
+        return int(value) if -_EXACT_INTEGER < value < _EXACT_INTEGER else {"#bigint": str(value)}
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else {"#unserializable": repr(value)}
+    if hasattr(value, "__plait_data__"):
+        return value.__plait_data__()
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: to_data(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"#type": type(value).__name__, **fields}
+    if isinstance(value, tuple):
+        if hasattr(value, "_fields"):
+            return {"#type": type(value).__name__, **{n: to_data(v) for n, v in zip(value._fields, value, strict=True)}}
+        return {"#tup": [to_data(v) for v in value]}
+    if isinstance(value, list):
+        return [to_data(v) for v in value]
+    if isinstance(value, dict):
+        return {"#map": sorted(([to_data(k), to_data(v)] for k, v in value.items()), key=lambda kv: _order(kv[0]))}
+    if isinstance(value, set | frozenset):
+        return {"#set": sorted((to_data(v) for v in value), key=_order)}
+    return {"#unserializable": repr(value)}
+
+
+def _order(data: Data) -> tuple[int, Any]:
+    """A total order on data: numbers by value, everything else by its text."""
+    if isinstance(data, int | float) and not isinstance(data, bool):
+        return (0, data)
+    return (1, text(data))
+
+
+def text(data: Data) -> str:
+    """Show data the way a Python user writes the value.
+
+    >>> text({"#map": [["b", {"#tup": [1, 2]}]]})
+    "{'b': (1, 2)}"
+    """
+    if isinstance(data, list):
+        return "[" + ", ".join(map(text, data)) + "]"
+    if not isinstance(data, dict):
+        return repr(data)
+    if "#tup" in data:
+        inner = ", ".join(map(text, data["#tup"]))
+        return f"({inner},)" if len(data["#tup"]) == 1 else f"({inner})"
+    if "#set" in data:
+        return "{" + ", ".join(map(text, data["#set"])) + "}" if data["#set"] else "set()"
+    if "#map" in data:
+        return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in data["#map"]) + "}"
+    for tag in ("#pid", "#enum", "#bigint", "#unserializable"):
+        if tag in data:
+            return str(data[tag])
+    if "#type" in data:
+        fields = ", ".join(f"{k}={text(v)}" for k, v in data.items() if k != "#type")
+        return f"{data['#type']}({fields})"
+    return "{" + ", ".join(f"{k}: {text(v)}" for k, v in data.items()) + "}"

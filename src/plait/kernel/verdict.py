@@ -1,0 +1,109 @@
+"""The one result type of every analysis: holds, violated or inconclusive, with the bound it holds under."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from plait.kernel.trace import Trace
+
+Status = Literal["holds", "violated", "inconclusive"]
+
+EXIT_CODES: dict[Status, int] = {"holds": 0, "violated": 1, "inconclusive": 3}
+
+
+class Statistics(msgspec.Struct, frozen=True):
+    """What the search did."""
+
+    states: int
+    transitions: int
+    terminal_states: int
+    depth: int
+    seconds: float
+    python_calls: int
+    search: str
+    workers: int
+    reductions: list[str] = []
+    collision_probability: float = 0.0
+    memory_bytes: int = 0
+    """Visited set, frontier and tables, in bytes."""
+    table_bytes: int = 0
+    """The visited set with its parent hints alone."""
+    walks: int = 0
+    """Runs tried, for the random search."""
+
+    @property
+    def states_per_second(self) -> float:
+        return self.states / self.seconds if self.seconds > 0 else 0.0
+
+
+class PropertyResult(msgspec.Struct, frozen=True):
+    """What became of one property."""
+
+    name: str
+    kind: str
+    status: Status
+    note: str | None = None
+    trace: Trace | None = None
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The result of an analysis. `bool(verdict)` is true only if everything holds."""
+
+    status: Status
+    statistics: Statistics
+    properties: list[PropertyResult]
+    model: str = ""
+    property: str | None = None
+    """The violated property, if there is one."""
+    message: str | None = None
+    bound: str | None = None
+    """None when the whole space was searched, else which limit was hit."""
+    trace: Trace | None = None
+    warnings: list[str] = []
+
+    def __bool__(self) -> bool:
+        return self.status == "holds"
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.status]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        s = self.statistics
+        return {
+            "model": self.model,
+            "verdict": self.status,
+            "property": self.property,
+            "message": self.message,
+            "states": s.states,
+            "transitions": s.transitions,
+            "terminal_states": s.terminal_states,
+            "depth": s.depth,
+            "seconds": s.seconds,
+            "states_per_second": s.states_per_second,
+            "python_calls": s.python_calls,
+            "search": s.search,
+            "workers": s.workers,
+            "walks": s.walks,
+            "reductions": s.reductions,
+            "collision_probability": s.collision_probability,
+            "memory_bytes": s.memory_bytes,
+            "table_bytes": s.table_bytes,
+            "bound": self.bound,
+            "properties": [msgspec.to_builtins(msgspec.structs.replace(p, trace=None)) for p in self.properties],
+            "warnings": self.warnings,
+            "trace": msgspec.to_builtins(self.trace) if self.trace else None,
+        }
+
+    def __str__(self) -> str:
+        from plait.report.text import verdict_text
+
+        return verdict_text(self)
+
+    def _repr_html_(self) -> str:
+        from plait.report.html import verdict_fragment
+
+        return verdict_fragment(self)

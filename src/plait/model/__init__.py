@@ -1,0 +1,1 @@
+"""What a user writes: Process, Message, Monitor, System, handlers, networks, faults, properties."""

@@ -1,0 +1,45 @@
+"""Messages: immutable records that processes send to each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, dataclass_transform
+
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+
+
+@dataclass_transform(frozen_default=True)
+class Message:
+    """Base of all messages; a subclass is a frozen dataclass of its annotations.
+
+    >>> class Ping(Message):
+    ...     number: int
+    >>> Ping(3)
+    Ping(number=3)
+
+    In a handler or a guard, `m.sender` is the id of the process that sent it.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "sender" in cls.__dict__.get("__annotations__", {}):
+            raise ModelError(
+                f"message {cls.__name__} declares a field 'sender'",
+                hint="every delivered message has a sender already: remove the field",
+            )
+        try:
+            dataclasses.dataclass(frozen=True)(cls)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"message {cls.__name__}: {error}", hint="give fields immutable defaults") from None
+
+    @property
+    def sender(self) -> Pid:
+        """Who sent this message. Known once it is delivered."""
+        try:
+            return self.__dict__["_sender"]  # type: ignore[no-any-return]
+        except KeyError:
+            raise ModelError(
+                f"{type(self).__name__} has no sender yet",
+                hint="a message gets its sender when it is sent; a process's own id is self.id",
+            ) from None

@@ -1,0 +1,57 @@
+"""Networks: what may happen to a message between its send and its delivery (DESIGN section 3)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+from plait.kernel.errors import ModelError
+
+Kind = Literal["unordered", "duplicating", "fifo"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A network kind with its faults. Use `unordered`, `duplicating` or `fifo` to make one."""
+
+    kind: Kind
+    lossy: bool = False
+    losses: int | None = None
+    """How many messages may be lost in one run; None is no limit."""
+    duplications: int | None = None
+    """For a duplicating network: how many copies may be made in one run; None is no limit."""
+
+    def __post_init__(self) -> None:
+        for name in ("losses", "duplications"):
+            budget = getattr(self, name)
+            if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
+                raise ModelError(f"network: {name}={budget!r} is not a number of faults", hint="give 0, 1, 2, … or None")
+
+    def __str__(self) -> str:
+        parts = [self.kind]
+        if self.kind == "duplicating" and self.duplications is not None:
+            parts.append(f"at most {self.duplications} copies")
+        if self.lossy:
+            parts.append("lossy" if self.losses is None else f"at most {self.losses} lost")
+        return ", ".join(parts)
+
+
+def unordered(*, lossy: bool = False, losses: int | None = None) -> Network:
+    """A bag: messages overtake each other, each is delivered at most once. The default.
+
+    `losses=n` lets the network lose at most n messages in a run; `lossy=True` alone, any number.
+    """
+    return Network("unordered", lossy or losses is not None, losses)
+
+
+def duplicating(*, lossy: bool = False, losses: int | None = None, duplications: int | None = None) -> Network:
+    """Delivery does not remove a message, so that it may be delivered again at any time.
+
+    With `duplications=n` the network is a bag in which at most n copies are made in a run.
+    """
+    return Network("duplicating", lossy or losses is not None, losses, duplications)
+
+
+def fifo(*, lossy: bool = False, losses: int | None = None) -> Network:
+    """One queue per sender and receiver: messages of one sender arrive in the order sent."""
+    return Network("fifo", lossy or losses is not None, losses)

@@ -1,0 +1,148 @@
+"""A System: N processes, a network, faults, monitors and properties. It is checked for mistakes when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+from plait.model.faults import Crash
+from plait.model.monitor import Monitor
+from plait.model.network import Network, unordered
+from plait.model.process import Handler, Process, Quorum
+from plait.model.properties import Property
+
+
+class System:
+    """What `plait.check` checks.
+
+    `spare={Worker: 2}` declares slots for processes that `spawn` creates, so that a state keeps a fixed shape.
+    """
+
+    def __init__(
+        self,
+        processes: Iterable[Process],
+        *,
+        network: Network | None = None,
+        faults: Iterable[Crash] = (),
+        monitors: Iterable[Monitor] = (),
+        properties: Iterable[Property] = (),
+        spare: Mapping[type[Process], int] | None = None,
+        name: str = "system",
+    ) -> None:
+        self.name = name
+        self.target: str | None = None
+        """What to give to `plait check` to get this system again; set by whoever loaded it."""
+        self.parameters: dict[str, Any] = {}
+        self.processes = _list_of(processes, Process, "processes")
+        self.network = network if network is not None else unordered()
+        self.faults = _list_of(faults, Crash, "faults")
+        self.monitors = _list_of(monitors, Monitor, "monitors")
+        self.properties = _list_of(properties, Property, "properties")
+        self.spare = dict(spare or {})
+        if not isinstance(self.network, Network):
+            raise ModelError(f"network={network!r} is not a network", hint="use unordered(), duplicating() or fifo()")
+        if not self.processes:
+            raise ModelError("a System needs at least one process", hint="System([Ping(), Pong()])")
+        self.classes: list[type[Process]] = [type(p) for p in self.processes]
+        for role, count in self.spare.items():
+            if not (isinstance(role, type) and issubclass(role, Process)) or not isinstance(count, int) or count < 0:
+                raise ModelError(f"spare={{{role!r}: {count!r}}}", hint="spare={Worker: 2} declares two spare slots")
+            self.classes += [role] * count
+        self.pids = self._number()
+        self.index = {pid: i for i, pid in enumerate(self.pids)}
+        for process, pid in zip(self.processes, self.pids, strict=False):
+            process.__dict__["_id"] = pid
+        self._check_shared()
+        self._check_quorums()
+        self._check_names()
+
+    def members(self, role: type[Process], *, spares: bool = False) -> list[int]:
+        """Positions of the processes of a role: its class, subclasses, and classes declared with `role=`."""
+        count = len(self.classes) if spares else len(self.processes)
+        return [i for i in range(count) if plays(self.classes[i], role)]
+
+    def quorum_size(self, quorum: Quorum) -> int:
+        return quorum.resolve(len(self.members(quorum.role)))
+
+    def handlers(self) -> list[tuple[type[Process], Handler]]:
+        """Every handler of every class, in order of the processes."""
+        return [(c, h) for c in dict.fromkeys(self.classes) for h in c.__plait_handlers__]
+
+    def _number(self) -> list[Pid]:
+        counts: dict[str, int] = {}
+        owner: dict[str, type[Process]] = {}
+        pids = []
+        for cls in self.classes:
+            name = cls.__name__
+            if owner.setdefault(name, cls) is not cls:
+                raise ModelError(f"two different process classes are called {name}", hint="rename one of them")
+            pids.append(Pid(name, counts.get(name, 0)))
+            counts[name] = counts.get(name, 0) + 1
+        return pids
+
+    def _check_shared(self) -> None:
+        """A mutable object in two processes would be shared state; each would get a copy, silently."""
+        seen: dict[int, str] = {}
+        for process in self.processes:
+            for name in process.__plait_fields__:
+                value = process.__dict__[name]
+                if isinstance(value, list | dict | set):
+                    place = f"{process.id}.{name}"
+                    if id(value) in seen:
+                        raise ModelError(
+                            f"{seen[id(value)]} and {place} are the same {type(value).__name__} object",
+                            hint="processes share nothing: give each its own copy",
+                        )
+                    seen[id(value)] = place
+
+    def _check_quorums(self) -> None:
+        for cls, handler in self.handlers():
+            where = f"{cls.__name__}.{handler.name}"
+            if isinstance(handler.quorum, Quorum):
+                members, size = len(self.members(handler.quorum.role)), self.quorum_size(handler.quorum)
+                if size > members or size < 1:
+                    raise ModelError(
+                        f"{where}: a quorum of {size} {handler.quorum.role.__name__}, but the system has {members}",
+                        hint="the handler could never run: lower the quorum or add processes",
+                    )
+            elif isinstance(handler.quorum, int) and handler.quorum > len(self.classes):
+                raise ModelError(
+                    f"{where}: a quorum of {handler.quorum} senders, but the system has {len(self.classes)} processes",
+                    hint="the handler could never run: lower the quorum or add processes",
+                )
+
+    def _check_names(self) -> None:
+        for kind, names in (
+            ("property", [p.name for p in self.properties]),
+            ("monitor", [type(m).__name__ for m in self.monitors]),
+        ):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ModelError(f"two {kind} definitions are called {name!r}", hint="give one another name")
+
+    def __repr__(self) -> str:
+        return f"System({self.name}: {', '.join(map(repr, self.pids))}; {self.network})"
+
+
+def plays(cls: type[Process], role: type[Process]) -> bool:
+    """Whether a class counts as a role."""
+    return issubclass(cls, role) or cls.__plait_role__ is not None and issubclass(cls.__plait_role__, role)
+
+
+def _list_of(values: Any, kind: type, what: str) -> list[Any]:
+    try:
+        result = list(values)
+    except TypeError:
+        raise ModelError(f"System: {what}={values!r} is not a list", hint=f"give a list of {kind.__name__}") from None
+    for value in result:
+        if not isinstance(value, kind):
+            hint = {
+                Property: "decorate the function with @always, @reachable or @final",
+                Process: "give instances: Acceptor(), not Acceptor",
+                Monitor: "give instances: History(), not History",
+                Crash: "use crash_stop(Role, budget=1) or crash_recovery(Role, budget=1)",
+            }[kind]
+            raise ModelError(f"System: {value!r} in {what} is not a {kind.__name__}", hint=hint)
+    return result

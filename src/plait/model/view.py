@@ -1,0 +1,127 @@
+"""The view of a global state that a property gets. It records what the property reads.
+
+Reads are recorded twice: the *components* in order of first read (a property is evaluated once per tuple of the component
+values it read, DESIGN section 4), and the *fields*, for `plait show` and for the reductions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+from plait.model.message import Message
+from plait.model.monitor import Monitor
+from plait.model.process import Process
+from plait.model.system import System
+
+Component = tuple[Literal["local", "inbox", "monitor"], int]
+Status = Literal["up", "crashed", "down", "unborn"]
+
+
+class ProcessView:
+    """One process, to look at: its fields as attributes, `id`, `crashed`, `inbox`."""
+
+    __slots__ = ("_index", "_view")
+
+    def __init__(self, view: View, index: int) -> None:
+        self._view = view
+        self._index = index
+
+    @property
+    def id(self) -> Pid:
+        return self._view.system.pids[self._index]
+
+    @property
+    def status(self) -> Status:
+        """'up', 'crashed' (for ever), 'down' (until it recovers) or 'unborn' (a spare slot not yet used)."""
+        return self._view.read_local(self._index)[0]
+
+    @property
+    def crashed(self) -> bool:
+        return self.status in ("crashed", "down")
+
+    @property
+    def inbox(self) -> tuple[Message, ...]:
+        """The messages that are pending for this process."""
+        return self._view.read_inbox(self._index)
+
+    def __getattr__(self, name: str) -> Any:
+        view = self._view
+        cls = view.system.classes[self._index]
+        if name not in cls.__plait_fields__:
+            raise ModelError(
+                f"{cls.__name__} has no field {name!r}",
+                hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
+            )
+        view.fields_read.add((cls.__name__, name))
+        fields = view.read_local(self._index)[1]
+        return fields[name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ProcessView) and other._index == self._index
+
+    def __hash__(self) -> int:
+        return hash(self._index)
+
+    def __repr__(self) -> str:
+        return repr(self.id)
+
+
+class View:
+    """A global state: `s[Role]` and `s[pid]` are processes, `s[MonitorClass]` a monitor, `s.messages` what is pending.
+
+    The three functions fetch a component's value by position: (status, fields), pending messages, a monitor.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        local: Callable[[int], tuple[Status, dict[str, Any]]],
+        inbox: Callable[[int], tuple[Message, ...]],
+        monitor: Callable[[int], Monitor],
+    ) -> None:
+        self.system = system
+        self._local, self._inbox, self._monitor = local, inbox, monitor
+        self.components_read: dict[Component, None] = {}
+        self.fields_read: set[tuple[str, str]] = set()
+
+    def read_local(self, index: int) -> tuple[Status, dict[str, Any]]:
+        self.components_read[("local", index)] = None
+        return self._local(index)
+
+    def read_inbox(self, index: int) -> tuple[Message, ...]:
+        self.components_read[("inbox", index)] = None
+        return self._inbox(index)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, Pid):
+            if key not in self.system.index:
+                raise ModelError(f"the system has no process {key!r}", hint=f"it has: {self.system.pids}")
+            return ProcessView(self, self.system.index[key])
+        if isinstance(key, type) and issubclass(key, Process):
+            first_spare = len(self.system.processes)
+            found = [ProcessView(self, i) for i in self.system.members(key, spares=True)]
+            return tuple(p for p in found if p._index < first_spare or p.status != "unborn")
+        if isinstance(key, type) and issubclass(key, Monitor):
+            for i, monitor in enumerate(self.system.monitors):
+                if isinstance(monitor, key):
+                    self.components_read[("monitor", i)] = None
+                    return self._monitor(i)
+        raise ModelError(
+            f"the view has no {key!r}",
+            hint="use s[Role], s[pid], or s[MonitorClass] of a monitor that the System lists",
+        )
+
+    def __iter__(self) -> Iterator[ProcessView]:
+        return iter(self[Process])
+
+    @property
+    def processes(self) -> tuple[ProcessView, ...]:
+        return self[Process]  # type: ignore[no-any-return]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All pending messages."""
+        return tuple(m for p in self.processes for m in p.inbox)
