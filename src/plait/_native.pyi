@@ -3,14 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-def encode(value: object) -> bytes:
-    """The canonical bytes of a value: equal for equal values, whatever the order of sets and dicts or the hash seed."""
+@final
+class Codec:
+    """Canonical content of the values of one system: the same bytes for equal values, and fresh values from the bytes."""
 
-def decode(content: bytes, probe: bool = False) -> Any:
-    """A fresh value from its canonical bytes; as a probe, its sets iterate backwards."""
+    def __new__(cls, pid: type, probe_set: type, probe_frozen_set: type) -> Codec: ...
+    def encode(self, value: object) -> bytes:
+        """The canonical bytes of a value, whatever the order of sets and dicts or the hash seed."""
 
-def content_hash(content: bytes) -> int:
-    """The 64-bit hash that fingerprints are made of."""
+    def decode(self, content: bytes, probe: bool = False) -> Any:
+        """A fresh value; as a probe, its sets iterate backwards."""
 
 @final
 class Store:
@@ -53,18 +55,19 @@ class Transition:
 class Engine:
     """A System's transition relation and the searches over it. Calls back into a `plait.check.tabulation.Tabulation`."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         tabulation: object,
         *,
+        processes: int,
+        monitors: int,
         network: str,
         lossy: bool,
         losses: int | None,
         duplications: int | None,
         faults: Sequence[tuple[Sequence[int], int, bool]],
         properties: Sequence[str],
-        handler_names: Sequence[Sequence[str]],
-    ) -> None: ...
+    ) -> Engine: ...
     @property
     def store(self) -> Store: ...
     @property
@@ -88,5 +91,8 @@ class Engine:
         keep_going: bool,
         progress: Callable[[dict[str, Any]], None] | None,
     ) -> dict[str, Any]: ...
+    def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
+        """The run to a state that the last search visited; along these fingerprints, if they are given."""
+
     def fingerprints(self) -> list[int]:
         """Fingerprints of all states visited by the last search."""

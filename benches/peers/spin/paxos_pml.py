@@ -1,10 +1,9 @@
 """Spin's side of the Paxos benchmark: emit the model in Promela, verify it, parse what pan reports.
 
 The protocol is single-message Paxos: proposer i owns ballot and value i + 1, every message is one step. Each possible
-message (kind, sender, receiver, ballot) is one slot, reset when it is consumed, so delivery is unordered and lossless; a
-message whose guard is false stays in its slot. One process takes every step, each in one d_step: its program counter
-never moves, so Spin's states are exactly those of the protocol. All sizes are known here, therefore every loop is
-unrolled into scalars: no index is computed while Spin searches.
+message (kind, sender, receiver, ballot) is one slot, reset when it is consumed, so delivery is unordered and lossless;
+a message whose guard is false stays in its slot. One process takes every step, each in one d_step: its program counter
+never moves, so Spin's states are exactly those of the protocol. Every loop is unrolled here: Spin computes no index.
 
     python paxos_pml.py 2 3 2            verify with Spin; print one line of JSON
     python paxos_pml.py 2 3 2 --model    print the Promela model
@@ -21,6 +20,9 @@ import tempfile
 from pathlib import Path
 
 IDLE, READING, DONE = 0, 1, 2
+FLAGS = ("-O3", "-DNOREDUCE", "-DSAFETY")
+# Distinct states with one proposer, by (acceptors, learners); counted by Spin and by a brute-force search alike.
+ONE_PROPOSER = {(3, 1): 177, (3, 2): 681, (3, 3): 3_381, (4, 1): 713, (4, 2): 4_825, (5, 1): 9_473, (5, 2): 105_073}
 Result = dict[str, int | float]
 
 
@@ -32,11 +34,10 @@ def promela(proposers: int, acceptors: int, learners: int) -> str:
     """The Promela model of Paxos with these numbers of processes."""
     if min(proposers, acceptors, learners) < 1:
         raise ValueError("proposers, acceptors and learners must each be at least 1")
-    majority = acceptors // 2 + 1
+    majority, b_max = acceptors // 2 + 1, proposers  # ballots and values are 1 to b_max
     ps, accs, ls = range(proposers), range(acceptors), range(learners)
-    ballots = range(1, proposers + 1)
-    state: list[str] = []
-    steps: list[str] = []
+    ballots = range(1, b_max + 1)
+    state, steps = list[str](), list[str]()
 
     def var(name: str, largest: int) -> None:
         state.append(f"unsigned {name} : {largest.bit_length()};")
@@ -47,16 +48,11 @@ def promela(proposers: int, acceptors: int, learners: int) -> str:
 
     for p in ps:
         b = p + 1
-        var(f"phase_{p}", DONE)
-        var(f"count_{p}", majority)
-        var(f"best_ballot_{p}", proposers)
-        var(f"best_value_{p}", proposers)
-        for a in accs:
-            var(f"read_{p}_{a}", 1)
-            var(f"repl_{p}_{a}", 1)
-            var(f"repl_ballot_{p}_{a}", proposers)
-            var(f"repl_value_{p}_{a}", proposers)
-            var(f"write_{p}_{a}", proposers)  # the value; 0 is no message
+        for field, largest in {"phase": DONE, "count": majority, "best_ballot": b_max, "best_value": b_max}.items():
+            var(f"{field}_{p}", largest)
+        for a in accs:  # a WRITE's slot holds its value; 0 is no message
+            for kind in ("read", "repl", "repl_ballot", "repl_value", "write"):
+                var(f"{kind}_{p}_{a}", 1 if kind in ("read", "repl") else b_max)
         step(
             f"proposer {p} starts",
             f"phase_{p} == {IDLE}",
@@ -80,9 +76,8 @@ def promela(proposers: int, acceptors: int, learners: int) -> str:
             )
 
     for a in accs:
-        var(f"promised_{a}", proposers)
-        var(f"accepted_ballot_{a}", proposers)
-        var(f"accepted_value_{a}", proposers)
+        for field in ("promised", "accepted_ballot", "accepted_value"):
+            var(f"{field}_{a}", b_max)
         for p in ps:
             b = p + 1
             step(
@@ -102,12 +97,12 @@ def promela(proposers: int, acceptors: int, learners: int) -> str:
     for n in ls:
         for b in ballots:
             var(f"votes_{n}_{b}", majority)
-            var(f"learned_{n}_{b}", proposers)
+            var(f"learned_{n}_{b}", b_max)
             others = [f"learned_{m}_{c}" for m in ls for c in ballots if (m, c) != (n, b)]
             agree = "".join(f";\n        assert({o} == 0 || {o} == learned_{n}_{b})" for o in others)
             for a in accs:
                 slot = f"accept_{a}_{n}_{b}"
-                var(slot, proposers)  # the value; 0 is no message
+                var(slot, b_max)  # the value; 0 is no message
                 step(
                     f"learner {n} receives ACCEPT({b}, value) from acceptor {a}",
                     f"{slot} && votes_{n}_{b} < {majority}",
@@ -116,8 +111,18 @@ def promela(proposers: int, acceptors: int, learners: int) -> str:
                     f"{slot} = 0",
                 )
 
-    declarations, choices = "\n".join(state), "\n".join(steps)
-    return f"{declarations}\n\nactive proctype system() {{\nend:\n  do\n{choices}\n  od\n}}\n"
+    return "\n".join([*state, "", "active proctype system() {", "end:", "  do", *steps, "  od", "}", ""])
+
+
+def expected_states(proposers: int, acceptors: int, learners: int) -> int | None:
+    """The exact number of distinct states, where it is known.
+
+    It is the number for one proposer to the power of the proposers. An acceptor handles what it handles in the order of
+    the ballots, so what one ballot has done fixes what the next one sees: a state is one state per ballot. And every
+    combination is reached, by running the ballots in ascending order, as a lower one never blocks a higher one.
+    """
+    one = ONE_PROPOSER.get((acceptors, learners))
+    return None if one is None else one**proposers
 
 
 def _call(command: list[str], cwd: Path) -> str:
@@ -134,31 +139,43 @@ def _number(pattern: str, report: str) -> float:
     return float(found.group(1))
 
 
-def run(proposers: int, acceptors: int, learners: int, *, hash_bits: int = 24, memory_mb: int = 16_000) -> Result:
-    """Verify with Spin, no reduction, no compression; `seconds` is pan's own time, without generating and compiling.
+def run(
+    proposers: int,
+    acceptors: int,
+    learners: int,
+    *,
+    hash_bits: int | None = None,
+    memory_mb: int = 16_000,
+    extra_flags: tuple[str, ...] = (),
+) -> Result:
+    """Verify with Spin, without reduction; `seconds` is pan's own time, without generating and compiling.
 
-    `hash_bits` is pan's -w: 2**24 slots of 8 bytes hold well over 10 million states; give a bigger one beyond. Every
-    step consumes a message or starts a proposer, so the depth of the search is bounded and known.
+    `hash_bits` is pan's -w. By default the table has 2 to 4 slots a state, the fastest of those tried (2**24 slots
+    where the count is not known beforehand). The depth is bounded: each step starts a proposer or consumes a message.
+    `transitions` is pan's stored + matched, which counts the initial state too: one more than there are steps.
     """
-    for tool, package in (("spin", "spin"), ("gcc", "gcc")):
+    for tool in ("spin", "gcc"):
         if shutil.which(tool) is None:
-            raise SpinError(f"{tool} is not on the PATH: install Debian's package {package}")
+            raise SpinError(f"{tool} is not on the PATH: install Debian's package {tool}")
+    expected = expected_states(proposers, acceptors, learners)
+    bits = hash_bits or (24 if expected is None else max(16, (2 * expected).bit_length()))
     depth = proposers * (1 + acceptors * (3 + learners)) + 10
     with tempfile.TemporaryDirectory(prefix="plait-spin-") as name:
         work = Path(name)
         (work / "paxos.pml").write_text(promela(proposers, acceptors, learners), encoding="ascii")
         _call(["spin", "-a", "paxos.pml"], work)
-        flags = ["-O3", "-DNOREDUCE", "-DSAFETY", f"-DMEMLIM={memory_mb}"]
-        _call(["gcc", *flags, "-o", "pan", "pan.c"], work)
-        report = _call(["./pan", f"-m{depth}", f"-w{hash_bits}"], work)
+        pan = work / "pan.c"  # its report rounds to 8 digits: let it print whole numbers
+        pan.write_text(pan.read_text(encoding="utf-8").replace("%9.8g", "%9.0f"), encoding="utf-8")
+        _call(["gcc", *FLAGS, f"-DMEMLIM={memory_mb}", *extra_flags, "-o", "pan", "pan.c"], work)
+        report = _call(["./pan", f"-m{depth}", f"-w{bits}"], work)
     errors = int(_number(r"errors: (\d+)", report))
     if errors == 0 and ("Search not completed" in report or "max search depth too small" in report):
         raise SpinError(f"the search is incomplete:\n{report}")
     return {
-        "states": int(_number(r"^\s*(\S+) states, stored", report)),
-        "transitions": int(_number(r"^\s*(\S+) transitions \(= stored\+matched\)", report)),
+        "states": int(_number(r"^\s*(\d+) states, stored", report)),
+        "transitions": int(_number(r"^\s*(\d+) transitions \(= stored\+matched\)", report)),
         "seconds": _number(r"elapsed time (\S+) seconds", report),
-        "memory_mb": _number(r"^\s*(\S+)\s+total actual memory usage", report),
+        "memory_mb": _number(r"^\s*(\S+)\s+(?:total actual memory usage|memory usage \(Mbyte\))", report),
         "errors": errors,
     }
 
@@ -168,7 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Verify single-message Paxos with Spin.")
     for role in ("proposers", "acceptors", "learners"):
         parser.add_argument(role, type=int)
-    parser.add_argument("--hash-bits", type=int, default=24, help="pan's -w (default 24)")
+    parser.add_argument("--hash-bits", type=int, help="pan's -w (default: by the number of states)")
     parser.add_argument("--model", action="store_true", help="print the Promela model and stop")
     args = parser.parse_args()
     if args.model:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from plait._native import encode
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
 from plait.model.message import Message
@@ -67,6 +66,7 @@ class StepRun:
     def __init__(self, system: System, where: str, branches: Branches, encode_or_explain: Encode) -> None:
         self._system, self._where, self._branches, self._encode = system, where, branches, encode_or_explain
         self.sends: list[tuple[int, bytes]] = []
+        self.types: set[type[Message]] = set()
         self.events: list[bytes] = []
         self.choices: list[bytes] = []
         self.spawned: list[tuple[int, Process]] = []
@@ -82,6 +82,7 @@ class StepRun:
             raise ModelError(
                 f"{self._where} sends {message!r}, which is not a Message", hint="class Ping(Message): number: int"
             )
+        self.types.add(type(message))
         self.sends.append((self._system.index[to], self._encode(message, f"{self._where}: message")))
 
     def announce(self, event: Any) -> None:
@@ -90,7 +91,7 @@ class StepRun:
     def choose(self, options: Iterable[Any]) -> Any:
         values = list(options)
         if isinstance(options, set | frozenset):
-            values.sort(key=encode)
+            values.sort(key=lambda v: self._encode(v, f"{self._where}: option"))
         if not values:
             raise ModelError(
                 f"{self._where}: choose() was given no options", hint="guard the handler so that it has an option"

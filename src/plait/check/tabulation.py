@@ -1,7 +1,7 @@
 """The Python side of the engine: run one step, one guard, one observation, one property (DESIGN section 4).
 
 The native engine calls each method once per distinct input and remembers the answer, so these run a few thousand times in
-a search of millions of states. Component values cross the border as canonical bytes (`plait._native.encode`), which
+a search of millions of states. Component values cross the border as canonical bytes (`plait._native.Codec`), which
 decode to fresh objects: a handler can neither keep nor leak a reference into another state.
 
 Every step runs twice, the second time as a probe (`plait.check.probe`). A difference is a model error: the handler is then
@@ -10,13 +10,15 @@ not a function of its local state, the consumed messages and its choices.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from plait._native import Store, decode, encode
-from plait.check.probe import probing
+from plait._native import Codec, Store
+from plait.check.probe import ProbeFrozenSet, ProbeSet, probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError, PlaitError
+from plait.kernel.pid import Pid
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -39,10 +41,12 @@ class Tabulation:
 
     def __init__(self, system: System) -> None:
         self.system = system
+        self.codec = Codec(Pid, ProbeSet, ProbeFrozenSet)
         self.store: Store | None = None
         """The engine's interned values, by id; set when the engine is made."""
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
         self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
+        self._sent: set[type[Message]] = set()
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[int, tuple[Status, dict[str, Any]]] = {}
         self._inboxes: dict[int, tuple[Message, ...]] = {}
@@ -102,7 +106,7 @@ class Tabulation:
             process = self._process(index, local)
             if not self._ask(index, number, process, local, handler.where, message):
                 return None
-        return encode(tuple(getattr(message, name) for name in handler.same))
+        return self.codec.encode(tuple(getattr(message, name) for name in handler.same))
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and audit that it is a function."""
@@ -119,13 +123,24 @@ class Tabulation:
         """The local state after a crash: all fields stay visible, or the volatile ones are back at their start."""
         if not recovers:
             return bytes([CRASHED]) + local[1:]
-        cls, process = self.system.classes[index], self._process(index, local)
-        fresh = self.system.processes[index] if index < len(self.system.processes) else None
-        values = tuple(
-            process.__dict__[name] if name in cls.__plait_durable__ or fresh is None else fresh.__dict__[name]
-            for name in cls.__plait_fields__
-        )
-        return bytes([DOWN]) + encode(values)
+        fields = self._process(index, local).__dict__
+        fields |= self._volatile(index)
+        names = self.system.classes[index].__plait_fields__
+        return self._local(DOWN, tuple(fields[name] for name in names), names, f"{self.system.pids[index]} after a crash")
+
+    def _volatile(self, index: int) -> dict[str, Any]:
+        """The fields that a crash resets, with the values they start from (a spawned process: its class's defaults)."""
+        cls = self.system.classes[index]
+        if index < len(self.system.processes):
+            start = {name: self.system.processes[index].__dict__[name] for name in cls.__plait_fields__}
+        else:
+            start = {}
+            for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+                if field.default is not dataclasses.MISSING:
+                    start[field.name] = field.default
+                elif field.default_factory is not dataclasses.MISSING:
+                    start[field.name] = field.default_factory()
+        return {name: value for name, value in start.items() if name not in cls.__plait_durable__}
 
     def recover(self, index: int, local: bytes) -> list[Outcome]:
         """What a process that was down does when it comes back."""
@@ -143,10 +158,10 @@ class Tabulation:
         results = []
         for probe in (False, True):
             copy = cls.__new__(cls)
-            copy.__dict__.update(zip(cls.__plait_fields__, decode(state, probe), strict=True))
+            copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
             function = probing(cls.observe) if probe else cls.observe
             try:
-                function(copy, self.system.pids[index], decode(event, probe))
+                function(copy, self.system.pids[index], self.codec.decode(event, probe))
             except PlaitError:
                 raise
             except Exception as error:
@@ -156,7 +171,7 @@ class Tabulation:
         if results[0] != results[1]:
             raise ModelError(
                 f"{where} is not a function of its state and the event: run twice, it gave "
-                f"{text(to_data(decode(results[0])))} and {text(to_data(decode(results[1])))}",
+                f"{text(to_data(self.codec.decode(results[0])))} and {text(to_data(self.codec.decode(results[1])))}",
                 hint="an observer must not use randomness, clocks, globals or the order of a set",
             )
         return results[0]
@@ -197,7 +212,7 @@ class Tabulation:
             assert self.store is not None
             content = self.store.local(local)
             names = self.system.classes[index].__plait_fields__
-            fields = dict(zip(names, decode(content[1:]), strict=True)) if content[0] != UNBORN else {}
+            fields = dict(zip(names, self.codec.decode(content[1:]), strict=True)) if content[0] != UNBORN else {}
             found = self._locals[local] = (STATUSES[content[0]], fields)
         return found
 
@@ -215,13 +230,21 @@ class Tabulation:
             assert self.store is not None
             cls = type(self.system.monitors[number])
             found = cls.__new__(cls)
-            found.__dict__.update(zip(cls.__plait_fields__, decode(self.store.monitor(state)), strict=True))
+            found.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(self.store.monitor(state)), strict=True))
             self._monitors[state] = found
         return found
 
     def where(self, index: int, number: int) -> str:
         """A handler's name for a message to the user."""
         return f"{self.system.classes[index].__name__}.{self.handlers[index][number].name}"
+
+    def never_run(self) -> list[tuple[type[Process], Handler]]:
+        """Handlers that no search step has run so far."""
+        return [(c, h) for c, h in self.system.handlers() if (c, h.name) not in self._steps_of]
+
+    def was_sent(self, handler: Handler) -> bool:
+        """Whether some step sent a message that this handler is for."""
+        return handler.message is not None and any(issubclass(t, handler.message) for t in self._sent)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -250,6 +273,7 @@ class Tabulation:
                 failure = (True, f"{where}: assertion failed{f': {error}' if str(error) else ''}")
             except Exception as error:
                 raise _raised(where, error) from error
+            self._sent |= run.types
             outcomes.append(self._outcome(process, run, where, failure))
             if not branches.advance():
                 return outcomes
@@ -269,12 +293,12 @@ class Tabulation:
     def _process(self, index: int, local: bytes, probe: bool = False) -> Process:
         cls = self.system.classes[index]
         process = cls.__new__(cls)
-        process.__dict__.update(zip(cls.__plait_fields__, decode(local[1:], probe), strict=True))
+        process.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(local[1:], probe), strict=True))
         process.__dict__["_id"] = self.system.pids[index]
         return process
 
     def _message(self, sender: int, content: bytes, probe: bool = False) -> Message:
-        message: Message = decode(content, probe)
+        message: Message = self.codec.decode(content, probe)
         message.__dict__["_sender"] = self.system.pids[sender]
         return message
 
@@ -317,7 +341,7 @@ class Tabulation:
 
     def _encode(self, value: object, place: str) -> bytes:
         try:
-            return encode(value)
+            return self.codec.encode(value)
         except TypeError as error:
             raise ModelError(
                 f"{place}: {error}",
@@ -326,7 +350,7 @@ class Tabulation:
 
     def _local(self, status: int, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
         try:
-            return bytes([status]) + encode(values)
+            return bytes([status]) + self.codec.encode(values)
         except TypeError:
             for name, value in zip(names, values, strict=True):
                 self._encode(value, f"{place}: field {name}")
@@ -349,11 +373,11 @@ class Tabulation:
         for kind, i in view.components_read:
             if kind == "local":
                 content = self.store.local(locals_[i])
-                now = encode(tuple(self._locals[locals_[i]][1].values())) if content[0] != UNBORN else b""
+                now = self.codec.encode(tuple(self._locals[locals_[i]][1].values())) if content[0] != UNBORN else b""
                 then = content[1:]
             elif kind == "monitor":
                 monitor = self._monitors[monitors[i]]
-                now, then = encode(_values(monitor, monitor.__plait_fields__)), self.store.monitor(monitors[i])
+                now, then = self.codec.encode(_values(monitor, monitor.__plait_fields__)), self.store.monitor(monitors[i])
             else:
                 continue
             if now != then:
@@ -370,8 +394,8 @@ class Tabulation:
         a, b = next((a, b) for a, b in zip(first, second, strict=True) if a != b)
         if a.local != b.local:
             names = self.system.classes[index].__plait_fields__
-            for name, x, y in zip(names, decode(a.local[1:]), decode(b.local[1:]), strict=True):
-                if encode(x) != encode(y):
+            for name, x, y in zip(names, self.codec.decode(a.local[1:]), self.codec.decode(b.local[1:]), strict=True):
+                if self.codec.encode(x) != self.codec.encode(y):
                     what = f"set {name} to {text(to_data(x))} and then to {text(to_data(y))}"
                     break
         elif a.sends != b.sends:
@@ -381,7 +405,7 @@ class Tabulation:
         return ModelError(f"{where} is not a function of its inputs: run twice, it {what}", hint=hint)
 
     def _shown(self, sends: list[tuple[int, bytes]]) -> str:
-        return ", ".join(f"{text(to_data(decode(m)))} to {self.system.pids[to]!r}" for to, m in sends) or "nothing"
+        return ", ".join(f"{text(to_data(self.codec.decode(m)))} to {self.system.pids[to]!r}" for to, m in sends) or "nothing"
 
 
 def _values(thing: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:

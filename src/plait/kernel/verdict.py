@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, Literal
 
 import msgspec
@@ -66,7 +67,7 @@ class Verdict(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return self.status == "holds"
 
-    @property
+    @builtins.property
     def exit_code(self) -> int:
         return EXIT_CODES[self.status]
 

@@ -1,0 +1,95 @@
+# Plait: everything a contributor runs. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO := cargo
+MANIFEST := --manifest-path rust/Cargo.toml
+PIP_TOOLS := pip-tools==7.6.2
+
+.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test browser bench lock wheel clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
+	  while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+setup: $(VENV)/.built ## Virtual environment, pinned tools, native engine, `plait` installed
+
+$(VENV)/.installed: requirements-dev.lock
+	@command -v $(CARGO) >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust, https://rustup.rs"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Plait needs Python 3.11 or later"; echo "hint: make clean && make setup PYTHON=python3.11"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
+RUST_SOURCES := rust/Cargo.toml rust/Cargo.lock $(shell find rust/src -name '*.rs')
+
+$(VENV)/.built: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	touch $@
+
+demo: setup ## Check Paxos, then a faulty twin: both verdicts, the counterexample, an HTML report
+	$(BIN)/plait check paxos
+	@echo
+	@code=0; $(BIN)/plait check paxos -p faulty=acceptor --html plait-report.html || code=$$?; \
+	  if [ $$code -ne 1 ]; then echo "error: the faulty Paxos should be violated (exit code 1), not $$code" >&2; exit 1; fi
+	@echo
+	@echo "The faulty Paxos is violated, as it should be. Open the report: file://$(CURDIR)/plait-report.html"
+
+test: setup browser rust-lint rust-test python-lint python-test ## Everything that CI runs
+
+lint: setup rust-lint python-lint ## The checks that run nothing
+
+rust-lint: setup
+	$(CARGO) fmt $(MANIFEST) --check
+	$(CARGO) clippy $(MANIFEST) --locked --all-targets --no-default-features -- -D warnings
+	$(CARGO) clippy $(MANIFEST) --locked --lib --features extension -- -D warnings
+
+rust-test: setup
+	$(CARGO) test $(MANIFEST) --locked --no-default-features
+
+python-lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest plait._native
+
+python-test: setup
+	$(BIN)/pytest
+
+browser: ## Debian's chromium, for the test of the HTML report
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then \
+	  echo "browser: chromium and chromedriver are there"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    chromium chromium-driver >/dev/null) || \
+	    echo "browser: apt-get could not install chromium and chromium-driver: the test of the HTML report is SKIPPED"; \
+	else \
+	  echo "browser: chromium or chromedriver is missing, and installing them takes root and apt-get:"; \
+	  echo "browser: the test of the HTML report is SKIPPED. Install the packages chromium and chromium-driver."; \
+	fi
+
+bench: setup ## The benchmarks, as ratios in one run
+	$(BIN)/python benches/run.py
+
+lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a change of dependencies
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(PIP_TOOLS)'
+	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > $(VENV)/requirements-dev.in
+	cd $(VENV) && CUSTOM_COMPILE_COMMAND="make lock" bin/pip-compile --quiet --strip-extras --allow-unsafe \
+	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
+	  --output-file=../requirements-dev.lock requirements-dev.in
+
+wheel: $(VENV)/.installed ## A wheel to install elsewhere, in dist/
+	$(BIN)/maturin build --release --locked --out dist
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) rust/target dist plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benches -name __pycache__ -prune -exec rm -rf {} +
+	rm -f src/plait/_native*.so

@@ -1,0 +1,183 @@
+//! A server of single-decree Paxos behind Stateright's register interface.
+//!
+//! A client's `Put` makes the server that receives it the leader of a new ballot; once a majority has accepted, the
+//! client gets its `PutOk` and the other servers hear of the decision. A `Get` is answered as soon as the server knows
+//! the decision. Messages a leader would send to itself are taken at once and never enter the network. What a guard
+//! does not admit leaves the state alone and stays pending: Stateright takes such a delivery for no step at all.
+
+use stateright::actor::register::RegisterMsg;
+use stateright::actor::{majority, Actor, Id, Out};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub type RequestId = u64;
+pub type Value = char;
+pub type Msg = RegisterMsg<RequestId, Value, Internal>;
+
+/// Ordered by round, then by the leader's id: no two leaders share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ballot {
+    round: u32,
+    leader: Id,
+}
+
+/// What is to be decided: a client's `Put`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Proposal {
+    request: RequestId,
+    client: Id,
+    value: Value,
+}
+
+/// A proposal and the ballot that a server accepted it in.
+pub type Accepted = (Ballot, Proposal);
+
+/// What servers tell each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Internal {
+    Prepare(Ballot),
+    Promise(Ballot, Option<Accepted>),
+    Propose(Ballot, Proposal),
+    Accept(Ballot),
+    Decide(Ballot, Proposal),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    ballot: Ballot,
+    accepted: Option<Accepted>,
+    decided: bool,
+    /// As a leader: the proposal, who promised (and what it had accepted), who accepted.
+    proposal: Option<Proposal>,
+    promises: BTreeMap<Id, Option<Accepted>>,
+    accepts: BTreeSet<Id>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Server {
+    pub peers: Vec<Id>,
+}
+
+impl Server {
+    fn majority(&self) -> usize {
+        majority(self.peers.len() + 1)
+    }
+
+    fn tell_peers(&self, out: &mut Out<Self>, message: Internal) {
+        out.broadcast(&self.peers, &RegisterMsg::Internal(message));
+    }
+
+    fn lead(&self, me: Id, state: &mut State, proposal: Proposal, out: &mut Out<Self>) {
+        state.ballot = Ballot {
+            round: state.ballot.round + 1,
+            leader: me,
+        };
+        state.proposal = Some(proposal);
+        state.promises = BTreeMap::from([(me, state.accepted)]);
+        state.accepts.clear();
+        self.tell_peers(out, Internal::Prepare(state.ballot));
+    }
+
+    /// The majority's last promise makes the leader propose what was accepted in the highest ballot, if anything.
+    fn promised(
+        &self,
+        me: Id,
+        state: &mut State,
+        by: Id,
+        last: Option<Accepted>,
+        out: &mut Out<Self>,
+    ) {
+        state.promises.insert(by, last);
+        if state.promises.len() != self.majority() {
+            return;
+        }
+        let highest = state.promises.values().flatten().max();
+        let proposal = match (highest, state.proposal) {
+            (Some(&(_, earlier)), _) => earlier,
+            (None, Some(own)) => own,
+            (None, None) => unreachable!("a promise for a ballot that nobody leads"),
+        };
+        state.proposal = Some(proposal);
+        state.accepted = Some((state.ballot, proposal));
+        state.accepts.insert(me);
+        self.tell_peers(out, Internal::Propose(state.ballot, proposal));
+    }
+
+    fn accepted(&self, state: &mut State, by: Id, out: &mut Out<Self>) {
+        state.accepts.insert(by);
+        if state.accepts.len() != self.majority() {
+            return;
+        }
+        let proposal = state
+            .proposal
+            .expect("only a leader's proposal is accepted");
+        state.decided = true;
+        self.tell_peers(out, Internal::Decide(state.ballot, proposal));
+        out.send(proposal.client, RegisterMsg::PutOk(proposal.request));
+    }
+}
+
+impl Actor for Server {
+    type Msg = Msg;
+    type State = State;
+    type Timer = ();
+    type Random = ();
+    type Storage = ();
+
+    fn on_start(&self, _: Id, _: &Option<()>, _: &mut Out<Self>) -> State {
+        State {
+            ballot: Ballot {
+                round: 0,
+                leader: Id::from(0),
+            },
+            accepted: None,
+            decided: false,
+            proposal: None,
+            promises: BTreeMap::new(),
+            accepts: BTreeSet::new(),
+        }
+    }
+
+    fn on_msg(&self, me: Id, state: &mut Cow<State>, from: Id, msg: Msg, out: &mut Out<Self>) {
+        use Internal::*;
+        if state.decided {
+            if let (RegisterMsg::Get(request), Some((_, chosen))) = (msg, state.accepted) {
+                out.send(from, RegisterMsg::GetOk(request, chosen.value));
+            }
+            return;
+        }
+        match msg {
+            RegisterMsg::Put(request, value) if state.proposal.is_none() => {
+                let proposal = Proposal {
+                    request,
+                    client: from,
+                    value,
+                };
+                self.lead(me, state.to_mut(), proposal, out);
+            }
+            RegisterMsg::Internal(Prepare(ballot)) if ballot > state.ballot => {
+                state.to_mut().ballot = ballot;
+                out.send(from, RegisterMsg::Internal(Promise(ballot, state.accepted)));
+            }
+            RegisterMsg::Internal(Promise(ballot, last)) if ballot == state.ballot => {
+                self.promised(me, state.to_mut(), from, last, out);
+            }
+            RegisterMsg::Internal(Propose(ballot, proposal)) if ballot >= state.ballot => {
+                let state = state.to_mut();
+                state.ballot = ballot;
+                state.accepted = Some((ballot, proposal));
+                out.send(from, RegisterMsg::Internal(Accept(ballot)));
+            }
+            RegisterMsg::Internal(Accept(ballot)) if ballot == state.ballot => {
+                self.accepted(state.to_mut(), from, out);
+            }
+            RegisterMsg::Internal(Decide(ballot, proposal)) => {
+                let state = state.to_mut();
+                state.ballot = ballot;
+                state.accepted = Some((ballot, proposal));
+                state.decided = true;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A model whose answers come from Python: `plait.check.tabulation.Tabulation`.
+//!
+//! Values cross the border as canonical bytes and are interned here. Lock order: the tables' lock, then the GIL, then
+//! `values`; no lock of ours is held while waiting for one further left.
+
+use crate::intern::Interner;
+use crate::model::{
+    Armed, Component, EventId, Failure, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts, Result, Shape,
+    Status,
+};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// (local, sends, events, spawns, expected, choices, failure), as `plait.check.steprun.Outcome` lists them.
+type PyOutcome<'py> = (
+    Bound<'py, PyBytes>,
+    Vec<(u16, Bound<'py, PyBytes>)>,
+    Vec<Bound<'py, PyBytes>>,
+    Vec<(u16, Bound<'py, PyBytes>)>,
+    Vec<(u16, bool)>,
+    Vec<Vec<u8>>,
+    Option<(bool, String)>,
+);
+
+#[derive(Default)]
+struct Values {
+    locals: Interner,
+    /// The sender's position (two bytes), then the content.
+    messages: Interner,
+    /// The announcing process's position (two bytes), then the content.
+    events: Interner,
+    monitors: Interner,
+    /// Values of `same` fields.
+    groups: Interner,
+}
+
+pub struct PyModel {
+    tabulation: Py<PyAny>,
+    shape: Shape,
+    values: Mutex<Values>,
+    calls: AtomicU64,
+}
+
+impl PyModel {
+    pub fn new(tabulation: Py<PyAny>, shape: Shape) -> PyModel {
+        PyModel { tabulation, shape, values: Mutex::default(), calls: AtomicU64::new(0) }
+    }
+
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Relaxed)
+    }
+
+    pub fn local_content(&self, id: LocalId) -> Vec<u8> {
+        self.values.lock().locals.content(id).to_vec()
+    }
+
+    pub fn monitor_content(&self, id: MonitorId) -> Vec<u8> {
+        self.values.lock().monitors.content(id).to_vec()
+    }
+
+    /// Sender and content.
+    pub fn message_content(&self, id: MessageId) -> (u16, Vec<u8>) {
+        split(self.values.lock().messages.content(id))
+    }
+
+    pub fn event_content(&self, id: EventId) -> Vec<u8> {
+        split(self.values.lock().events.content(id)).1
+    }
+
+    pub fn bytes(&self) -> usize {
+        let v = self.values.lock();
+        [&v.locals, &v.messages, &v.events, &v.monitors, &v.groups].iter().map(|i| i.bytes()).sum()
+    }
+
+    fn ask<R>(&self, question: impl FnOnce(Python, &Bound<PyAny>) -> PyResult<R>) -> Result<R> {
+        self.calls.fetch_add(1, Relaxed);
+        Python::attach(|py| question(py, self.tabulation.bind(py))).map_err(Into::into)
+    }
+
+    fn local<'py>(&self, py: Python<'py>, id: LocalId) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.values.lock().locals.content(id))
+    }
+
+    fn message<'py>(&self, py: Python<'py>, id: MessageId) -> (u16, Bound<'py, PyBytes>) {
+        let (sender, content) = self.message_content(id);
+        (sender, PyBytes::new(py, &content))
+    }
+
+    fn intern_message(&self, sender: usize, content: &Bound<PyBytes>) -> MessageId {
+        self.values.lock().messages.intern(&joined(sender as u16, content.as_bytes()))
+    }
+
+    fn outcomes(&self, process: usize, answer: &Bound<PyAny>) -> PyResult<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
+        for outcome in answer.cast::<PyList>()?.iter() {
+            let (local, sends, events, spawns, expected, choices, failure): PyOutcome = outcome.extract()?;
+            let sends = sends.iter().map(|(to, m)| (*to, self.intern_message(process, m))).collect();
+            let mut values = self.values.lock();
+            outcomes.push(Outcome {
+                local: values.locals.intern(local.as_bytes()),
+                sends,
+                events: events.iter().map(|e| values.events.intern(&joined(process as u16, e.as_bytes()))).collect(),
+                spawns: spawns.iter().map(|(slot, l)| (*slot, values.locals.intern(l.as_bytes()))).collect(),
+                expected,
+                choices,
+                failure: failure.map(|(violation, text)| Failure { violation, text }),
+            });
+        }
+        Ok(outcomes)
+    }
+}
+
+fn joined(position: u16, content: &[u8]) -> Vec<u8> {
+    [&position.to_le_bytes(), content].concat()
+}
+
+fn split(joined: &[u8]) -> (u16, Vec<u8>) {
+    (u16::from_le_bytes([joined[0], joined[1]]), joined[2..].to_vec())
+}
+
+impl Model for PyModel {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn initial(&self) -> Result<Initial> {
+        self.ask(|_, tabulation| {
+            type Answer<'py> =
+                (Vec<Bound<'py, PyBytes>>, Vec<(u16, u16, Bound<'py, PyBytes>)>, Vec<Bound<'py, PyBytes>>);
+            let answer = tabulation.call_method0("initial")?;
+            let (locals, messages, monitors): Answer = answer.extract()?;
+            let sent = messages.iter().map(|(from, to, m)| (*to, self.intern_message(*from as usize, m))).collect();
+            let mut values = self.values.lock();
+            Ok(Initial {
+                locals: locals.iter().map(|l| values.locals.intern(l.as_bytes())).collect(),
+                messages: sent,
+                monitors: monitors.iter().map(|m| values.monitors.intern(m.as_bytes())).collect(),
+            })
+        })
+    }
+
+    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
+        self.ask(|py, tabulation| {
+            let answer = tabulation.call_method1("armed", (process, self.local(py, local)))?;
+            let armed: Vec<(u16, u16)> = answer.extract()?;
+            Ok(armed.into_iter().map(|(handler, count)| Armed { handler, count }).collect())
+        })
+    }
+
+    fn guard(&self, process: usize, local: LocalId, handler: u16, message: MessageId) -> Result<Option<u32>> {
+        self.ask(|py, tabulation| {
+            let (sender, content) = self.message(py, message);
+            let answer = tabulation.call_method1("guard", (process, self.local(py, local), handler, sender, content))?;
+            let group: Option<Bound<PyBytes>> = answer.extract()?;
+            Ok(group.map(|g| self.values.lock().groups.intern(g.as_bytes())))
+        })
+    }
+
+    fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
+        self.ask(|py, tabulation| {
+            let messages: Vec<_> = messages.iter().map(|&m| self.message(py, m)).collect();
+            let answer = tabulation.call_method1("step", (process, self.local(py, local), handler, messages))?;
+            self.outcomes(process, &answer)
+        })
+    }
+
+    fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId> {
+        self.ask(|py, tabulation| {
+            let answer = tabulation.call_method1("crash", (process, self.local(py, local), recovers))?;
+            Ok(self.values.lock().locals.intern(answer.cast::<PyBytes>()?.as_bytes()))
+        })
+    }
+
+    fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>> {
+        self.ask(|py, tabulation| {
+            let answer = tabulation.call_method1("recover", (process, self.local(py, local)))?;
+            self.outcomes(process, &answer)
+        })
+    }
+
+    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+        self.ask(|py, tabulation| {
+            let (process, event) = split(self.values.lock().events.content(event));
+            let state = PyBytes::new(py, &self.monitor_content(state));
+            let arguments = (monitor, state, process, PyBytes::new(py, &event));
+            let answer = tabulation.call_method1("observe", arguments)?;
+            Ok(self.values.lock().monitors.intern(answer.cast::<PyBytes>()?.as_bytes()))
+        })
+    }
+
+    fn evaluate(&self, property: usize, parts: &Parts) -> Result<(bool, Vec<Component>)> {
+        self.ask(|py, tabulation| {
+            let ids = |ids: &[u32]| PyTuple::new(py, ids);
+            let arguments = (property, ids(parts.locals)?, ids(parts.inboxes)?, ids(parts.monitors)?);
+            let answer = tabulation.call_method1("evaluate", arguments)?;
+            let (value, reads): (bool, Vec<(String, u16)>) = answer.extract()?;
+            let component = |(kind, index): (String, u16)| match kind.as_str() {
+                "local" => Component::Local(index),
+                "inbox" => Component::Inbox(index),
+                _ => Component::Monitor(index),
+            };
+            Ok((value, reads.into_iter().map(component).collect()))
+        })
+    }
+
+    fn status(&self, local: LocalId) -> Status {
+        match self.values.lock().locals.content(local)[0] {
+            0 => Status::Up,
+            1 => Status::Crashed,
+            2 => Status::Down,
+            _ => Status::Unborn,
+        }
+    }
+
+    fn sender(&self, message: MessageId) -> u16 {
+        let values = self.values.lock();
+        let content = values.messages.content(message);
+        u16::from_le_bytes([content[0], content[1]])
+    }
+
+    fn local_hash(&self, local: LocalId) -> u64 {
+        self.values.lock().locals.hash(local)
+    }
+
+    fn message_hash(&self, message: MessageId) -> u64 {
+        self.values.lock().messages.hash(message)
+    }
+
+    fn monitor_hash(&self, state: MonitorId) -> u64 {
+        self.values.lock().monitors.hash(state)
+    }
+}

@@ -1,0 +1,407 @@
+//! Canonical content of Python values: the same bytes for equal values, whatever the order of sets and dicts or the hash
+//! seed; and fresh values from the bytes.
+//!
+//! A value is a tag and its content. Sets and dicts are sorted by the bytes of their elements and keys. Classes (enums,
+//! dataclasses, named tuples) stand by their qualified name; a codec knows the classes it has met.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType,
+};
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+const DEEPEST: usize = 100;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClassKind {
+    Pid,
+    Enum,
+    Dataclass,
+    NamedTuple,
+    Other,
+}
+
+struct Class {
+    class: Py<PyType>,
+    kind: ClassKind,
+    name: String,
+    fields: Vec<Py<PyString>>,
+}
+
+/// Encodes and decodes the values of one system.
+#[pyclass(frozen, module = "plait._native")]
+pub struct Codec {
+    pid: Py<PyType>,
+    probe_set: Py<PyType>,
+    probe_frozen_set: Py<PyType>,
+    enum_base: Py<PyType>,
+    set_attribute: Py<PyAny>,
+    classes: Mutex<Classes>,
+}
+
+#[derive(Default)]
+struct Classes {
+    by_type: HashMap<usize, usize>,
+    by_name: HashMap<String, usize>,
+    all: Vec<std::sync::Arc<Class>>,
+}
+
+#[pymethods]
+impl Codec {
+    #[new]
+    fn new(py: Python, pid: Py<PyType>, probe_set: Py<PyType>, probe_frozen_set: Py<PyType>) -> PyResult<Codec> {
+        let enum_base = py.import("enum")?.getattr("Enum")?.cast_into::<PyType>()?.unbind();
+        let set_attribute = py.import("builtins")?.getattr("object")?.getattr("__setattr__")?.unbind();
+        Ok(Codec { pid, probe_set, probe_frozen_set, enum_base, set_attribute, classes: Mutex::default() })
+    }
+
+    /// The canonical bytes of a value.
+    fn encode<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut encoder = Encoder { codec: self, out: Vec::with_capacity(64), mutable: Vec::new(), depth: 0 };
+        encoder.value(value)?;
+        Ok(PyBytes::new(py, &encoder.out))
+    }
+
+    /// A fresh value; as a probe, its sets iterate backwards.
+    #[pyo3(signature = (content, probe = false))]
+    fn decode<'py>(&self, py: Python<'py>, content: &[u8], probe: bool) -> PyResult<Bound<'py, PyAny>> {
+        let mut decoder = Decoder { codec: self, py, rest: content, probe };
+        let value = decoder.value()?;
+        if decoder.rest.is_empty() { Ok(value) } else { Err(PyValueError::new_err("content goes on after its value")) }
+    }
+}
+
+impl Codec {
+    fn class(&self, class: &Bound<PyType>) -> PyResult<std::sync::Arc<Class>> {
+        let address = class.as_ptr() as usize;
+        {
+            let classes = self.classes.lock().expect("not poisoned");
+            if let Some(&index) = classes.by_type.get(&address) {
+                return Ok(classes.all[index].clone());
+            }
+        }
+        let py = class.py();
+        let name = format!("{}.{}", class.module()?, class.qualname()?);
+        let fields_of = |attribute: &str| -> PyResult<Option<Vec<Py<PyString>>>> {
+            let Some(found) = class.getattr_opt(attribute)? else { return Ok(None) };
+            let names: Vec<Py<PyString>> =
+                found.try_iter()?.map(|n| Ok(n?.cast_into::<PyString>()?.unbind())).collect::<PyResult<_>>()?;
+            Ok(Some(names))
+        };
+        let (kind, fields) = if class.is(self.pid.bind(py)) {
+            (ClassKind::Pid, Vec::new())
+        } else if class.is_subclass(self.enum_base.bind(py))? {
+            (ClassKind::Enum, Vec::new())
+        } else if class.is_subclass_of::<PyTuple>()? && class.hasattr("_fields")? {
+            (ClassKind::NamedTuple, Vec::new())
+        } else if let Some(names) = fields_of("__dataclass_fields__")? {
+            let fields = class.getattr("__dataclass_fields__")?;
+            let mut instance_fields = Vec::new();
+            for name in names {
+                // Class variables are pseudo-fields.
+                let kind = fields.get_item(&name)?.getattr("_field_type")?;
+                if kind.repr()?.to_str()? == "_FIELD" {
+                    instance_fields.push(name);
+                }
+            }
+            (ClassKind::Dataclass, instance_fields)
+        } else {
+            (ClassKind::Other, Vec::new())
+        };
+        let entry = std::sync::Arc::new(Class { class: class.clone().unbind(), kind, name: name.clone(), fields });
+        let mut classes = self.classes.lock().expect("not poisoned");
+        if kind != ClassKind::Other && kind != ClassKind::Pid {
+            if classes.by_name.contains_key(&name) {
+                return Err(PyTypeError::new_err(format!("two different classes are called {name}")));
+            }
+            let index = classes.all.len();
+            classes.by_name.insert(name, index);
+        }
+        let index = classes.all.len();
+        classes.by_type.insert(address, index);
+        classes.all.push(entry.clone());
+        Ok(entry)
+    }
+}
+
+struct Encoder<'a> {
+    codec: &'a Codec,
+    out: Vec<u8>,
+    /// Addresses of the mutable objects met, to find aliases.
+    mutable: Vec<usize>,
+    depth: usize,
+}
+
+impl Encoder<'_> {
+    fn number(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.out.push(value as u8);
+    }
+
+    fn bytes(&mut self, tag: u8, content: &[u8]) {
+        self.out.push(tag);
+        self.number(content.len() as u64);
+        self.out.extend_from_slice(content);
+    }
+
+    fn once(&mut self, value: &Bound<PyAny>, what: &str) -> PyResult<()> {
+        let address = value.as_ptr() as usize;
+        if self.mutable.contains(&address) {
+            return Err(PyTypeError::new_err(format!(
+                "the same {what} object {value} is in two places; a state holds values, not references: copy it"
+            )));
+        }
+        self.mutable.push(address);
+        Ok(())
+    }
+
+    fn items<'py>(&mut self, tag: u8, items: impl ExactSizeIterator<Item = Bound<'py, PyAny>>) -> PyResult<()> {
+        self.out.push(tag);
+        self.number(items.len() as u64);
+        items.into_iter().try_for_each(|item| self.value(&item))
+    }
+
+    /// The bytes of values, sorted.
+    fn sorted<'py>(&mut self, values: impl Iterator<Item = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)>) -> PyResult<()> {
+        let start = self.out.len();
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        for (key, value) in values {
+            self.value(&key)?;
+            if let Some(value) = value {
+                self.value(&value)?;
+            }
+            parts.push(self.out.split_off(start));
+        }
+        parts.sort_unstable();
+        self.number(parts.len() as u64);
+        parts.iter().for_each(|part| self.out.extend_from_slice(part));
+        Ok(())
+    }
+
+    fn value(&mut self, value: &Bound<PyAny>) -> PyResult<()> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(PyTypeError::new_err("the value is nested too deeply (does it contain itself?)"));
+        }
+        self.exact(value)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn exact(&mut self, value: &Bound<PyAny>) -> PyResult<()> {
+        if value.is_none() {
+            self.out.push(b'N');
+        } else if let Ok(truth) = value.cast_exact::<PyBool>() {
+            self.out.push(if truth.is_true() { b'T' } else { b'F' });
+        } else if let Ok(number) = value.cast_exact::<PyInt>() {
+            match number.extract::<i64>() {
+                Ok(small) => {
+                    self.out.push(b'i');
+                    self.number(((small << 1) ^ (small >> 63)) as u64);
+                }
+                Err(_) => {
+                    let digits = number.str()?;
+                    self.bytes(b'I', digits.to_str()?.as_bytes());
+                }
+            }
+        } else if let Ok(string) = value.cast_exact::<PyString>() {
+            let utf8 = string.to_str().map_err(|_| PyTypeError::new_err("a string with lone surrogates"))?;
+            self.bytes(b's', utf8.as_bytes());
+        } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            self.items(b't', tuple.iter())?;
+        } else if let Ok(list) = value.cast_exact::<PyList>() {
+            self.once(value, "list")?;
+            self.items(b'l', list.iter())?;
+        } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+            self.once(value, "dict")?;
+            self.out.push(b'd');
+            self.sorted(dict.iter().map(|(k, v)| (k, Some(v))))?;
+        } else if let Ok(set) = value.cast::<PySet>() {
+            self.once(value, "set")?;
+            self.out.push(b'S');
+            self.sorted(set.iter().map(|v| (v, None)))?;
+        } else if let Ok(set) = value.cast::<PyFrozenSet>() {
+            self.out.push(b'Z');
+            self.sorted(set.iter().map(|v| (v, None)))?;
+        } else if let Ok(float) = value.cast_exact::<PyFloat>() {
+            let number = float.value();
+            let bits = if number.is_nan() { f64::NAN.to_bits() } else { number.to_bits() };
+            self.out.push(b'f');
+            self.out.extend_from_slice(&bits.to_le_bytes());
+        } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+            self.bytes(b'b', bytes.as_bytes());
+        } else {
+            self.instance(value)?;
+        }
+        Ok(())
+    }
+
+    fn instance(&mut self, value: &Bound<PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let class = self.codec.class(&value.get_type())?;
+        match class.kind {
+            ClassKind::Pid => {
+                let role: String = value.getattr("role")?.extract()?;
+                let index: u64 = value.getattr("index")?.extract()?;
+                self.bytes(b'P', role.as_bytes());
+                self.number(index);
+            }
+            ClassKind::Enum => {
+                let member: String = value.getattr("name")?.extract().map_err(|_| {
+                    PyTypeError::new_err(format!("{value} is not a single member of its enum {}", class.name))
+                })?;
+                self.bytes(b'E', class.name.as_bytes());
+                self.bytes(b's', member.as_bytes());
+            }
+            ClassKind::NamedTuple => {
+                self.bytes(b'n', class.name.as_bytes());
+                let items = value.cast::<PyTuple>()?;
+                self.items(b't', items.iter())?;
+            }
+            ClassKind::Dataclass => {
+                self.bytes(b'D', class.name.as_bytes());
+                self.number(class.fields.len() as u64);
+                for field in &class.fields {
+                    let content = value.getattr(field.bind(py)).map_err(|_| {
+                        PyTypeError::new_err(format!("{} has no value for its field {field}", class.name))
+                    })?;
+                    self.value(&content)?;
+                }
+            }
+            ClassKind::Other => {
+                return Err(PyTypeError::new_err(format!(
+                    "{} (a {}) has no canonical content",
+                    value.repr()?,
+                    value.get_type().qualname()?
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Decoder<'a, 'py> {
+    codec: &'a Codec,
+    py: Python<'py>,
+    rest: &'a [u8],
+    probe: bool,
+}
+
+impl<'a, 'py> Decoder<'a, 'py> {
+    fn take(&mut self, count: usize) -> PyResult<&'a [u8]> {
+        if self.rest.len() < count {
+            return Err(PyValueError::new_err("content ends early"));
+        }
+        let (head, tail) = self.rest.split_at(count);
+        self.rest = tail;
+        Ok(head)
+    }
+
+    fn number(&mut self) -> PyResult<u64> {
+        let (mut value, mut shift) = (0u64, 0u32);
+        loop {
+            let byte = self.take(1)?[0];
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+            shift += 7;
+            if shift > 63 {
+                return Err(PyValueError::new_err("a number is too long"));
+            }
+        }
+    }
+
+    fn text(&mut self) -> PyResult<&'a str> {
+        let length = self.number()? as usize;
+        std::str::from_utf8(self.take(length)?).map_err(|_| PyValueError::new_err("text is not UTF-8"))
+    }
+
+    fn class(&mut self) -> PyResult<std::sync::Arc<Class>> {
+        let name = self.text()?;
+        let classes = self.codec.classes.lock().expect("not poisoned");
+        let index = classes.by_name.get(name);
+        index
+            .map(|&i| classes.all[i].clone())
+            .ok_or_else(|| PyValueError::new_err(format!("unknown class {name}")))
+    }
+
+    fn items(&mut self) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let count = self.number()?;
+        (0..count).map(|_| self.value()).collect()
+    }
+
+    fn value(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        Ok(match self.take(1)?[0] {
+            b'N' => py.None().into_bound(py),
+            b'T' => PyBool::new(py, true).to_owned().into_any(),
+            b'F' => PyBool::new(py, false).to_owned().into_any(),
+            b'i' => {
+                let folded = self.number()?;
+                let value = (folded >> 1) as i64 ^ -((folded & 1) as i64);
+                value.into_pyobject(py)?.into_any()
+            }
+            b'I' => {
+                let digits = self.text()?;
+                py.get_type::<PyInt>().call1((digits,))?
+            }
+            b's' => PyString::new(py, self.text()?).into_any(),
+            b't' => PyTuple::new(py, self.items()?)?.into_any(),
+            b'l' => PyList::new(py, self.items()?)?.into_any(),
+            b'd' => {
+                let dict = PyDict::new(py);
+                for _ in 0..self.number()? {
+                    let key = self.value()?;
+                    dict.set_item(key, self.value()?)?;
+                }
+                dict.into_any()
+            }
+            b'S' if self.probe => self.codec.probe_set.bind(py).call1((self.items()?,))?,
+            b'Z' if self.probe => self.codec.probe_frozen_set.bind(py).call1((self.items()?,))?,
+            b'S' => PySet::new(py, self.items()?)?.into_any(),
+            b'Z' => PyFrozenSet::new(py, self.items()?)?.into_any(),
+            b'f' => {
+                let bits: [u8; 8] = self.take(8)?.try_into().expect("eight bytes");
+                PyFloat::new(py, f64::from_bits(u64::from_le_bytes(bits))).into_any()
+            }
+            b'b' => {
+                let length = self.number()? as usize;
+                PyBytes::new(py, self.take(length)?).into_any()
+            }
+            b'P' => {
+                let role = self.text()?;
+                let index = self.number()?;
+                self.codec.pid.bind(py).call1((role, index))?
+            }
+            b'E' => {
+                let class = self.class()?;
+                self.take(1)?;
+                class.class.bind(py).get_item(self.text()?)?
+            }
+            b'n' => {
+                let class = self.class()?;
+                self.take(1)?;
+                let items = PyTuple::new(py, self.items()?)?;
+                class.class.bind(py).call1(items)?
+            }
+            b'D' => {
+                let class = self.class()?;
+                let bound = class.class.bind(py);
+                let instance = bound.call_method1("__new__", (bound,))?;
+                self.number()?;
+                for field in &class.fields {
+                    let value = self.value()?;
+                    self.codec.set_attribute.bind(py).call1((&instance, field.bind(py), value))?;
+                }
+                instance
+            }
+            tag => return Err(PyValueError::new_err(format!("unknown tag {tag}"))),
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! What all workers of a search share: limits, counters, findings, and the wish to stop.
+
+use crate::lens::Reads;
+use crate::model::{Fault, PropertyKind, Shape};
+use crate::visited::Visited;
+use parking_lot::{Condvar, Mutex};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Why a search ended before it had seen everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    MaxStates,
+    MaxDepth,
+    Timeout,
+    Memory,
+    Interrupted,
+    /// A random search never sees everything.
+    Walks,
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub workers: usize,
+    pub max_states: usize,
+    pub max_depth: u32,
+    pub timeout: Option<Duration>,
+    /// Resident memory of the whole process, in bytes.
+    pub memory: usize,
+    pub seed: u64,
+    pub walks: u64,
+    /// Go on after a violation.
+    pub keep_going: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            workers: 1,
+            max_states: usize::MAX,
+            max_depth: u32::MAX,
+            timeout: None,
+            memory: usize::MAX,
+            seed: 0,
+            walks: 1000,
+            keep_going: false,
+        }
+    }
+}
+
+/// A state in which a property is violated (or an example that was asked for).
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Index of the property; one past the last is the failed assertion of a handler.
+    pub property: usize,
+    pub fingerprint: u64,
+    /// Steps from the initial state.
+    pub depth: u32,
+    /// The run that led here, if the search knows it; else the visited set does.
+    pub run: Option<Vec<u64>>,
+}
+
+pub struct Control {
+    pub options: Options,
+    pub kinds: Vec<PropertyKind>,
+    pub visited: Visited,
+    pub reads: Reads,
+    pub transitions: AtomicU64,
+    pub terminal: AtomicU64,
+    pub depth: AtomicU32,
+    /// States waiting to be expanded.
+    pub frontier: AtomicUsize,
+    pub walks: AtomicU64,
+    /// States seen by a search without a visited set.
+    pub visits: AtomicU64,
+    open: Vec<AtomicBool>,
+    findings: Mutex<Vec<Finding>>,
+    stop: AtomicBool,
+    bound: Mutex<Option<Limit>>,
+    fault: Mutex<Option<Fault>>,
+    done: Mutex<bool>,
+    wake: Condvar,
+    pub started: Instant,
+}
+
+impl Control {
+    pub fn new(shape: &Shape, options: Options) -> io::Result<Control> {
+        Ok(Control {
+            visited: Visited::new(options.memory)?,
+            reads: Reads::new(shape.properties.len(), shape.width()),
+            kinds: shape.properties.clone(),
+            open: (0..=shape.properties.len()).map(|_| AtomicBool::new(true)).collect(),
+            options,
+            transitions: AtomicU64::new(0),
+            terminal: AtomicU64::new(0),
+            depth: AtomicU32::new(0),
+            frontier: AtomicUsize::new(0),
+            walks: AtomicU64::new(0),
+            visits: AtomicU64::new(0),
+            findings: Mutex::new(Vec::new()),
+            stop: AtomicBool::new(false),
+            bound: Mutex::new(None),
+            fault: Mutex::new(None),
+            done: Mutex::new(false),
+            wake: Condvar::new(),
+            started: Instant::now(),
+        })
+    }
+
+    #[inline]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// End the search; the first reason counts.
+    pub fn stop_at(&self, limit: Limit) {
+        self.bound.lock().get_or_insert(limit);
+        self.stop.store(true, Relaxed);
+    }
+
+    /// A limit that was hit without ending the search (deeper states were cut off).
+    pub fn cut(&self, limit: Limit) {
+        self.bound.lock().get_or_insert(limit);
+    }
+
+    /// End the search because the model is faulty, or memory ran out.
+    pub fn fail(&self, fault: Fault) {
+        let memory = fault.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::OutOfMemory);
+        if memory {
+            return self.stop_at(Limit::Memory);
+        }
+        self.fault.lock().get_or_insert(fault);
+        self.stop.store(true, Relaxed);
+    }
+
+    #[inline]
+    pub fn is_open(&self, property: usize) -> bool {
+        self.open[property].load(Relaxed)
+    }
+
+    /// Take note of the first finding of each property; a violation ends the search unless it is to go on.
+    pub fn record(&self, finding: Finding) {
+        let property = finding.property;
+        if self.open[property].swap(false, Relaxed) {
+            self.findings.lock().push(finding);
+            if !self.options.keep_going && self.kinds.get(property) != Some(&PropertyKind::Reachable) {
+                self.stop.store(true, Relaxed);
+            }
+        }
+    }
+
+    pub fn assertion(&self) -> usize {
+        self.kinds.len()
+    }
+
+    pub fn check_states(&self) {
+        if self.visited.len() > self.options.max_states {
+            self.stop_at(Limit::MaxStates);
+        }
+    }
+
+    pub fn finish(&self) {
+        *self.done.lock() = true;
+        self.wake.notify_all();
+    }
+
+    /// Watch the limits until the search is done; `tick` is called some times a second and says whether to go on.
+    pub fn watch(&self, mut tick: impl FnMut() -> bool) {
+        let mut done = self.done.lock();
+        while !*done {
+            self.wake.wait_for(&mut done, Duration::from_millis(20));
+            if *done {
+                return;
+            }
+            parking_lot::MutexGuard::unlocked(&mut done, || {
+                if self.options.timeout.is_some_and(|limit| self.started.elapsed() > limit) {
+                    self.stop_at(Limit::Timeout);
+                }
+                if self.options.memory != usize::MAX && resident().is_some_and(|bytes| bytes > self.options.memory) {
+                    self.stop_at(Limit::Memory);
+                }
+                if !tick() {
+                    self.stop_at(Limit::Interrupted);
+                }
+            });
+        }
+    }
+
+    pub fn take_fault(&self) -> Option<Fault> {
+        self.fault.lock().take()
+    }
+
+    pub fn bound(&self) -> Option<Limit> {
+        *self.bound.lock()
+    }
+
+    pub fn findings(&self) -> Vec<Finding> {
+        self.findings.lock().clone()
+    }
+}
+
+/// Resident memory of this process, where the system tells.
+pub fn resident() -> Option<usize> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: usize = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}

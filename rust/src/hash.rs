@@ -1,0 +1,45 @@
+//! Content hashes, and how they combine into the fingerprint of a state.
+//!
+//! A fingerprint is the wrapping sum of one well-mixed 64-bit hash per component, in which the component's position takes
+//! part. A successor's fingerprint follows from its parent's by the few components that changed.
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+pub fn content(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes)
+}
+
+/// Hash a sequence of hashes; `kind` keeps components of different kinds and positions apart.
+pub fn sequence(kind: u64, parts: &[u64]) -> u64 {
+    let mut bytes = Vec::with_capacity(parts.len() * 8);
+    for part in parts {
+        bytes.extend_from_slice(&part.to_le_bytes());
+    }
+    xxh3_64_with_seed(&bytes, kind)
+}
+
+const NODE: u64 = 1 << 32;
+const MONITOR: u64 = 2 << 32;
+const BUDGET: u64 = 3 << 32;
+const INBOX: u64 = 4 << 32;
+
+pub fn node(process: usize, local: u64, inbox: u64) -> u64 {
+    sequence(NODE + process as u64, &[local, inbox])
+}
+
+pub fn monitor(index: usize, state: u64) -> u64 {
+    sequence(MONITOR + index as u64, &[state])
+}
+
+pub fn budget(index: usize, left: u32) -> u64 {
+    sequence(BUDGET + index as u64, &[u64::from(left)])
+}
+
+pub fn inbox(messages: &[u64]) -> u64 {
+    sequence(INBOX, messages)
+}
+
+/// The visited set marks an empty slot by 0, so no state may have it.
+pub fn fingerprint(sum: u64) -> u64 {
+    if sum == 0 { 1 } else { sum }
+}

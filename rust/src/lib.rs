@@ -1,0 +1,33 @@
+//! The native engine of Plait. Python tabulates steps, this crate composes them: see `docs/architecture.md`.
+
+pub mod bfs;
+pub mod control;
+pub mod dfs;
+pub mod hash;
+pub mod inbox;
+pub mod intern;
+pub mod lens;
+pub mod model;
+pub mod path;
+pub mod property;
+pub mod quorum;
+pub mod search;
+pub mod tables;
+pub mod visited;
+pub mod walk;
+
+#[cfg(feature = "extension")]
+mod bridge;
+#[cfg(feature = "extension")]
+mod canon;
+#[cfg(feature = "extension")]
+mod engine;
+
+#[cfg(feature = "extension")]
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::canon::Codec;
+    #[pymodule_export]
+    use crate::engine::{Engine, Store, Transition};
+}

@@ -1,0 +1,446 @@
+//! The lazily tabulated automata: one per process, whose states are *nodes*, that is, a local state with an inbox.
+//!
+//! A node's transitions follow from the node alone, up to messages to others, announcements and budgets. Each is computed
+//! once, here, under a lock and perhaps with calls of Python; workers keep their own copies (`lens`), so that the
+//! search itself reads without locks.
+
+use crate::model::{Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Outcome, Parts, Result, Status};
+use crate::property::{Tree, Value};
+use crate::quorum::Candidate;
+use crate::{hash, inbox, quorum};
+use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+pub type NodeId = u32;
+pub type InboxId = u32;
+pub type BundleId = u32;
+
+pub const NO_BUDGET: u8 = u8::MAX;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    pub process: u16,
+    pub status: Status,
+    pub local: LocalId,
+    pub inbox: InboxId,
+    pub hash: u64,
+}
+
+/// What a step does to another process: messages for it, or its birth in a spare slot (and messages for it).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bundle {
+    pub birth: Option<LocalId>,
+    pub messages: Vec<MessageId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A process runs a handler.
+    Step,
+    Lose,
+    Duplicate,
+    Crash,
+    Recover,
+}
+
+/// A transition of a node, as the inner loop of a search reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Transition {
+    pub target: NodeId,
+    /// Effects on others: a range of `Expansion::effects`.
+    pub effects: (u32, u32),
+    /// Which budget it costs one of, or NO_BUDGET.
+    pub budget: u8,
+    /// A step of a process, rather than of the network or the environment.
+    pub moves: bool,
+    /// It has events, expectations or a failure: look at its details.
+    pub special: bool,
+    /// hash(target) - hash(source)
+    pub delta: u64,
+}
+
+/// The rest of a transition: what few transitions have, and what only a trace asks for.
+#[derive(Clone, Debug)]
+pub struct Details {
+    pub kind: Kind,
+    pub handler: u16,
+    pub consumed: Vec<MessageId>,
+    /// The outcomes of the handler that ran, and which of them this is.
+    pub outcome: Option<(Arc<[Outcome]>, usize)>,
+}
+
+impl Details {
+    fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref().map(|(outcomes, index)| &outcomes[*index])
+    }
+
+    pub fn sends(&self) -> &[(u16, MessageId)] {
+        self.outcome().map_or(&[], |o| &o.sends)
+    }
+
+    pub fn events(&self) -> &[EventId] {
+        self.outcome().map_or(&[], |o| &o.events)
+    }
+
+    pub fn expected(&self) -> &[(u16, bool)] {
+        self.outcome().map_or(&[], |o| &o.expected)
+    }
+
+    pub fn spawns(&self) -> &[(u16, LocalId)] {
+        self.outcome().map_or(&[], |o| &o.spawns)
+    }
+
+    pub fn choices(&self) -> &[Vec<u8>] {
+        self.outcome().map_or(&[], |o| &o.choices)
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        self.outcome().and_then(|o| o.failure.as_ref())
+    }
+}
+
+/// All transitions of a node, with their details in the same order.
+#[derive(Clone, Debug, Default)]
+pub struct Expansion {
+    pub transitions: Vec<Transition>,
+    pub effects: Vec<(u16, BundleId)>,
+    pub details: Vec<Details>,
+}
+
+pub struct Tables {
+    pub model: Arc<dyn Model + Send + Sync>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+pub struct Inner {
+    nodes: Vec<Node>,
+    node_ids: FxHashMap<(u16, LocalId, InboxId), NodeId>,
+    expansions: FxHashMap<NodeId, Arc<Expansion>>,
+    inboxes: Vec<Arc<[MessageId]>>,
+    inbox_ids: FxHashMap<Arc<[MessageId]>, InboxId>,
+    bundles: Vec<Bundle>,
+    bundle_ids: FxHashMap<Bundle, BundleId>,
+    arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
+    observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
+    armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
+    guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
+    steps: FxHashMap<(u16, LocalId, u16, Vec<MessageId>), Arc<[Outcome]>>,
+    trees: Vec<Tree>,
+    transitions: usize,
+}
+
+impl Tables {
+    pub fn new(model: Arc<dyn Model + Send + Sync>) -> Self {
+        let trees = model.shape().properties.iter().map(|_| Tree::default()).collect();
+        Tables { model, inner: Mutex::new(Inner { trees, ..Inner::default() }) }
+    }
+
+    /// The initial state: a node per process, monitors, budgets.
+    pub fn initial(&self) -> Result<Vec<u32>> {
+        let initial = self.model.initial()?;
+        let mut inner = self.inner.lock();
+        let mut state = Vec::new();
+        for (process, &local) in initial.locals.iter().enumerate() {
+            let mine: Vec<MessageId> =
+                initial.messages.iter().filter(|(to, _)| *to as usize == process).map(|&(_, m)| m).collect();
+            let pending = inbox::insert(&*self.model, &[], &mine);
+            state.push(inner.node(&*self.model, process, local, pending));
+        }
+        state.extend_from_slice(&initial.monitors);
+        state.extend(self.model.shape().budgets());
+        Ok(state)
+    }
+
+    pub fn node(&self, id: NodeId) -> Node {
+        self.inner.lock().nodes[id as usize]
+    }
+
+    pub fn inbox(&self, id: InboxId) -> Arc<[MessageId]> {
+        self.inner.lock().inboxes[id as usize].clone()
+    }
+
+    /// The transitions of a node.
+    pub fn expansion(&self, node: NodeId) -> Result<Arc<Expansion>> {
+        let mut inner = self.inner.lock();
+        if let Some(found) = inner.expansions.get(&node) {
+            return Ok(found.clone());
+        }
+        let expansion = Arc::new(Expander { model: &*self.model, inner: &mut inner, node }.expand()?);
+        inner.transitions += expansion.transitions.len();
+        inner.expansions.insert(node, expansion.clone());
+        Ok(expansion)
+    }
+
+    /// The node of another process after a bundle arrived.
+    pub fn arrival(&self, node: NodeId, bundle: BundleId) -> NodeId {
+        self.inner.lock().arrival(&*self.model, node, bundle)
+    }
+
+    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+        let mut inner = self.inner.lock();
+        let key = (monitor as u16, state, event);
+        if let Some(&found) = inner.observations.get(&key) {
+            return Ok(found);
+        }
+        let next = self.model.observe(monitor, state, event)?;
+        inner.observations.insert(key, next);
+        Ok(next)
+    }
+
+    /// A property on a state, with the path through its decision tree for the worker's own copy.
+    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>)> {
+        let shape = self.model.shape();
+        let mut inner = self.inner.lock();
+        let nodes: Vec<Node> = state[..shape.processes].iter().map(|&n| inner.nodes[n as usize]).collect();
+        let locals: Vec<LocalId> = nodes.iter().map(|n| n.local).collect();
+        let inboxes: Vec<InboxId> = nodes.iter().map(|n| n.inbox).collect();
+        let monitors = &state[shape.processes..shape.processes + shape.monitors];
+        let parts = Parts { locals: &locals, inboxes: &inboxes, monitors };
+        if let Some(found) = inner.trees[property].path(&parts) {
+            return Ok(found);
+        }
+        // Python may ask for the content of an inbox: do not hold the lock meanwhile.
+        let (value, reads) = MutexGuard::unlocked(&mut inner, || self.model.evaluate(property, &parts))?;
+        let path = reads.into_iter().map(|component| Value::of(component, &parts)).collect::<Vec<_>>();
+        inner.trees[property].insert(&path, value);
+        Ok((value, path))
+    }
+
+    /// Approximate memory in use.
+    pub fn bytes(&self) -> usize {
+        let inner = self.inner.lock();
+        inner.nodes.len() * 64 + inner.transitions * 200 + inner.arrivals.len() * 24 + inner.steps.len() * 200
+    }
+}
+
+impl Inner {
+    fn node(&mut self, model: &dyn Model, process: usize, local: LocalId, pending: Vec<MessageId>) -> NodeId {
+        let status = model.status(local);
+        // Messages to a crashed process vanish.
+        let inbox = self.inbox(if status == Status::Crashed { Vec::new() } else { pending });
+        let key = (process as u16, local, inbox);
+        if let Some(&found) = self.node_ids.get(&key) {
+            return found;
+        }
+        let mut messages: Vec<u64> = self.inboxes[inbox as usize].iter().map(|&m| model.message_hash(m)).collect();
+        if model.shape().network != crate::model::Network::Fifo {
+            messages.sort_unstable();
+        }
+        let hash = hash::node(process, model.local_hash(local), hash::inbox(&messages));
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(Node { process: process as u16, status, local, inbox, hash });
+        self.node_ids.insert(key, id);
+        id
+    }
+
+    fn inbox(&mut self, messages: Vec<MessageId>) -> InboxId {
+        let messages: Arc<[MessageId]> = messages.into();
+        if let Some(&found) = self.inbox_ids.get(&messages) {
+            return found;
+        }
+        let id = self.inboxes.len() as InboxId;
+        self.inboxes.push(messages.clone());
+        self.inbox_ids.insert(messages, id);
+        id
+    }
+
+    fn bundle(&mut self, bundle: Bundle) -> BundleId {
+        if let Some(&found) = self.bundle_ids.get(&bundle) {
+            return found;
+        }
+        let id = self.bundles.len() as BundleId;
+        self.bundles.push(bundle.clone());
+        self.bundle_ids.insert(bundle, id);
+        id
+    }
+
+    fn arrival(&mut self, model: &dyn Model, node: NodeId, bundle: BundleId) -> NodeId {
+        if let Some(&found) = self.arrivals.get(&(node, bundle)) {
+            return found;
+        }
+        let before = self.nodes[node as usize];
+        let Bundle { birth, messages } = &self.bundles[bundle as usize];
+        let pending = inbox::insert(model, &self.inboxes[before.inbox as usize], messages);
+        let after = self.node(model, before.process as usize, birth.unwrap_or(before.local), pending);
+        self.arrivals.insert((node, bundle), after);
+        after
+    }
+}
+
+/// Computes the transitions of one node.
+struct Expander<'a> {
+    model: &'a dyn Model,
+    inner: &'a mut Inner,
+    node: NodeId,
+}
+
+impl Expander<'_> {
+    fn expand(mut self) -> Result<Expansion> {
+        let node = self.inner.nodes[self.node as usize];
+        let pending = self.inner.inboxes[node.inbox as usize].clone();
+        let mut expansion = Expansion::default();
+        match node.status {
+            Status::Up => {
+                self.steps(node, &pending, &mut expansion)?;
+                self.crashes(node, &pending, &mut expansion)?;
+            }
+            Status::Down => {
+                let outcomes: Arc<[Outcome]> = self.model.recover(node.process as usize, node.local)?.into();
+                self.outcomes(Kind::Recover, 0, &[], &pending, &outcomes, &mut expansion);
+            }
+            Status::Crashed | Status::Unborn => {}
+        }
+        self.network(node, &pending, &mut expansion);
+        Ok(expansion)
+    }
+
+    fn steps(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
+        let process = node.process;
+        let mut deliverable = inbox::deliverable(self.model, pending);
+        // By content, not by id: the order of transitions must not depend on the order of discovery.
+        deliverable.sort_by_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
+        for armed in self.armed(process, node.local)?.iter() {
+            let sets = if armed.count == 0 {
+                vec![Vec::new()]
+            } else {
+                let mut candidates = Vec::new();
+                for &message in &deliverable {
+                    if let Some(group) = self.guard(process, node.local, armed.handler, message)? {
+                        candidates.push(Candidate { message, sender: self.model.sender(message), group });
+                    }
+                }
+                quorum::sets(&candidates, armed.count as usize)
+            };
+            for consumed in sets {
+                let outcomes = self.step(process, node.local, armed.handler, &consumed)?;
+                let rest = inbox::remove(self.model, pending, &consumed);
+                self.outcomes(Kind::Step, armed.handler, &consumed, &rest, &outcomes, expansion);
+            }
+        }
+        Ok(())
+    }
+
+    /// One transition per outcome of a handler that left `rest` in the inbox.
+    fn outcomes(
+        &mut self,
+        kind: Kind,
+        handler: u16,
+        consumed: &[MessageId],
+        rest: &[MessageId],
+        outcomes: &Arc<[Outcome]>,
+        expansion: &mut Expansion,
+    ) {
+        let process = self.inner.nodes[self.node as usize].process;
+        for (choice, outcome) in outcomes.iter().enumerate() {
+            let mut others: Vec<(u16, Bundle)> = Vec::new();
+            for &(slot, local) in &outcome.spawns {
+                others.push((slot, Bundle { birth: Some(local), messages: Vec::new() }));
+            }
+            let mut own = Vec::new();
+            for &(to, message) in &outcome.sends {
+                if to == process {
+                    own.push(message);
+                } else if let Some((_, bundle)) = others.iter_mut().find(|(other, _)| *other == to) {
+                    bundle.messages.push(message);
+                } else {
+                    others.push((to, Bundle { birth: None, messages: vec![message] }));
+                }
+            }
+            let rest = inbox::insert(self.model, rest, &own);
+            let target = self.inner.node(self.model, process as usize, outcome.local, rest);
+            let outcome = Some((outcomes.clone(), choice));
+            let details = Details { kind, handler, consumed: consumed.to_vec(), outcome };
+            self.push(expansion, target, NO_BUDGET, others, details);
+        }
+    }
+
+    fn crashes(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
+        for (index, fault) in self.model.shape().faults.iter().enumerate() {
+            if fault.may_crash[node.process as usize] {
+                let local = self.model.crash(node.process as usize, node.local, fault.recovers)?;
+                let target = self.inner.node(self.model, node.process as usize, local, pending.to_vec());
+                let budget = self.model.shape().crash_budget(index) as u8;
+                let details = Details { kind: Kind::Crash, handler: index as u16, consumed: vec![], outcome: None };
+                self.push(expansion, target, budget, Vec::new(), details);
+            }
+        }
+        Ok(())
+    }
+
+    /// Losses and copies of pending messages.
+    fn network(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) {
+        let shape = self.model.shape();
+        let mut changes: Vec<(Kind, u8, MessageId, Vec<MessageId>)> = Vec::new();
+        if shape.lossy {
+            let budget = shape.loss_budget().map_or(NO_BUDGET, |b| b as u8);
+            changes.extend(inbox::losses(pending).into_iter().map(|(lost, rest)| (Kind::Lose, budget, lost, rest)));
+        }
+        if let Some(budget) = shape.duplication_budget() {
+            changes.extend(inbox::distinct(pending).into_iter().map(|message| {
+                (Kind::Duplicate, budget as u8, message, inbox::insert(self.model, pending, &[message]))
+            }));
+        }
+        changes.sort_by_key(|(kind, _, message, _)| (*kind as u8, self.model.message_hash(*message)));
+        for (kind, budget, message, after) in changes {
+            let target = self.inner.node(self.model, node.process as usize, node.local, after);
+            let details = Details { kind, handler: 0, consumed: vec![message], outcome: None };
+            self.push(expansion, target, budget, Vec::new(), details);
+        }
+    }
+
+    fn push(
+        &mut self,
+        expansion: &mut Expansion,
+        target: NodeId,
+        budget: u8,
+        others: Vec<(u16, Bundle)>,
+        details: Details,
+    ) {
+        let start = expansion.effects.len() as u32;
+        for (to, bundle) in others {
+            let bundle = self.inner.bundle(bundle);
+            expansion.effects.push((to, bundle));
+        }
+        let hash = |id: NodeId| self.inner.nodes[id as usize].hash;
+        expansion.transitions.push(Transition {
+            target,
+            effects: (start, expansion.effects.len() as u32),
+            budget,
+            moves: details.kind == Kind::Step,
+            special: !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some(),
+            delta: hash(target).wrapping_sub(hash(self.node)),
+        });
+        expansion.details.push(details);
+    }
+
+    fn armed(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+        if let Some(found) = self.inner.armed.get(&(process, local)) {
+            return Ok(found.clone());
+        }
+        let armed: Arc<[Armed]> = self.model.armed(process as usize, local)?.into();
+        self.inner.armed.insert((process, local), armed.clone());
+        Ok(armed)
+    }
+
+    fn guard(&mut self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Option<u32>> {
+        let key = (process, local, handler, message);
+        if let Some(found) = self.inner.guards.get(&key) {
+            return Ok(*found);
+        }
+        let group = self.model.guard(process as usize, local, handler, message)?;
+        self.inner.guards.insert(key, group);
+        Ok(group)
+    }
+
+    fn step(&mut self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<Arc<[Outcome]>> {
+        let key = (process, local, handler, consumed.to_vec());
+        if let Some(found) = self.inner.steps.get(&key) {
+            return Ok(found.clone());
+        }
+        let outcomes: Arc<[Outcome]> = self.model.step(process as usize, local, handler, consumed)?.into();
+        self.inner.steps.insert(key, outcomes.clone());
+        Ok(outcomes)
+    }
+}

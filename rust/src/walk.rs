@@ -1,0 +1,107 @@
+//! Random search: many seeded walks from the initial state, for spaces that are too large to exhaust.
+//!
+//! Walk number i depends on the seed and i alone, whatever the number of workers. The visited set only counts.
+
+use crate::control::{Limit, Control, Finding};
+use crate::hash;
+use crate::lens::{EVERYWHERE, Lens, look, positions};
+use crate::model::{Failure, Result};
+use crate::tables::Tables;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Walks end here even if the model does not, unless the user says otherwise.
+pub const DEFAULT_DEPTH: u32 = 1000;
+
+pub fn search(tables: &Tables, control: &Control) -> Result<()> {
+    let initial = tables.initial()?;
+    std::thread::scope(|scope| {
+        for _ in 0..control.options.workers {
+            scope.spawn(|| {
+                let mut lens = Lens::new(tables);
+                let fingerprint = lens.fingerprint(&initial);
+                while !control.stopped() {
+                    let number = control.walks.fetch_add(1, Relaxed);
+                    if number >= control.options.walks {
+                        control.walks.fetch_sub(1, Relaxed);
+                        break;
+                    }
+                    if let Err(fault) = walk(&mut lens, control, &initial, fingerprint, number) {
+                        control.fail(fault);
+                    }
+                }
+            });
+        }
+    });
+    control.cut(Limit::Walks);
+    Ok(())
+}
+
+fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, number: u64) -> Result<()> {
+    let mut dice = Dice(hash::sequence(control.options.seed, &[number]));
+    let limit = if control.options.max_depth == u32::MAX { DEFAULT_DEPTH } else { control.options.max_depth };
+    let mut state = initial.to_vec();
+    let mut run = vec![fingerprint];
+    let mut changed = EVERYWHERE;
+    let (mut successors, mut changes): (Vec<(u64, usize)>, Vec<(u16, u32)>) = (Vec::new(), Vec::new());
+    loop {
+        let here = *run.last().expect("a run has a last state");
+        let depth = run.len() as u32 - 1;
+        let parent = run[run.len().saturating_sub(2)];
+        control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
+        let finding = |property, depth, run: &Vec<u64>| Finding { property, fingerprint: here, depth, run: Some(run.clone()) };
+        look(lens, control, &state, changed, false, |property| control.record(finding(property, depth, &run)))?;
+
+        successors.clear();
+        changes.clear();
+        let (mut count, mut moved) = (0, false);
+        let mut failed: Option<Failure> = None;
+        lens.successors(&state, here, |successor| {
+            count += 1;
+            if let Some(failure) = successor.failure {
+                failed = Some(failure.clone());
+                moved = true;
+                return;
+            }
+            moved |= successor.moves && successor.fingerprint != here;
+            successors.push((successor.fingerprint, changes.len()));
+            changes.extend_from_slice(successor.changes);
+        })?;
+        if let Some(failure) = failed {
+            if !failure.violation {
+                return Err(failure.text.into());
+            }
+            control.record(finding(control.assertion(), depth + 1, &run));
+        }
+        if !moved {
+            control.terminal.fetch_add(1, Relaxed);
+            look(lens, control, &state, EVERYWHERE, true, |property| control.record(finding(property, depth, &run)))?;
+        }
+        control.transitions.fetch_add(count, Relaxed);
+        control.depth.fetch_max(depth, Relaxed);
+        control.check_states();
+        if successors.is_empty() || depth >= limit || control.stopped() {
+            return Ok(());
+        }
+        let pick = dice.below(successors.len());
+        let (next, from) = successors[pick];
+        let to = successors.get(pick + 1).map_or(changes.len(), |s| s.1);
+        for &(position, value) in &changes[from..to] {
+            state[position as usize] = value;
+        }
+        changed = positions(&changes[from..to]);
+        run.push(next);
+    }
+}
+
+/// A small, fast generator (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ z >> 31) * count as u128) >> 64) as usize
+    }
+}

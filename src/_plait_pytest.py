@@ -1,0 +1,297 @@
+"""The pytest plugin: a model in a test file is collected as one test per property.
+
+Mark a test function that returns a System:
+
+    @pytest.mark.plait(search="dfs", max_states=1_000_000)
+    def test_paxos() -> System:
+        return paxos(acceptors=3)
+
+    @pytest.mark.plait
+    @pytest.mark.parametrize("nodes", [2, 3])
+    def test_ring(nodes: int) -> System: ...
+
+or give a module-level System a name that pytest collects, or mark the whole module:
+
+    test_token = System([...])
+
+    pytestmark = pytest.mark.plait(workers=1)   # all Systems here, and all test functions annotated -> System
+
+The mark takes the options of `plait.check`: search, workers, max_states, max_depth, timeout, memory, seed, walks, and
+properties (names; the others are not checked). A model is checked once, and each property becomes a test:
+`test_paxos[agreement]`. A violated property fails with the counterexample and the command that replays it; an
+inconclusive one fails too, and says which limit was hit.
+
+This module is loaded by every pytest run in an environment that has Plait, so it imports plait only when it is used.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest._code.code import ExceptionInfo, TerminalRepr
+
+    from plait.kernel.verdict import PropertyResult, Verdict
+    from plait.model.system import System
+
+_OPTIONS = ("search", "workers", "max_states", "max_depth", "timeout", "memory", "seed", "walks", "properties")
+
+
+class PlaitWarning(UserWarning):
+    """Something about a model that deserves a look, though it fails no property."""
+
+
+class PropertyFailedError(Exception):
+    """A property did not come out as holding; the text is what the user sees."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark."""
+    config.addinivalue_line(
+        "markers",
+        "plait(search=, workers=, max_states=, max_depth=, timeout=, memory=, seed=, walks=, properties=): check the "
+        "System that this test function returns, one test per property; on a module, every System in it.",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> Generator[None, Any, Any]:
+    """Replace marked test functions, which pytest found, by their properties; collect module-level Systems."""
+    found = yield
+    if found is None:
+        return _system_items(collector, name, obj)
+    if not isinstance(found, list):
+        return found
+    items: list[Any] = []
+    for item in found:
+        items += _function_items(item) if _is_model_test(item) else [item]
+    return items
+
+
+def _is_model_test(item: object) -> bool:
+    if not isinstance(item, pytest.Function) or item.get_closest_marker("plait") is None:
+        return False
+    if any(mark.name == "plait" for mark in item.own_markers):
+        return True
+    # The mark is on the module or the class, where ordinary tests may live too.
+    from plait.model.loader import returns_system
+
+    return returns_system(item.obj)
+
+
+def _function_items(item: pytest.Function) -> list[pytest.Item]:
+    callspec = getattr(item, "callspec", None)
+    parameters = dict(callspec.params) if callspec is not None else {}
+    return _items(item, item.name, lambda: _build(item, parameters))
+
+
+def _build(item: pytest.Function, parameters: Mapping[str, Any]) -> System:
+    from plait.kernel.errors import UsageError
+    from plait.model.loader import ModelFunction
+
+    if item.cls is not None:
+        raise UsageError(
+            f"{item.nodeid} is a method, which plait replay cannot find again",
+            hint="make it a function at the top level of the module",
+        )
+    missing = [
+        name
+        for name, p in inspect.signature(item.obj).parameters.items()
+        if name not in parameters and p.default is p.empty
+    ]
+    if missing:
+        raise UsageError(
+            f"{item.name} takes {missing[0]!r}, and fixtures are not given to models",
+            hint=f'write @pytest.mark.parametrize("{missing[0]}", […]), or give it a default',
+        )
+    return ModelFunction(_target(item.path, item.originalname), item.obj).build(parameters, parse=False)
+
+
+def _system_items(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[pytest.Item] | None:
+    module = sys.modules.get("plait.model.system")
+    if module is None or not isinstance(obj, module.System) or not isinstance(collector, pytest.Module):
+        return None
+    marked = collector.get_closest_marker("plait") is not None and not name.startswith("_")
+    if not marked and not collector.funcnamefilter(name):
+        return None
+
+    def build() -> System:
+        obj.target = _target(collector.path, name)
+        if obj.name == "system":
+            obj.name = name
+        return obj  # type: ignore[no-any-return]
+
+    return _items(collector, name, build)
+
+
+def _target(path: Path, name: str) -> str:
+    """What `plait check` takes to find this model again, from where pytest was started."""
+    return f"{os.path.relpath(path)}:{name}"
+
+
+def _items(source: pytest.Function | pytest.Module, name: str, build: Callable[[], System]) -> list[pytest.Item]:
+    """One item per property of the model, or a single one when the model has none or cannot be built."""
+    from plait.kernel.errors import PlaitError
+
+    parent = source if isinstance(source, pytest.Module) else source.parent
+    assert parent is not None
+    model = Model(name, source.path)
+    names: list[str | None] = [None]
+    try:
+        model.options = _options(source)
+        model.system = build()
+        names = list(model.selected()) or [None]
+    except PlaitError as error:
+        model.error = error
+    items: list[pytest.Item] = []
+    for number, property_name in enumerate(names):
+        item = PropertyItem.from_parent(parent, name=_item_name(name, property_name))
+        item.model, item.property_name, item.first = model, property_name, number == 0
+        if isinstance(source, pytest.Function):
+            item.own_markers.extend(source.own_markers)
+            item.keywords.update({mark.name: mark for mark in source.own_markers})
+            item.obj = source.obj
+        items.append(item)
+    return items
+
+
+def _item_name(name: str, property_name: str | None) -> str:
+    if property_name is None:
+        return name
+    return f"{name[:-1]}-{property_name}]" if name.endswith("]") else f"{name}[{property_name}]"
+
+
+def _options(source: pytest.Item | pytest.Collector) -> dict[str, Any]:
+    from plait.kernel.errors import UsageError
+
+    options: dict[str, Any] = {}
+    for mark in reversed(list(source.iter_markers("plait"))):  # the closest one last
+        for name in (*map(repr, mark.args), *mark.kwargs):
+            if name not in _OPTIONS:
+                raise UsageError(
+                    f"{source.nodeid}: pytest.mark.plait has no option {name}",
+                    hint=f"it takes, by name: {', '.join(_OPTIONS)}",
+                )
+        options |= mark.kwargs
+    return options
+
+
+class Model:
+    """What the tests of one System share: it is checked once, when the first of them runs."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+        self.options: dict[str, Any] = {}
+        self.system: System | None = None
+        self.error: Exception | None = None
+        self._verdict: Verdict | None = None
+
+    def selected(self) -> list[str]:
+        """Names of the properties to check."""
+        from plait.kernel.errors import UsageError
+
+        assert self.system is not None
+        known = [p.name for p in self.system.properties]
+        chosen = self.options.get("properties")
+        for name in chosen or ():
+            if name not in known:
+                raise UsageError(
+                    f"{self.name} has no property {name!r}", hint=f"its properties are: {', '.join(known) or 'none'}"
+                )
+        return known if chosen is None else list(chosen)
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.error is not None:
+            raise self.error
+        if self._verdict is None:
+            from plait.check.api import check
+
+            assert self.system is not None
+            try:
+                verdict = check(self.system, keep_going=True, **self.options)
+            except Exception as error:
+                self.error = error
+                raise
+            if verdict.bound == "interrupted":
+                raise KeyboardInterrupt
+            self._verdict = verdict
+        return self._verdict
+
+
+class PropertyItem(pytest.Item):
+    """One property of one System."""
+
+    model: Model
+    property_name: str | None = None
+    first = False
+    obj: Callable[..., Any] | None = None
+
+    def runtest(self) -> None:
+        verdict = self.model.verdict
+        if self.first:
+            for text in verdict.warnings:
+                warnings.warn(PlaitWarning(f"{self.model.name}: {text}"), stacklevel=1)
+        result = next((p for p in verdict.properties if p.name == self.property_name), None)
+        names = [p.name for p in verdict.properties if p.status == "violated"]
+        # A violation that is no property's (a handler that fails) makes every property of the model unknown.
+        if result is None or (verdict.status == "violated" and verdict.property not in names):
+            if verdict.status != "holds":
+                raise PropertyFailedError(self._explain(verdict, None))
+        elif result.status != "holds":
+            raise PropertyFailedError(self._explain(verdict, result))
+
+    def _explain(self, verdict: Verdict, result: PropertyResult | None) -> str:
+        from plait.cli.output import default_trace_path, file_name
+        from plait.kernel.errors import PlaitError
+        from plait.report.itf import save_trace
+        from plait.report.text import trace_text
+
+        name = result.name if result is not None else verdict.property
+        status = result.status if result is not None else verdict.status
+        lines = [f"property {name} is {status}" if name else f"the verdict is {status}"]
+        if result is not None and result.note:
+            lines.append(result.note)
+        if verdict.message and (result is None or verdict.property == name):
+            lines.append(verdict.message)
+        if status == "inconclusive":
+            lines += [f"the search stopped at a limit: {verdict.bound}", "hint: raise the limit in pytest.mark.plait"]
+        trace = result.trace if result is not None and result.trace is not None else None
+        if trace is None and verdict.property == name:
+            trace = verdict.trace
+        if status == "violated" and trace is not None:
+            path = default_trace_path(file_name(self.model.path.stem, self.model.name), name or "counterexample")
+            lines += ["", trace_text(trace, width=100), ""]
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save_trace(trace, path)
+                lines.append(f"replay: plait replay {path}")
+            except (OSError, PlaitError) as error:
+                lines.append(f"the counterexample could not be saved: {error}")
+        return "\n".join(lines)
+
+    def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
+        """The counterexample, or the error and its hint: no traceback of ours."""
+        error = excinfo.value
+        if isinstance(error, PropertyFailedError | PlaitWarning):
+            return str(error)
+        from plait.kernel.errors import PlaitError
+
+        if isinstance(error, PlaitError):
+            return f"error: {error}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        line = inspect.getsourcelines(self.obj)[1] - 1 if self.obj is not None else None
+        return self.path, line, self.name

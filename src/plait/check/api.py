@@ -1,0 +1,246 @@
+"""`plait.check`: search the states of a System, and say what was found and what was covered."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+from plait.check.progress import Progress
+from plait.check.runner import Runner
+from plait.check.tracing import Tracer
+from plait.kernel.errors import ModelError, UsageError
+from plait.kernel.trace import Trace
+from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
+from plait.model.properties import Property
+from plait.model.system import System
+
+Search = Literal["bfs", "dfs", "random", "stateless"]
+STATELESS_DEPTH = 10_000
+"""A search without a visited set would follow a cycle for ever: it ends here unless the user says otherwise."""
+
+
+def check(
+    system: System,
+    *,
+    search: Search = "bfs",
+    workers: int | None = None,
+    max_states: int | None = None,
+    max_depth: int | None = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+    seed: int = 0,
+    walks: int = 10_000,
+    keep_going: bool = False,
+    properties: Sequence[str] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Verdict:
+    """Check a System and return a Verdict.
+
+    `search` is bfs (shortest counterexamples), dfs, random (`walks` seeded runs) or stateless (no visited set). A limit that
+    is hit makes the verdict inconclusive. `memory` is in bytes, by default most of what the machine has. `keep_going`
+    searches on after a violation; `properties` names the ones to check. Ctrl-C ends the search with what was found so far.
+
+    >>> from plait import Process, action, always
+    >>> class Counter(Process):
+    ...     n: int = 0
+    ...     @action(when=lambda self: self.n < 3)
+    ...     def up(self):
+    ...         self.n += 1
+    >>> @always
+    ... def small(s):
+    ...     return all(c.n <= 3 for c in s[Counter])
+    >>> verdict = check(System([Counter(), Counter()], properties=[small]))
+    >>> verdict.status, verdict.statistics.states
+    ('holds', 16)
+    """
+    _validate(system, search, workers, max_states, max_depth, timeout, memory, seed, walks)
+    checked = _select(system, properties)
+    runner = Runner(_with_properties(system, checked))
+    if search == "stateless" and max_depth is None:
+        max_depth = STATELESS_DEPTH
+    try:
+        report = runner.engine.search(
+            search=search,
+            workers=workers or os.cpu_count() or 1,
+            max_states=max_states,
+            max_depth=max_depth,
+            timeout=timeout,
+            memory=memory if memory is not None else _most_memory(),
+            seed=seed,
+            walks=walks,
+            keep_going=keep_going,
+            progress=(lambda counters: progress(_progress(counters, search))) if progress else None,
+        )
+    except RuntimeError as error:
+        raise ModelError(str(error), hint="declare more spare slots, or guard the handler that spawns") from None
+    return _verdict(runner, report, search, workers or os.cpu_count() or 1, keep_going)
+
+
+def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
+    if not isinstance(system, System):
+        raise UsageError(f"check() was given {system!r}, not a System", hint="call the model function: check(paxos())")
+    if search not in get_args(Search):
+        raise UsageError(f"search={search!r}", hint=f"choose one of: {', '.join(get_args(Search))}")
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise UsageError(f"workers={workers!r}", hint="give a number of threads, at least 1")
+    names = ("max_states", "max_depth", "timeout", "memory", "seed", "walks")
+    for name, value in zip(names, limits, strict=True):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+            raise UsageError(f"{name}={value!r}", hint="give a number that is not negative")
+
+
+def _select(system: System, names: Sequence[str] | None) -> list[Property]:
+    known = {p.name: p for p in system.properties}
+    for name in names or ():
+        if name not in known:
+            raise UsageError(
+                f"the system has no property {name!r}", hint=f"its properties are: {', '.join(known) or 'none'}"
+            )
+    return list(system.properties) if names is None else [known[name] for name in names]
+
+
+def _with_properties(system: System, properties: list[Property]) -> System:
+    """The same system with some of its properties."""
+    copy = System.__new__(System)
+    copy.__dict__.update(system.__dict__)
+    copy.properties = properties
+    return copy
+
+
+def _progress(counters: dict[str, Any], search: str) -> Progress:
+    names = ("states", "transitions", "depth", "frontier", "memory_bytes", "python_calls", "seconds", "walks")
+    return Progress(search=search, **{name: counters[name] for name in names})
+
+
+def _most_memory() -> int | None:
+    """Most of the machine's memory: a search that fills it stops with a verdict instead of being killed."""
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.85)
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _verdict(runner: Runner, report: dict[str, Any], search: str, workers: int, keep_going: bool) -> Verdict:
+    system, bound = runner.system, report["bound"]
+    states = report["states"]
+    statistics = Statistics(
+        states=states,
+        transitions=report["transitions"],
+        terminal_states=report["terminal"],
+        depth=report["depth"],
+        seconds=report["seconds"],
+        python_calls=report["python_calls"],
+        search=search,
+        workers=workers,
+        collision_probability=0.0 if search == "stateless" else -math.expm1(-states * (states - 1) / 2 / 2**64),
+        memory_bytes=report["memory_bytes"],
+        table_bytes=report["table_bytes"],
+        walks=report["walks"],
+    )
+    found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
+    violated = [n for n in found if n == len(system.properties) or system.properties[n].kind != "reachable"]
+    stopped = bool(violated) and not keep_going
+    results = []
+    for number, prop in enumerate(system.properties):
+        trace = _trace(runner, number, prop, *found[number]) if number in found else None
+        results.append(_result(prop, trace, bound, stopped, statistics))
+    if len(system.properties) in found:
+        fingerprint, _, run = found[len(system.properties)]
+        trace = _failed_assertion(runner, fingerprint, run)
+        results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
+    first = min((r for r in results if r.status == "violated"), key=_length, default=None)
+    status: Status = "violated" if first else "inconclusive" if bound else "holds"
+    return Verdict(
+        status=status,
+        statistics=statistics,
+        properties=results,
+        model=system.target or system.name,
+        property=first.name if first else None,
+        message=_message(first, bound),
+        bound=bound,
+        trace=first.trace if first else None,
+        warnings=_warnings(runner, statistics, complete=not bound and not stopped),
+    )
+
+
+def _length(result: PropertyResult) -> int:
+    return len(result.trace) if result.trace else 0
+
+
+def _result(
+    prop: Property, trace: Trace | None, bound: str | None, stopped: bool, statistics: Statistics
+) -> PropertyResult:
+    incomplete = bound or ("stopped at the violation" if stopped else None)
+    if prop.kind == "reachable":
+        if trace is not None:
+            return PropertyResult(prop.name, prop.kind, "holds", f"an example after {len(trace)} steps", trace)
+        if incomplete:
+            return PropertyResult(prop.name, prop.kind, "inconclusive", f"no example so far ({incomplete})")
+        note = f"no example: false in all {statistics.states:,} reachable states"
+        return PropertyResult(prop.name, prop.kind, "violated", note)
+    if trace is not None:
+        return PropertyResult(prop.name, prop.kind, "violated", f"after {len(trace)} steps", trace)
+    if incomplete:
+        return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({incomplete})")
+    if prop.kind == "final" and statistics.terminal_states == 0:
+        return PropertyResult(prop.name, prop.kind, "holds", "vacuously: no state is terminal")
+    return PropertyResult(prop.name, prop.kind, "holds")
+
+
+def _message(first: PropertyResult | None, bound: str | None) -> str | None:
+    if first is not None:
+        what = f"{first.name} is violated"
+        return f"{what}: {first.note}" if first.trace is None and first.note else what
+    return f"stopped: {bound}" if bound else None
+
+
+def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list[str]:
+    """What a user should look at although nothing is violated."""
+    system = runner.system
+    warnings = []
+    if not system.properties:
+        warnings.append("the system has no properties: give System(..., properties=[…]) something to check")
+    if complete and statistics.search != "stateless":
+        for cls, handler in runner.tabulation.never_run():
+            sent = handler.kind != "message" or runner.tabulation.was_sent(handler)
+            why = "its guard never held" if sent else f"nobody sends a {handler.message.__name__}"  # type: ignore[union-attr]
+            warnings.append(f"{cls.__name__}.{handler.name} never ran: {why}")
+        if statistics.terminal_states == 0:
+            warnings += [
+                f"{p.name} was never evaluated: no state is terminal; use always or reachable, or let the system end"
+                for p in system.properties
+                if p.kind == "final"
+            ]
+    return warnings
+
+
+def _trace(
+    runner: Runner, number: int, prop: Property, fingerprint: int, depth: int, run: list[int] | None
+) -> Trace:
+    tracer, events = _follow(runner, fingerprint, run)
+    explanation = {
+        "always": f"{prop.name} is false in the last state",
+        "final": f"{prop.name} is false in the last state, which is terminal",
+        "reachable": f"{prop.name} is true in the last state",
+    }[prop.kind]
+    return tracer.trace(events, prop.name, explanation)
+
+
+def _failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None) -> Trace:
+    tracer, events = _follow(runner, fingerprint, run)
+    failing = runner.failing(tracer.state)
+    assert failing is not None
+    assert failing.failure is not None
+    events.append(tracer.step(failing))
+    return tracer.trace(events, "assertions", failing.failure[1])
+
+
+def _follow(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tracer, list[Any]]:
+    transitions = runner.engine.path(fingerprint, run)
+    if transitions is None:
+        raise RuntimeError("the run to a violation could not be rebuilt: two states share a fingerprint")
+    tracer = Tracer(runner)
+    return tracer, [tracer.step(transition) for transition in transitions]
+

@@ -1,0 +1,51 @@
+"""A System with its engine: what a search, a trace and a replay all need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plait._native import Engine, Transition
+from plait.check.tabulation import Tabulation
+from plait.model.system import System, plays
+
+
+class Runner:
+    """Ties a System, its tabulation and the native engine together."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.tabulation = Tabulation(system)
+        network = system.network
+        self.engine = Engine(
+            self.tabulation,
+            processes=len(system.classes),
+            monitors=len(system.monitors),
+            network=network.kind,
+            lossy=network.lossy,
+            losses=network.losses,
+            duplications=network.duplications if network.kind == "duplicating" else None,
+            faults=[
+                (
+                    [i for i, c in enumerate(system.classes) if not f.roles or any(plays(c, r) for r in f.roles)],
+                    f.budget,
+                    f.recovers,
+                )
+                for f in system.faults
+            ],
+            properties=[p.kind for p in system.properties],
+        )
+        self.tabulation.store = self.engine.store
+
+    def holds(self, number: int, state: Sequence[int]) -> bool:
+        """Whether a property's predicate is true in a state."""
+        locals_, inboxes, monitors, _ = self.engine.components(state)
+        return self.tabulation.evaluate(number, locals_, inboxes, monitors)[0]
+
+    def is_terminal(self, state: Sequence[int]) -> bool:
+        """No step of a process leads out of the state."""
+        here = self.engine.fingerprint(state)
+        return all(t.kind != "step" or t.fingerprint == here and not t.failure for t in self.engine.successors(state))
+
+    def failing(self, state: Sequence[int]) -> Transition | None:
+        """The step in which an assertion fails here, if there is one."""
+        return next((t for t in self.engine.successors(state) if t.failure and t.failure[0]), None)

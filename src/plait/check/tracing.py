@@ -1,0 +1,135 @@
+"""From transitions of the engine to a Trace: plain data, with every message an instance of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plait._native import Transition
+from plait.check.runner import Runner
+from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
+from plait.kernel.values import Data, to_data
+
+
+class Tracer:
+    """Follows a run from the initial state, and keeps track of which message instance is pending where."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.system = runner.system
+        self.messages: list[Sent] = []
+        self.names = [repr(pid) for pid in self.system.pids]
+        self.state: Sequence[int] = runner.engine.initial()
+        self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
+        """Per process, (message id of the engine, instance id) in the order sent."""
+        for index, inbox in enumerate(runner.engine.components(self.state)[1]):
+            for message, sender, content in runner.engine.store.inbox(inbox):
+                self._arrive(index, message, sender, content)
+        self.initial = self._snapshot()
+
+    def trace(self, events: list[Event], name: str | None, explanation: str | None = None) -> Trace:
+        """The Trace of the events so far."""
+        return Trace(
+            target=self.system.target or "",
+            parameters={key: to_data(value) for key, value in self.system.parameters.items()},
+            property=name,
+            lanes=[Lane(n, pid.role) for n, pid in zip(self.names, self.system.pids, strict=True)],
+            messages=self.messages,
+            initial=self.initial,
+            events=events,
+            explanation=explanation,
+        )
+
+    def step(self, transition: Transition) -> Event:
+        """Take a transition, and describe it."""
+        index = transition.process
+        before = self._fields(index)
+        consumed = [self._take(transition, index, message) for message, _, _ in transition.consumed]
+        if transition.kind == "duplicate":
+            for message, sender, content in transition.consumed:
+                self._arrive(index, message, sender, content)
+        sent = [self._arrive(to, message, index, content) for to, message, content in transition.sends]
+        if transition.failure is None:
+            self.state = transition.state
+        self._settle()
+        after = self._fields(index)
+        decode = self.runner.tabulation.codec.decode
+        return Event(
+            lane=self.names[index],
+            kind=transition.kind,  # type: ignore[arg-type]
+            label=self._label(transition),
+            state=self._snapshot(),
+            consumed=consumed,
+            sent=sent,
+            announced=[to_data(decode(e)) for e in transition.events],
+            choices=[to_data(decode(c)) for c in transition.choices],
+            spawned=[self.names[slot] for slot in transition.spawned],
+            changed={n: (before.get(n), v) for n, v in after.items() if before.get(n) != v or n not in before},
+            note=transition.failure[1] if transition.failure else None,
+        )
+
+    def _label(self, transition: Transition) -> str:
+        if transition.handler is not None:
+            return self.system.classes[transition.process].__plait_handlers__[transition.handler].name
+        return transition.kind
+
+    def _arrive(self, index: int, message: int, sender: int, content: bytes) -> int:
+        value = self.runner.tabulation.codec.decode(content)
+        data: dict[str, Data] = to_data(value)
+        fields = {k: v for k, v in data.items() if k != "#type"}
+        number = len(self.messages)
+        self.messages.append(Sent(number, data["#type"], fields, self.names[sender], self.names[index]))
+        self._pending[index].append((message, number))
+        return number
+
+    def _take(self, transition: Transition, index: int, message: int) -> int:
+        """The oldest pending instance of a message; a set keeps it, as does a copy that the network makes."""
+        pending = self._pending[index]
+        found = next(entry for entry in pending if entry[0] == message)
+        keeps = transition.kind == "duplicate" or (transition.kind == "step" and self._is_set())
+        if not keeps:
+            pending.remove(found)
+        return found[1]
+
+    def _is_set(self) -> bool:
+        return self.system.network.kind == "duplicating" and self.system.network.duplications is None
+
+    def _settle(self) -> None:
+        """Drop instances that the engine does not have: merged into an equal one in a set, or sent to the crashed."""
+        for index, inbox in enumerate(self.runner.engine.components(self.state)[1]):
+            there = [message for message, _, _ in self.runner.engine.store.inbox(inbox)]
+            kept = []
+            for entry in self._pending[index]:
+                if entry[0] in there:
+                    there.remove(entry[0])
+                    kept.append(entry)
+            self._pending[index] = kept
+
+    def _fields(self, index: int) -> dict[str, Data]:
+        locals_ = self.runner.engine.components(self.state)[0]
+        fields = self.runner.tabulation.local_value(index, locals_[index])[1]
+        return {name: to_data(value) for name, value in fields.items()}
+
+    def _snapshot(self) -> Snapshot:
+        locals_, _, monitors, budgets = self.runner.engine.components(self.state)
+        tabulation = self.runner.tabulation
+        statuses = [tabulation.local_value(i, local)[0] for i, local in enumerate(locals_)]
+        return Snapshot(
+            fields={name: self._fields(i) for i, name in enumerate(self.names)},
+            pending={name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)},
+            monitors={
+                type(m).__name__: self._monitor(tabulation.monitor_value(i, monitors[i]))
+                for i, m in enumerate(self.system.monitors)
+            },
+            status={name: s for name, s in zip(self.names, statuses, strict=True) if s != "up"},
+            budgets=dict(zip(self._budget_names(), budgets, strict=True)),
+        )
+
+    def _monitor(self, monitor: Any) -> Data:
+        return {name: to_data(monitor.__dict__[name]) for name in monitor.__plait_fields__}
+
+    def _budget_names(self) -> list[str]:
+        network = self.system.network
+        names = ["losses"] if network.losses is not None else []
+        names += ["duplications"] if network.kind == "duplicating" and network.duplications is not None else []
+        return names + [f"crashes {i}" if i else "crashes" for i in range(len(self.system.faults))]

@@ -1,0 +1,176 @@
+"""`plait check`: search a model's states, and print the verdict."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, Target, split
+from plait.cli.output import colored, default_trace_path, emit, note, width, writable
+from plait.kernel.errors import TraceError, UsageError
+
+if TYPE_CHECKING:
+    from plait.kernel.trace import Trace
+    from plait.kernel.verdict import Verdict
+
+Search = Literal["bfs", "dfs", "random", "stateless"]
+
+
+def check(
+    target: Target,
+    /,
+    *,
+    parameters: Parameters = (),
+    properties: Annotated[tuple[str, ...], Parameter(name="--property", negative="", show_default=False)] = (),
+    search: Search = "bfs",
+    workers: AtLeastOne = None,
+    max_states: AtLeastOne = None,
+    max_depth: AtLeastOne = None,
+    timeout: Seconds = None,
+    memory: Size = None,
+    seed: Count = 0,
+    walks: AtLeastOne = None,
+    keep_going: Flag = False,
+    json: Flag = False,
+    trace: Path | None = None,
+    html: Path | None = None,
+    quiet: Quiet = False,
+) -> int:
+    """Search a model's states (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    target
+        A zoo name, a Python file (models/token.py or models/token.py:ring), or package.module:function.
+    parameters
+        Set a parameter of the model, as in -p acceptors=3; plait show TARGET lists them.
+    properties
+        Check this property only. Give it once per property.
+    search
+        bfs finds a shortest counterexample, dfs needs less memory, random is for spaces that are too large.
+    workers
+        Threads that search; by default one per processor.
+    max_states
+        Stop after so many distinct states. Numbers may be written 1_000_000, 1e6, 10k or 10M.
+    max_depth
+        Look at runs of at most so many steps.
+    timeout
+        Stop after so many seconds; 2m and 1h are understood.
+    memory
+        Stop before using more memory than this: 500M, 4G.
+    seed
+        What the random walks depend on; the same seed gives the same walks.
+    walks
+        How many random walks to take.
+    keep_going
+        Go on after a violation, until every property has its verdict.
+    json
+        Print exactly one JSON object on stdout.
+    trace
+        Save the counterexample in this file instead of in .plait/, as ITF (JSON).
+    html
+        Write a report to this file, to be opened in a browser.
+    quiet
+        Print no progress, and of the verdict one line.
+    """
+    from plait.model.loader import load
+
+    writable(trace, "--trace")
+    writable(html, "--html")
+    system = load(target, split(parameters))
+    known = [p.name for p in system.properties]
+    for name in properties:
+        if name not in known:
+            raise UsageError(
+                f"{system.name} has no property {name!r}", hint=f"its properties are: {', '.join(known) or 'none'}"
+            )
+
+    from contextlib import nullcontext
+
+    from plait.check import api
+    from plait.cli.progress import ProgressLine
+
+    with nullcontext() if quiet else ProgressLine() as progress:
+        verdict = api.check(
+            system,
+            search=search,
+            workers=workers,
+            max_states=max_states,
+            max_depth=max_depth,
+            timeout=timeout,
+            memory=memory,
+            seed=seed,
+            keep_going=keep_going,
+            properties=list(properties) or None,
+            progress=progress,
+            **({} if walks is None else {"walks": walks}),
+        )
+    _show(verdict, json=json, quiet=quiet)
+    say = note if json else emit
+    for line in _save_traces(verdict, trace):
+        say(line)
+    if html is not None:
+        from plait.report.html import report
+
+        try:
+            html.write_text(report(verdict), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"--html: {html} cannot be written: {error.strerror}", hint="choose another file"
+            ) from None
+        say(f"report: {html}")
+    return verdict.exit_code
+
+
+def _show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode(verdict.to_json()).decode())
+    elif quiet:
+        from plait.report.facts import headline
+
+        emit(" ".join(headline(verdict)))
+    else:
+        from plait.report.text import verdict_text
+
+        emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
+
+
+def _save_traces(verdict: Verdict, chosen: Path | None) -> list[str]:
+    """Save every counterexample, the first one to the chosen file; the lines that say how to replay them."""
+    found: list[tuple[str, Trace]] = []
+    if verdict.status == "violated" and verdict.trace is not None:
+        found.append((verdict.property or "counterexample", verdict.trace))
+    for result in verdict.properties:
+        if result.status == "violated" and result.trace is not None and result.name != verdict.property:
+            found.append((result.name, result.trace))
+    if not found:
+        if chosen is not None:
+            note(f"note: {chosen} is not written: there is no counterexample")
+        return []
+
+    from plait.report.itf import save_trace
+
+    lines = []
+    for number, (name, counterexample) in enumerate(found):
+        path = chosen if chosen is not None and number == 0 else default_trace_path(verdict.model, name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save_trace(counterexample, path)
+        except (OSError, TraceError) as error:
+            # The verdict stands; only its replay is lost.
+            note(f"warning: the counterexample is not saved: {error}\nhint: give --trace FILE")
+        else:
+            lines.append(replay_line(path))
+    return lines
+
+
+def replay_line(path: Path) -> str:
+    """The command that replays a saved trace."""
+    import shlex
+
+    return f"replay: plait replay {shlex.quote(str(path))}"

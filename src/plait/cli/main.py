@@ -1,0 +1,110 @@
+"""`plait`: the entry point, and what each way of ending means to the caller.
+
+Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error. Commands are loaded when they
+are called, so that `plait --help` imports neither the engine nor the model of anyone.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+import plait
+from plait.cli.output import close, complain
+from plait.kernel.errors import PlaitError
+
+USAGE_ERROR, INCONCLUSIVE, INTERNAL_ERROR = 2, 3, 4
+
+_EXAMPLES = {
+    "": """\
+  plait check paxos
+  plait check paxos -p faulty=acceptor --html report.html
+  plait show paxos
+  plait replay .plait/paxos-agreement.itf.json""",
+    "check": """\
+  plait check paxos -p proposers=3 --workers 2
+  plait check models/token.py:ring -p nodes=4 --search dfs --max-depth 50
+  plait check my.models:queue --search random --walks 1e6 --timeout 10m
+  plait check paxos --json | jq .states""",
+    "show": """\
+  plait show paxos
+  plait show models/token.py:ring -p nodes=4 --json""",
+    "replay": """\
+  plait replay .plait/paxos-agreement.itf.json
+  plait replay .plait/paxos-agreement.itf.json --step 4""",
+    "zoo": """\
+  plait zoo""",
+    "completion": """\
+  eval "$(plait completion bash)"
+  plait completion fish > ~/.config/fish/completions/plait.fish""",
+}
+_EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error."
+
+
+def _epilogue(command: str) -> str:
+    return f"Examples:\n{_EXAMPLES[command]}\n\n{_EXIT_CODES}"
+
+
+app = App(
+    name="plait",
+    help=(plait.__doc__ or "").split("\n")[0],
+    help_epilogue=_epilogue(""),
+    help_format="plaintext",
+    version=plait.__version__,
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+_COMMANDS = {
+    "check": """Check a model's properties; print the verdict, and the counterexample if there is one.
+
+A counterexample is always saved, and the command that replays it is printed. Ctrl-C ends the search with what was \
+found so far. A limit that is hit makes the verdict inconclusive.""",
+    "show": "List a model's parameters, processes, handlers and properties.",
+    "replay": """Re-execute a saved trace on its model, step by step.
+
+Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
+the violation, and 2 if it no longer does; then the message names the step.""",
+    "zoo": "List the protocols that ship with Plait.",
+    "completion": """Print the completion script for a shell.
+
+For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
+$fpath. For fish, save it as ~/.config/fish/completions/plait.fish.""",
+}
+for _order, (_name, _help) in enumerate(_COMMANDS.items()):
+    app.command(f"plait.cli.{_name}:{_name}", name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = app(tokens, exit_on_error=False, print_error=False)
+    except PlaitError as error:
+        complain(error.message, error.hint)
+        code = USAGE_ERROR
+    except CycloptsError as error:
+        error.verbose = False
+        command = next((t for t in tokens if t in _COMMANDS), None)
+        complain(str(error).strip(), f"see plait {command} --help" if command else "see plait --help")
+        code = USAGE_ERROR
+    except KeyboardInterrupt:
+        complain("interrupted")
+        code = INCONCLUSIVE
+    except BrokenPipeError:
+        code = 0
+    except Exception as error:
+        traceback.print_exc()
+        complain(
+            f"internal error: {type(error).__name__}: {error}",
+            "this is a bug in Plait, not in your model: please report it with the lines above",
+        )
+        code = INTERNAL_ERROR
+    close()
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""What the commands have in common: numbers as people write them, and `-p name=value`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+from plait.kernel.errors import UsageError
+
+_NUMBER = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9_]+)?(?:e\+?[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
+_DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
+_BINARY = {f"{p}{s}": 1024**i for i, p in enumerate(["", "k", "m", "g", "t"]) for s in ("", "b", "ib")}
+_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+
+
+def _read(text: str, units: dict[str, int], expected: str) -> float:
+    match = _NUMBER.fullmatch(text)
+    unit = units.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise ValueError(f"expected {expected}")
+    return float(match[1].replace("_", "")) * unit
+
+
+def count(text: str) -> int:
+    """A number of things.
+
+    >>> [count(t) for t in ("42", "1_000_000", "1e6", "10k", "2.5M")]
+    [42, 1000000, 1000000, 10000, 2500000]
+    """
+    if re.fullmatch(r"[0-9][0-9_]*", text):
+        return int(text)
+    value = _read(text, _DECIMAL, "a whole number, like 1000, 1_000_000, 1e6 or 10M")
+    if not math.isfinite(value) or value != int(value):
+        raise ValueError("expected a whole number, like 1000, 1_000_000, 1e6 or 10M")
+    return int(value)
+
+
+def size(text: str) -> int:
+    """A number of bytes.
+
+    >>> [size(t) for t in ("4096", "500M", "4G", "1.5GiB")]
+    [4096, 524288000, 4294967296, 1610612736]
+    """
+    value = _read(text, _BINARY, "a size, like 500M or 4G")
+    if not math.isfinite(value) or value < 1:
+        raise ValueError("expected a size, like 500M or 4G")
+    return int(value)
+
+
+def seconds(text: str) -> float:
+    """A length of time.
+
+    >>> [seconds(t) for t in ("90", "0.5", "2m", "1h")]
+    [90.0, 0.5, 120.0, 3600.0]
+    """
+    value = _read(text, _SECONDS, "seconds, like 90, 0.5, 2m or 1h")
+    if not math.isfinite(value):
+        raise ValueError("expected seconds, like 90, 0.5, 2m or 1h")
+    return value
+
+
+def _converter(read: Callable[[str], Any], least: float) -> Callable[[Any, Sequence[Token]], Any]:
+    def convert(_type: Any, tokens: Sequence[Token]) -> Any:
+        text = tokens[0].value
+        try:
+            value = read(text)
+        except ValueError as error:
+            raise UsageError(f"{tokens[0].keyword}: {text!r} does not fit", hint=str(error)) from None
+        if value < least:
+            raise UsageError(f"{tokens[0].keyword}: {text!r} is too small", hint=f"give {least:g} or more")
+        return value
+
+    return convert
+
+
+Count = Annotated[int, Parameter(converter=_converter(count, 0))]
+AtLeastOne = Annotated[int | None, Parameter(converter=_converter(count, 1))]
+Size = Annotated[int | None, Parameter(converter=_converter(size, 1))]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)]
+Seconds = Annotated[float | None, Parameter(converter=_converter(seconds, 0))]
+
+
+def _targets(_context: Any) -> list[tuple[str, str]]:
+    """What the shell offers for TARGET, besides files."""
+    from plait.model.loader import zoo
+
+    return list(zoo().items())
+
+
+Target = Annotated[str, Parameter(completer=_targets)]
+Parameters = Annotated[tuple[str, ...], Parameter(name=["--parameter", "-p"], negative="", show_default=False)]
+
+
+def split(parameters: Sequence[str]) -> dict[str, str]:
+    """Of `name=value` strings, the values by name.
+
+    >>> split(["acceptors=3", "faulty=none"])
+    {'acceptors': '3', 'faulty': 'none'}
+    """
+    found: dict[str, str] = {}
+    for item in parameters:
+        name, equals, value = item.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UsageError(f"-p {item}: not of the form name=value", hint="write for example -p acceptors=3")
+        if name in found:
+            raise UsageError(f"-p {name} is given twice: {found[name]!r} and {value!r}", hint="keep one of them")
+        found[name] = value
+    return found

@@ -1,0 +1,79 @@
+"""Live progress on stderr: one line that changes on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from plait.check.progress import Progress
+from plait.cli.output import note
+
+_PLAIN_INTERVAL = 10.0
+"""Seconds between plain lines."""
+
+
+class ProgressLine:
+    """Shows the Progress it is called with, while it is entered."""
+
+    def __init__(self, *, terminal: bool | None = None) -> None:
+        self._terminal = sys.stderr.isatty() if terminal is None else terminal
+        self._live: Any = None
+        self._due = _PLAIN_INTERVAL
+
+    def __enter__(self) -> ProgressLine:
+        if self._terminal:
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        if self._live is not None:
+            from rich.text import Text
+
+            self._live.update(Text(line(progress), overflow="ellipsis", no_wrap=True), refresh=True)
+        elif progress.seconds >= self._due:
+            self._due = progress.seconds + _PLAIN_INTERVAL
+            note(line(progress))
+
+
+def line(progress: Progress) -> str:
+    """What is known so far, in one line; the most telling numbers first, as a narrow terminal cuts the rest."""
+    p = progress
+    rate = p.states / p.seconds if p.seconds > 0 else 0.0
+    parts = [
+        f"{p.search} {_clock(p.seconds)}",
+        f"{p.states:,} states",
+        f"{_short(rate)}/s",
+        f"depth {p.depth:,}",
+        f"{p.transitions:,} transitions",
+        f"frontier {p.frontier:,}",
+        f"{p.memory_bytes / 2**20:,.0f} MiB",
+        f"{p.python_calls:,} Python calls",
+    ]
+    if p.walks:
+        parts.insert(1, f"{p.walks:,} walks")
+    return " · ".join(parts)
+
+
+def _short(number: float) -> str:
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:.1f}{name}"
+    return f"{number:.0f}"
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m{rest:02}s"

@@ -1,0 +1,92 @@
+"""`plait replay`: run a saved trace again, on the model as it is now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plait.cli.options import AtLeastOne, Quiet, Target
+from plait.cli.output import emit
+from plait.kernel.errors import PlaitError, TraceError
+from plait.kernel.trace import Event, Snapshot, Trace
+
+
+def replay(
+    file: Path,
+    /,
+    *,
+    step: AtLeastOne = None,
+    target: Target | None = None,
+    quiet: Quiet = False,
+) -> int:
+    """Re-execute a saved trace on its model (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    file
+        A trace that plait check saved.
+    step
+        Stop after this step, and show the whole state there.
+    target
+        Where the model is now, if it moved since the trace was saved.
+    quiet
+        Print the result only.
+    """
+    from plait.check.replay import replay as events
+    from plait.model.loader import load
+    from plait.report.facts import plural
+    from plait.report.itf import load_trace
+
+    trace = load_trace(file)
+    steps = len(trace.events)
+    if step is not None and step > steps:
+        raise TraceError(f"{file} has {steps} steps, not {step}", hint=f"give --step 1 to {steps}")
+    try:
+        system = load(target or trace.target, trace.parameters, parse=False)
+    except PlaitError as error:
+        moved = f"if the model moved, say where it is now: plait replay {file} --target …"
+        raise TraceError(
+            f"{file}: its model does not load: {error.message}",
+            hint=f"{error.hint}; {moved}" if error.hint else moved,
+        ) from None
+    if not quiet:
+        emit(f"initially\n{_state(trace, trace.initial)}")
+    count = 0
+    for event in events(system, trace):
+        count += 1
+        if not quiet:
+            emit(_step(trace, event, count))
+        if count == step:
+            emit(f"after step {count}\n{_state(trace, event.state)}")
+            return 0
+    emit(f"reproduced: property {trace.property} is violated after {plural(count, 'step')}")
+    return 0
+
+
+def _step(trace: Trace, event: Event, number: int) -> str:
+    from plait.report import facts
+
+    fault = f"{facts.FAULTS[event.kind]}: " if event.kind in facts.FAULTS else ""
+    lines = [f"{number:>3}. {fault}{facts.visible(event.lane)}  {facts.visible(event.label)}"]
+    before = ""
+    for verb, said in facts.step_details(trace, event):
+        lines.append(f"     {verb if verb != before else '':<9} {said}")
+        before = verb
+    return "\n".join(lines)
+
+
+def _state(trace: Trace, state: Snapshot) -> str:
+    """Every process's fields and pending messages."""
+    from plait.kernel.values import text
+    from plait.report import facts
+
+    messages = {m.id: m for m in trace.messages}
+    longest = max((len(name) for name in (*state.fields, *state.monitors)), default=0)
+    lines = []
+    for name, fields in state.fields.items():
+        status = f"[{state.status[name]}] " if name in state.status else ""
+        lines.append(f"     {name:<{longest}}  {status}{facts.record_text(fields)}".rstrip())
+        for id_ in state.pending.get(name, []):
+            if (message := messages.get(id_)) is not None:
+                lines.append(f"     {'':<{longest}}  waiting: {facts.message_text(message)} from {message.sender}")
+    lines += [f"     {name:<{longest}}  {facts.visible(text(value))}" for name, value in state.monitors.items()]
+    return "\n".join(lines)

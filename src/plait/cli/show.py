@@ -1,0 +1,170 @@
+"""`plait show`: what a model is made of, without searching it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+from plait.cli.options import Flag, Parameters, Target, split
+from plait.cli.output import emit
+from plait.kernel.values import text, to_data
+from plait.model.loader import ModelFunction, find, load
+from plait.model.process import Handler, Process, Quorum
+from plait.model.system import System
+
+
+def show(
+    target: Target,
+    /,
+    *,
+    parameters: Parameters = (),
+    json: Flag = False,
+) -> int:
+    """List a model's parameters, processes, handlers and properties.
+
+    Parameters
+    ----------
+    target
+        A zoo name, a Python file (models/token.py or models/token.py:ring), or package.module:function.
+    parameters
+        Set a parameter of the model: -p acceptors=3. Give it once per parameter.
+    json
+        Print exactly one JSON object on stdout.
+    """
+    found = find(target)
+    given = split(parameters)
+    facts: dict[str, Any] = {"target": target, "parameters": []}
+    missing = []
+    if isinstance(found, ModelFunction):
+        facts |= {"name": found.name, "doc": found.doc, "parameters": _parameters(found)}
+        missing = [n for n, p in found.parameters.items() if p.required and n not in given]
+    if not missing:
+        facts |= _system(load(target, given))
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode(facts).decode())
+    else:
+        emit("\n".join(_lines(facts)))
+        if missing:
+            emit(f"\nTo see the rest, give {' '.join(f'-p {name}=…' for name in missing)}")
+    return 0
+
+
+def _parameters(model: ModelFunction) -> list[dict[str, Any]]:
+    return [
+        {"name": p.name, "type": p.type, "required": p.required, "default": None if p.required else to_data(p.default)}
+        for p in model.parameters.values()
+    ]
+
+
+def _system(system: System) -> dict[str, Any]:
+    return {
+        "name": system.name,
+        "values": {n: to_data(v) for n, v in system.parameters.items()},
+        "network": str(system.network),
+        "faults": [str(f) for f in system.faults],
+        "processes": [_class(system, cls) for cls in dict.fromkeys(system.classes)],
+        "monitors": [{"name": type(m).__name__, "doc": _doc(type(m))} for m in system.monitors],
+        "properties": [{"name": p.name, "kind": p.kind, "doc": p.doc} for p in system.properties],
+    }
+
+
+def _class(system: System, cls: type[Process]) -> dict[str, Any]:
+    running = len(system.processes)
+    ids = [repr(pid) for pid, c in zip(system.pids[:running], system.classes, strict=False) if c is cls]
+    return {
+        "role": cls.__name__,
+        "doc": _doc(cls),
+        "plays": cls.__plait_role__.__name__ if cls.__plait_role__ is not None else None,
+        "ids": ids,
+        "spare": system.spare.get(cls, 0),
+        "fields": [
+            {
+                "name": f.name,
+                "type": f.type if isinstance(f.type, str) else getattr(f.type, "__name__", str(f.type)),
+                "default": _default(f),
+                "durable": f.name in cls.__plait_durable__,
+            }
+            for f in dataclasses.fields(cls)  # type: ignore[arg-type]
+        ],
+        "handlers": [_handler(system, h) for h in cls.__plait_handlers__],
+    }
+
+
+def _handler(system: System, handler: Handler) -> dict[str, Any]:
+    size = None
+    if isinstance(handler.quorum, Quorum):
+        size = system.quorum_size(handler.quorum)
+    elif isinstance(handler.quorum, int):
+        size = handler.quorum
+    return {
+        "name": handler.name,
+        "kind": handler.kind,
+        "trigger": handler.trigger,
+        "message": handler.message.__name__ if handler.message is not None else None,
+        "guarded": handler.where is not None,
+        "quorum": size,
+        "doc": (inspect.getdoc(handler.function) or "").split("\n")[0],
+    }
+
+
+def _default(field: dataclasses.Field[Any]) -> str | None:
+    if field.default is not dataclasses.MISSING:
+        return text(to_data(field.default))
+    if field.default_factory is not dataclasses.MISSING:
+        return f"{getattr(field.default_factory, '__name__', 'factory')}()"
+    return None
+
+
+def _doc(cls: type) -> str:
+    """The first line of a class's own documentation, not the signature that dataclasses write when there is none."""
+    doc = (cls.__dict__.get("__doc__") or "").strip().split("\n")[0]
+    return "" if doc.startswith(f"{cls.__name__}(") else doc
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    lines = [facts.get("name", facts["target"]) + (f": {facts['doc']}" if facts.get("doc") else "")]
+    lines += _section("parameters", [
+        (p["name"], f"{p['type']}  " + ("required" if p["required"] else f"= {text(p['default'])}"))
+        for p in facts["parameters"]
+    ])  # fmt: skip
+    if "processes" not in facts:
+        return lines
+    lines += ["", f"network: {facts['network']}"]
+    lines += [f"faults: {fault}" for fault in facts["faults"]]
+    for process in facts["processes"]:
+        lines += _process(process)
+    lines += _section("monitors", [(m["name"], m["doc"]) for m in facts["monitors"]])
+    lines += _section("properties", [(p["name"], f"{p['kind']:<9}  {p['doc']}") for p in facts["properties"]])
+    return lines
+
+
+def _process(process: dict[str, Any]) -> list[str]:
+    ids = ", ".join(process["ids"]) or "none yet"
+    head = f"process {process['role']}" + (f" (as {process['plays']})" if process["plays"] else "") + f": {ids}"
+    if process["spare"]:
+        head += f", {process['spare']} spare"
+    lines = ["", head] + ([f"  {process['doc']}"] if process["doc"] else [])
+    rows = []
+    for f in process["fields"]:
+        default = "" if f["default"] is None else f" = {f['default']}"
+        rows.append((f["name"], f"{f['type']}{default}{'  durable' if f['durable'] else ''}"))
+    lines += _section("fields", rows, "  ")
+    rows = []
+    for h in process["handlers"]:
+        extra = f"  {h['quorum']} messages" if h["quorum"] is not None else ""
+        rows.append((h["name"], f"{h['trigger']}{extra}{'  guarded' if h['guarded'] else ''}"))
+    return lines + _section("handlers", rows, "  ")
+
+
+def _section(title: str, rows: list[tuple[str, str]], indent: str = "") -> list[str]:
+    if not rows:
+        return []
+    longest = max(len(name) for name, _ in rows)
+    return (
+        ([] if indent else [""])
+        + [f"{indent}{title}"]
+        + [f"{indent}  {name:<{longest}}  {said}".rstrip() for name, said in rows]
+    )

@@ -1,0 +1,257 @@
+"""Linearizability (Herlihy and Wing, TOPLAS 1990) as a monitor: is a concurrent history the shadow of a sequential one?
+
+A process announces `Invoke(op)` when it starts an operation on a shared object, and `Return(result)` when the operation
+is over. The history is *linearizable* when all completed operations, and some of those still in flight, can be put in
+one order such that each gets the result that the sequential specification gives, and no operation comes before another
+that had returned when it was invoked.
+
+    class Client(Process):
+        @init
+        def start(self):
+            self.announce(Invoke(Write(1)))
+            self.send(..., Put(1))
+
+        @on(PutOk)
+        def put(self, m):
+            self.announce(Return())
+
+    System([...], monitors=[Linearizability(spec=Register(0))], properties=[linearizability()])
+
+What the monitor remembers is part of the model's state, so it is as little as decides the question: for each process
+its operations in order, and with each how many operations every *other* process had completed at the invocation. Runs
+that differ only in what returned first, and not in what an invocation could know of, have the same history.
+
+The search is that of Wing and Gong ("Testing and Verifying Concurrent Objects", JPDC 1993) with Lowe's memoisation
+("Testing for Linearizability", 2017): a pair of how many operations of each process are in the order so far, and the
+state of the specification, is tried once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Hashable
+from typing import Any, Protocol, TypeVar
+
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+from plait.model.monitor import Monitor
+from plait.model.properties import Property
+
+T = TypeVar("T")
+
+# -- sequential specifications ---------------------------------------------------------------------------------------
+
+
+class Specification(Hashable, Protocol):
+    """What an object does when it is used by one process alone.
+
+    Any frozen dataclass with an `initial` state and a pure function `apply(state, op) -> (state, result)` is one.
+    States, operations and results must be hashable (numbers, strings, tuples, frozen dataclasses of such).
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Counter:
+    ...     initial: int = 0
+    ...     def apply(self, state, op):
+    ...         return state + 1, state
+    >>> Counter().apply(4, "increment")
+    (5, 4)
+    """
+
+    @property
+    def initial(self) -> Any:
+        """The state before the first operation."""
+
+    def apply(self, state: Any, op: Any) -> tuple[Any, Any]:
+        """The state after an operation, and the operation's result."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Write:
+    """Operation of a register: store a value; its result is None."""
+
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Read:
+    """Operation of a register: its result is the value stored last."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Register:
+    """A cell with operations Write(value) and Read().
+
+    >>> Register(0).apply(0, Write(3))
+    (3, None)
+    """
+
+    initial: Any = None
+
+    def apply(self, state: Any, op: Any) -> tuple[Any, Any]:
+        match op:
+            case Write(value):
+                return value, None
+            case Read():
+                return state, state
+        raise _unknown(self, op, "Write(value) and Read()")
+
+
+@dataclasses.dataclass(frozen=True)
+class Enqueue:
+    """Operation of a queue: append a value; its result is None."""
+
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Dequeue:
+    """Operation of a queue: remove the oldest value; its result is that value, or None when the queue is empty."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Queue:
+    """A first-in first-out queue with operations Enqueue(value) and Dequeue().
+
+    >>> Queue().apply((1, 2), Dequeue())
+    ((2,), 1)
+    """
+
+    initial: tuple[Any, ...] = ()
+
+    def apply(self, state: tuple[Any, ...], op: Any) -> tuple[tuple[Any, ...], Any]:
+        match op:
+            case Enqueue(value):
+                return (*state, value), None
+            case Dequeue():
+                return (state[1:], state[0]) if state else ((), None)
+        raise _unknown(self, op, "Enqueue(value) and Dequeue()")
+
+
+def _unknown(spec: object, op: object, known: str) -> ModelError:
+    return ModelError(f"{op!r} is no operation of a {type(spec).__name__}", hint=f"its operations are {known}")
+
+
+# -- the monitor -----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Invoke:
+    """Event: the announcing process starts an operation."""
+
+    op: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Return:
+    """Event: the announcing process's operation is over, with this result."""
+
+    result: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Invoked:
+    """An operation in flight; `seen` has, for every other process that completed any, the index of its last one."""
+
+    op: Any
+    seen: tuple[tuple[Pid, int], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Completed:
+    """An operation that returned, with what was `seen` at its invocation."""
+
+    op: Any
+    result: Any
+    seen: tuple[tuple[Pid, int], ...]
+
+
+class Linearizability(Monitor):
+    """Records the history of a shared object, and says whether it is linearizable.
+
+    Events other than Invoke and Return are left to other monitors. For two objects, write a subclass for each and let
+    its `observe` pass on only the events of that object.
+    """
+
+    spec: Specification
+    completed: dict[Pid, tuple[Completed, ...]] = dataclasses.field(default_factory=dict)
+    in_flight: dict[Pid, Invoked] = dataclasses.field(default_factory=dict)
+
+    def observe(self, process: Pid, event: Any) -> None:
+        match event:
+            case Invoke(op):
+                if process in self.in_flight:
+                    raise ModelError(
+                        f"{process!r} announces {event!r} while its {self.in_flight[process].op!r} is in flight",
+                        hint="a process runs one operation at a time: announce Return(result) first",
+                    )
+                seen = sorted((other, len(done) - 1) for other, done in self.completed.items() if other != process)
+                self.in_flight[process] = Invoked(op, tuple(seen))
+            case Return(result):
+                if process not in self.in_flight:
+                    raise ModelError(
+                        f"{process!r} announces {event!r}, but it has no operation in flight",
+                        hint="announce Invoke(op) when the operation starts",
+                    )
+                invoked = self.in_flight.pop(process)
+                done = Completed(invoked.op, result, invoked.seen)
+                self.completed[process] = (*self.completed.get(process, ()), done)
+
+    @property
+    def linearizable(self) -> bool:
+        """Whether some sequential run of the specification explains the history."""
+        threads = sorted({*self.completed, *self.in_flight})
+        history = tuple((p, self.completed.get(p, ()), self.in_flight.get(p)) for p in threads)
+        return _explained(_hashable(self.spec, "specification"), _hashable(history, "history"))
+
+
+def linearizability(monitor: type[Linearizability] = Linearizability, *, name: str = "linearizable") -> Property:
+    """The property that the history is linearizable in every state.
+
+    >>> linearizability().name
+    'linearizable'
+    """
+    return Property(name, "always", lambda s: s[monitor].linearizable, "the history has a sequential explanation")
+
+
+# -- the search ------------------------------------------------------------------------------------------------------
+
+Thread = tuple[Pid, tuple[Completed, ...], Invoked | None]
+
+
+@functools.lru_cache(maxsize=65_536)
+def _explained(spec: Specification, threads: tuple[Thread, ...]) -> bool:
+    """Put operations in order one by one, always the next one of some process, depth first."""
+    position = {process: i for i, (process, _, _) in enumerate(threads)}
+    goal = tuple(len(done) for _, done, _ in threads)
+    start = ((0,) * len(threads), _hashable(spec.initial, "specification's state"))
+    tried = {start}
+    stack = [start]
+    while stack:
+        ordered, state = stack.pop()
+        if all(n >= all_done for n, all_done in zip(ordered, goal, strict=True)):
+            return True
+        for i, (_, done, flying) in enumerate(threads):
+            following = done[ordered[i]] if ordered[i] < goal[i] else flying if ordered[i] == goal[i] else None
+            if following is None or any(ordered[position[other]] <= last for other, last in following.seen):
+                continue
+            after, result = spec.apply(state, following.op)
+            if isinstance(following, Completed) and result != following.result:
+                continue
+            counts = (*ordered[:i], ordered[i] + 1, *ordered[i + 1 :])
+            reached = (counts, _hashable(after, "specification's state"))
+            if reached not in tried:
+                tried.add(reached)
+                stack.append(reached)
+    return False
+
+
+def _hashable(value: T, what: str) -> T:
+    try:
+        hash(value)
+    except TypeError as error:
+        raise ModelError(
+            f"linearizability: the {what} {value!r} cannot be hashed: {error}",
+            hint="use tuples and frozen dataclasses in operations, results and specifications, not lists or dicts",
+        ) from None
+    return value

@@ -1,0 +1,173 @@
+"""The ABD register (Attiya, Bar-Noy, Dolev, "Sharing Memory Robustly in Message-Passing Systems", JACM 1995).
+
+Servers hold copies of one register and keep it linearizable without consensus, as long as a majority answers. Every
+value has a stamp: a clock, and the id of the server that coordinated its write (which lets several write: Lynch and
+Shvartsman 1997). The server that a client asks coordinates both operations in two phases:
+
+1. *query* all servers for their value and stamp, and wait for a majority; a write takes the next greater stamp for its
+   new value, a read takes the value with the greatest stamp;
+2. *record* that value at all servers, and wait for a majority, before the client gets its answer. A read does so too: a
+   later read must not see an older value.
+
+A server coordinates one operation at a time; other requests wait. A coordinator does not send to itself: it counts its
+own copy at once.
+
+Simplified: no crashes, no retransmission (the network is lossless).
+
+The faulty twin, `faulty="hasty"`: a coordinator answers the client before anybody else has recorded the value. It takes
+three servers to notice: of two, both are asked by every query.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal, get_args
+
+from plait import Message, Pid, System, on
+from plait.protocols._parameters import at_least, one_of
+from plait.protocols._register import EMPTY, Get, GetOk, Put, PutOk, Request, Server, register_system
+
+Fault = Literal["none", "hasty"]
+
+Stamp = tuple[int, Pid]
+"""A clock, and the server that set it to break ties."""
+
+
+class Query(Message):
+    """Phase 1: what is your copy?"""
+
+    request: Request
+
+
+class AckQuery(Message):
+    """My copy is this."""
+
+    request: Request
+    stamp: Stamp
+    value: str
+
+
+class Record(Message):
+    """Phase 2: take this value, unless yours is newer."""
+
+    request: Request
+    stamp: Stamp
+    value: str
+
+
+class AckRecord(Message):
+    """My copy is at least as new."""
+
+    request: Request
+
+
+@dataclasses.dataclass
+class Querying:
+    """Phase 1 of a request: the value to write (None: it is a read) and the copies known so far."""
+
+    request: Request
+    write: str | None
+    copies: dict[Pid, tuple[Stamp, str]]
+
+
+@dataclasses.dataclass
+class Recording:
+    """Phase 2 of a request: the value that was read (None: it is a write) and who has recorded it."""
+
+    request: Request
+    read: str | None
+    recorded: set[Pid]
+
+
+class AbdServer(Server):
+    """Holds a copy, and coordinates the operations that clients ask it for."""
+
+    stamp: Stamp
+    value: str = EMPTY
+    phase: Querying | Recording | None = None
+
+    @on(Put, where=lambda self, m: self.phase is None)
+    def put(self, m: Put) -> None:
+        self.query(m.request, m.value)
+
+    @on(Get, where=lambda self, m: self.phase is None)
+    def get(self, m: Get) -> None:
+        self.query(m.request, None)
+
+    def query(self, request: Request, write: str | None) -> None:
+        """Begin phase 1."""
+        self.phase = Querying(request, write, {self.id: (self.stamp, self.value)})
+        self.broadcast(Server, Query(request), myself=False)
+
+    @on(Query)
+    def tell(self, m: Query) -> None:
+        self.send(m.sender, AckQuery(m.request, self.stamp, self.value))
+
+    @on(AckQuery, where=lambda self, m: isinstance(self.phase, Querying) and m.request == self.phase.request)
+    def collect(self, m: AckQuery) -> None:
+        assert isinstance(self.phase, Querying)
+        self.phase.copies[m.sender] = (m.stamp, m.value)
+        if len(self.phase.copies) == self.majority():
+            self.record(self.phase)
+
+    def record(self, query: Querying) -> None:
+        """Begin phase 2."""
+        stamp, value = max(query.copies.values())
+        if query.write is not None:
+            stamp, value = (stamp[0] + 1, self.id), query.write
+        self.broadcast(Server, Record(query.request, stamp, value), myself=False)
+        self.renew(stamp, value)
+        self.phase = Recording(query.request, value if query.write is None else None, {self.id})
+
+    @on(Record)
+    def take(self, m: Record) -> None:
+        self.renew(m.stamp, m.value)
+        self.send(m.sender, AckRecord(m.request))
+
+    @on(
+        AckRecord,
+        where=lambda self, m: (
+            isinstance(self.phase, Recording)
+            and m.request == self.phase.request
+            and m.sender not in self.phase.recorded
+        ),
+    )
+    def count(self, m: AckRecord) -> None:
+        assert isinstance(self.phase, Recording)
+        self.phase.recorded.add(m.sender)
+        if len(self.phase.recorded) == self.majority():
+            self.answer(self.phase)
+
+    def answer(self, operation: Recording) -> None:
+        """Tell the client, and be ready for the next request."""
+        request, read = operation.request, operation.read
+        self.send(request.client, PutOk(request) if read is None else GetOk(request, read))
+        self.phase = None
+
+    def renew(self, stamp: Stamp, value: str) -> None:
+        """Take a newer value."""
+        if stamp > self.stamp:
+            self.stamp, self.value = stamp, value
+
+    def majority(self) -> int:
+        """More than half of the servers."""
+        return len(self.ids(Server)) // 2 + 1
+
+
+class HastyAbdServer(AbdServer):
+    """Answers as soon as its own copy is new."""
+
+    def record(self, query: Querying) -> None:
+        """Begin phase 2, and do not wait for its end."""
+        super().record(query)
+        assert isinstance(self.phase, Recording)
+        self.answer(self.phase)
+
+
+def abd(clients: int = 2, servers: int = 2, faulty: Fault = "none") -> System:
+    """So many clients of a register replicated on so many servers."""
+    at_least(1, clients=clients)
+    at_least(2, servers=servers)
+    one_of(get_args(Fault), faulty=faulty)
+    server = HastyAbdServer if faulty == "hasty" else AbdServer
+    return register_system([server(stamp=(0, server.pid(i))) for i in range(servers)], clients, "abd")

@@ -1,0 +1,146 @@
+"""Paxos as Lamport's TLA+ specification has it (tlaplus/Examples, PaxosHowToWinATuringAward, model MCPaxosTiny).
+
+The specification abstracts from who waits for what: messages are a set that never shrinks, every ballot has a leader of
+its own, and any step may be taken whenever its condition holds.
+
+- Phase 1a: the leader of a ballot begins it, at any time.
+- Phase 1b: an acceptor that hears of a ballot greater than any before (maxBal) joins it, and tells its last vote.
+- Phase 2a: a leader that has heard from a quorum asks for votes for one value: that of the greatest vote it was told
+  about, or any value if it was told of none. It does so once.
+- Phase 2b: an acceptor votes, unless it joined a greater ballot.
+
+A value is chosen when a quorum voted for it in the same ballot. Here the votes go to an observer that never takes them,
+so that they stay in the state like every message of the specification. Names are the specification's.
+
+The faulty twin, `faulty="leader"`: leaders ask for votes for any value, whatever they were told.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from plait import Message, Process, System, action, always, duplicating, majority, on, reachable
+from plait.model.view import View
+from plait.protocols._parameters import at_least, one_of
+
+Fault = Literal["none", "leader"]
+
+NEVER = -1
+"""Less than every ballot."""
+
+
+class Phase1a(Message):
+    """A ballot begins."""
+
+    bal: int
+
+
+class Phase1b(Message):
+    """The sender joined the ballot; its last vote was this (mbal is NEVER if it cast none)."""
+
+    bal: int
+    mbal: int
+    mval: int | None
+
+
+class Phase2a(Message):
+    """Vote for this value."""
+
+    bal: int
+    val: int
+
+
+class Phase2b(Message):
+    """The sender voted."""
+
+    bal: int
+    val: int
+
+
+class Acceptor(Process):
+    """Joins ballots and votes."""
+
+    max_bal: int = NEVER
+    max_v_bal: int = NEVER
+    max_val: int | None = None
+
+    @on(Phase1a, where=lambda self, m: m.bal > self.max_bal)
+    def phase1b(self, m: Phase1a) -> None:
+        self.max_bal = m.bal
+        self.send(m.sender, Phase1b(m.bal, self.max_v_bal, self.max_val))
+
+    @on(Phase2a, where=lambda self, m: m.bal >= self.max_bal)
+    def phase2b(self, m: Phase2a) -> None:
+        self.max_bal = self.max_v_bal = m.bal
+        self.max_val = m.val
+        self.broadcast(Observer, Phase2b(m.bal, m.val))
+
+
+class Leader(Process):
+    """Leads one ballot."""
+
+    bal: int
+    values: int
+    asked: bool = False
+
+    @action
+    def phase1a(self) -> None:
+        self.broadcast(Acceptor, Phase1a(self.bal))  # a second time changes nothing: messages are a set
+
+    @on(Phase1b, quorum=majority(Acceptor), where=lambda self, m: not self.asked)
+    def phase2a(self, quorum: tuple[Phase1b, ...]) -> None:
+        self.asked = True
+        self.broadcast(Acceptor, Phase2a(self.bal, self.choose(self.safe_values(quorum))))
+
+    def safe_values(self, quorum: tuple[Phase1b, ...]) -> list[int]:
+        """The values of which no other can be chosen in a smaller ballot."""
+        last = max(quorum, key=lambda m: m.mbal)
+        return list(range(self.values)) if last.mval is None else [last.mval]
+
+
+class FaultyLeader(Leader):
+    """Thinks that every value is safe."""
+
+    def safe_values(self, quorum: tuple[Phase1b, ...]) -> list[int]:
+        """All."""
+        return list(range(self.values))
+
+
+class Observer(Process):
+    """Where the votes go."""
+
+
+def chosen(s: View) -> set[int]:
+    """The values for which a majority voted in one ballot."""
+    (observer,) = s[Observer]
+    votes = [(m.bal, m.val) for m in observer.inbox]
+    return {val for bal, val in votes if 2 * votes.count((bal, val)) > len(s[Acceptor])}
+
+
+@always
+def consistency(s: View) -> bool:
+    """At most one value is chosen."""
+    return len(chosen(s)) <= 1
+
+
+@reachable
+def choosing(s: View) -> bool:
+    """A value can be chosen."""
+    return bool(chosen(s))
+
+
+def mcpaxos(acceptors: int = 3, values: int = 2, ballots: int = 2, faulty: Fault = "none") -> System:
+    """The specification with so many acceptors and values, and ballots from 0 on."""
+    at_least(1, acceptors=acceptors, values=values, ballots=ballots)
+    one_of(get_args(Fault), faulty=faulty)
+    leader = FaultyLeader if faulty == "leader" else Leader
+    return System(
+        [
+            *(leader(bal=b, values=values) for b in range(ballots)),
+            *(Acceptor() for _ in range(acceptors)),
+            Observer(),
+        ],
+        network=duplicating(),
+        properties=[consistency, choosing],
+        name="mcpaxos",
+    )

@@ -1,0 +1,131 @@
+"""Two-phase commit (Gray 1978), as TwoPhase in Gray and Lamport, "Consensus on Transaction Commit", TODS 2006.
+
+A transaction manager gets resource managers to all commit or all abort. A resource manager either tells the transaction
+manager that it is prepared, or aborts on its own without a word. The transaction manager commits when all are prepared,
+and may abort at any time before; it tells its decision to all, and they obey.
+
+As in the TLA+ specification, messages are a set that never shrinks (a duplicating network), there are no timeouts (to
+abort is always possible), and a resource manager obeys whatever state it is in: that it never has to change its mind is
+what is checked.
+
+The faulty twin, `faulty="hasty"`: the transaction manager commits without waiting for everybody.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal, get_args
+
+from plait import Message, Pid, Process, System, action, always, duplicating, field, on, reachable
+from plait.model.view import View
+from plait.protocols._parameters import at_least, one_of
+
+Fault = Literal["none", "hasty"]
+
+
+class Prepared(Message):
+    """The sender can commit and can abort, and leaves the decision to the transaction manager."""
+
+
+class Commit(Message):
+    """The decision: commit."""
+
+
+class Abort(Message):
+    """The decision: abort."""
+
+
+class State(enum.Enum):
+    """Where a process stands; the transaction manager is never prepared."""
+
+    WORKING = enum.auto()
+    PREPARED = enum.auto()
+    COMMITTED = enum.auto()
+    ABORTED = enum.auto()
+
+
+class ResourceManager(Process):
+    """Takes part in the transaction."""
+
+    state: State = State.WORKING
+
+    @action(when=lambda self: self.state is State.WORKING)
+    def prepare(self) -> None:
+        self.state = State.PREPARED
+        self.broadcast(TransactionManager, Prepared())
+
+    @action(when=lambda self: self.state is State.WORKING)
+    def choose_to_abort(self) -> None:
+        self.state = State.ABORTED
+
+    @on(Commit)
+    def commit(self, m: Commit) -> None:
+        self.state = State.COMMITTED
+
+    @on(Abort)
+    def abort(self, m: Abort) -> None:
+        self.state = State.ABORTED
+
+
+class TransactionManager(Process):
+    """Decides."""
+
+    everyone: int
+    """The number of resource managers."""
+    state: State = State.WORKING
+    prepared: set[Pid] = field(default_factory=set)
+
+    @on(Prepared, where=lambda self, m: self.state is State.WORKING)
+    def note(self, m: Prepared) -> None:
+        self.prepared.add(m.sender)
+
+    @action(when=lambda self: self.state is State.WORKING and len(self.prepared) == self.everyone)
+    def commit(self) -> None:
+        self.state = State.COMMITTED
+        self.broadcast(ResourceManager, Commit())
+
+    @action(when=lambda self: self.state is State.WORKING)
+    def abort(self) -> None:
+        self.state = State.ABORTED
+        self.broadcast(ResourceManager, Abort())
+
+
+class HastyTransactionManager(TransactionManager):
+    """Commits when it feels like it."""
+
+    @action(when=lambda self: self.state is State.WORKING)
+    def commit(self) -> None:
+        self.state = State.COMMITTED
+        self.broadcast(ResourceManager, Commit())
+
+
+@always
+def consistency(s: View) -> bool:
+    """No resource manager has aborted while another has committed."""
+    states = {rm.state for rm in s[ResourceManager]}
+    return not {State.COMMITTED, State.ABORTED} <= states
+
+
+@reachable
+def all_commit(s: View) -> bool:
+    """The transaction can succeed."""
+    return all(rm.state is State.COMMITTED for rm in s[ResourceManager])
+
+
+@reachable
+def all_abort(s: View) -> bool:
+    """The transaction can fail."""
+    return all(rm.state is State.ABORTED for rm in s[ResourceManager])
+
+
+def two_phase_commit(resource_managers: int = 3, faulty: Fault = "none") -> System:
+    """Two-phase commit among so many resource managers."""
+    at_least(1, resource_managers=resource_managers)
+    one_of(get_args(Fault), faulty=faulty)
+    manager = HastyTransactionManager if faulty == "hasty" else TransactionManager
+    return System(
+        [manager(everyone=resource_managers), *(ResourceManager() for _ in range(resource_managers))],
+        network=duplicating(),
+        properties=[consistency, all_commit, all_abort],
+        name="two_phase_commit",
+    )

@@ -1,0 +1,106 @@
+"""The space-time drawing for a terminal: a column per lane, a row per step, message numbers at both ends of an arrow.
+
+A send draws a line from the sender to each receiver, with the message's number at the head; the step that takes the
+message shows the same number behind its mark. Time passes between the two, so a line is a promise, not a delivery.
+"""
+
+from __future__ import annotations
+
+import re
+
+from plait.kernel.trace import Event, Trace
+from plait.report.facts import visible
+from plait.report.flow import lane_status
+
+_MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○"}
+_LEGEND = {"lose": "× lost", "duplicate": "+ duplicated", "crash": "X crashed", "recover": "○ recovered"}
+_REST = {"crashed": "┊", "down": "┊", "unborn": " "}
+_LEAST_COLUMN = 7
+_LEAST_LABEL = 8
+_GAP = 2
+
+
+def draw(trace: Trace, width: int) -> list[str]:
+    """The rows of the drawing, or none when it does not fit or there is nothing to draw."""
+    if not trace.events or not trace.lanes:
+        return []
+    full = [visible(lane.name) for lane in trace.lanes]
+    gutter = len(str(len(trace.events))) + 5
+    for names in (full, _short(full)):
+        columns = [max(_LEAST_COLUMN, len(name) + _GAP) for name in names]
+        if gutter + sum(columns) <= width:
+            return _rows(trace, names, columns, gutter, width)
+    return []
+
+
+def _short(names: list[str]) -> list[str]:
+    """Capitals and digits (`LockServer10` → `LS10`), unless two lanes would then look the same."""
+    short = ["".join(re.findall(r"[A-Z]|\d+", name)) or name for name in names]
+    return short if len(set(short)) == len(short) else names
+
+
+def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width: int) -> list[str]:
+    at = {lane.name: gutter + sum(columns[:i]) for i, lane in enumerate(trace.lanes)}
+    right = gutter + sum(columns)
+    status = lane_status(trace)
+    messages = {m.id: m for m in trace.messages}
+    rows = [" " * gutter + "".join(f"{name:<{w}}" for name, w in zip(names, columns, strict=True))]
+
+    for step, event in enumerate(trace.events, start=1):
+        row = [" "] * right
+        for lane in trace.lanes:
+            # A lane that falls or comes back in this step shows that by its mark, so rest follows the state before.
+            row[at[lane.name]] = _REST.get(status[step - 1].get(lane.name, ""), "│")
+        loop = " "
+        if trace.loop is not None and step > trace.loop:
+            loop = "┌" if step == trace.loop + 1 else "└" if step == len(trace.events) else "│"
+            if trace.loop + 1 == len(trace.events):
+                loop = "["
+        number = f" {loop} {step:>{gutter - 5}}"
+        row[: len(number)] = number
+        own = at.get(event.lane)
+        if own is not None:
+            _draw_event(
+                row, own, event, {i: at.get(messages[i].receiver) for i in event.sent if i in messages}, columns
+            )
+        room = width - right - 1
+        label = visible(event.label)
+        if room >= _LEAST_LABEL:
+            label = label if len(label) <= room else label[: room - 1] + "…"
+            row += [" ", *label]
+        rows.append("".join(row).rstrip())
+
+    used = {event.kind for event in trace.events}
+    legend = ["● step", "▶n ◀n message n sent", "◂n taken", *(word for kind, word in _LEGEND.items() if kind in used)]
+    rows.append("")
+    rows.append(" " * gutter + "   ".join(legend))
+    if len(rows[-1]) > width:
+        rows[-2:] = []
+    return rows
+
+
+def _draw_event(row: list[str], own: int, event: Event, targets: dict[int, int | None], columns: list[int]) -> None:
+    """The mark, what was taken, and a line to every receiver: lines first, so that numbers stay on top of them."""
+    # What a duplication adds appears at the receiver, which is the lane of the event itself: there is no line to draw.
+    heads = {i: x for i, x in targets.items() if x is not None and x != own}
+    for x in heads.values():
+        low, high = min(own, x), max(own, x)
+        for i in range(low + 1, high):
+            row[i] = "┼" if row[i] in "│┊┼" else "─"
+    for x in set(heads.values()):
+        row[x] = "▶" if x > own else "◀"
+    room = min(columns) - 2
+    for x in set(heads.values()):
+        _number(row, x, "", [i for i, target in heads.items() if target == x], room)
+    row[own] = _MARKS[event.kind]
+    if event.kind in ("lose", "duplicate"):
+        _number(row, own, "", event.consumed or event.sent, room)
+    elif event.consumed:
+        _number(row, own, "◂", event.consumed, room)
+
+
+def _number(row: list[str], x: int, prefix: str, ids: list[int], room: int) -> None:
+    said = prefix + ",".join(map(str, ids))
+    if len(said) > room:
+        said = f"{prefix}({len(ids)})"
+    row[x + 1 : x + 1 + len(said)] = said

@@ -1,0 +1,251 @@
+"""What the reports say, in words: one place, so that the text and the HTML of a verdict never disagree."""
+
+from __future__ import annotations
+
+from plait.kernel.trace import Event, Sent, Trace
+from plait.kernel.values import Data, text
+from plait.kernel.verdict import PropertyResult, Verdict
+from plait.report.flow import Journey, journeys
+
+FAULTS = {"lose": "✕ LOST", "duplicate": "+ DUPLICATED", "crash": "✕ CRASH", "recover": "○ RECOVERY"}
+"""The event kinds that are the environment's doing, and what marks them."""
+
+STATUS_WORDS = {"crashed": "crashed", "down": "down", "unborn": "not started"}
+
+
+def visible(raw: str) -> str:
+    r"""Show control characters as escapes, so that a name taken from a file cannot steer a terminal.
+
+    >>> visible("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in raw)
+
+
+def visible_lines(raw: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(map(visible, raw.splitlines()))
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "step"), plural(1200, "step"), plural(2, "property")
+    ('1 step', '1,200 steps', '2 properties')
+    """
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+
+
+def record_text(fields: dict[str, Data]) -> str:
+    """Fields as a Python user would write keyword arguments."""
+    return ", ".join(f"{visible(name)}={visible(text(value))}" for name, value in fields.items())
+
+
+def message_text(message: Sent) -> str:
+    """A message as a Python user would construct it."""
+    return f"{visible(message.type)}({record_text(message.fields)})"
+
+
+def model_text(trace: Trace) -> str:
+    """The model and its parameters, as in `paxos.py:model (proposers=2)`."""
+    target = visible(trace.target)
+    return f"{target} ({record_text(trace.parameters)})" if trace.parameters else target
+
+
+def _named(messages: dict[int, Sent], ids: list[int]) -> list[tuple[int, Sent | None]]:
+    return [(i, messages.get(i)) for i in ids]
+
+
+def _taken(messages: dict[int, Sent], ids: list[int]) -> list[str]:
+    """One line per message, with its sender: `#3 Read(ballot=1) from Proposer0`."""
+    return [
+        f"#{i} {message_text(m)} from {visible(m.sender)}" if m else f"#{i}, a message the trace does not describe"
+        for i, m in _named(messages, ids)
+    ]
+
+
+def sent_groups(messages: dict[int, Sent], ids: list[int]) -> list[tuple[list[str], str, list[int]]]:
+    """Messages of equal content together: receivers, content, ids. A broadcast is one line, not fifteen."""
+    groups: dict[str, tuple[list[str], list[int]]] = {}
+    for i, m in _named(messages, ids):
+        content = message_text(m) if m else "a message the trace does not describe"
+        receivers, numbers = groups.setdefault(content, ([], []))
+        receivers.append(visible(m.receiver) if m else "?")
+        numbers.append(i)
+    return [(receivers, content, numbers) for content, (receivers, numbers) in groups.items()]
+
+
+def step_details(trace: Trace) -> list[list[tuple[str, str]]]:
+    """Per event, what it did as (verb, text) rows: took, chose, sent, announced, spawned, changed."""
+    messages = {m.id: m for m in trace.messages}
+    notable: dict[int, list[Journey]] = {}
+    for journey in journeys(trace):
+        made = journey.copy_of is not None or journey.merged is not None
+        for step in {journey.born if made else journey.dropped, journey.dropped}:
+            if step is not None:
+                notable.setdefault(step, []).append(journey)
+    result = []
+    for step, event in enumerate(trace.events, start=1):
+        rows = _details(messages, event)
+        for journey in notable.get(step, []):
+            rows += _ending(messages, event, step, journey)
+        if event.note:
+            rows += [("note", visible(line)) for line in event.note.splitlines()]
+        result.append(rows)
+    return result
+
+
+def _ending(messages: dict[int, Sent], event: Event, step: int, journey: Journey) -> list[tuple[str, str]]:
+    """What happened to a message in this step without the event's own doing: copied, merged or dropped."""
+    number, to = journey.message.id, visible(journey.message.receiver)
+    if journey.copy_of is not None and journey.born == step and number not in event.sent:
+        return [("adds", f"→ {to}: {message_text(journey.message)}  (#{number})")]
+    if journey.merged is not None and journey.born == step:
+        return [("merges", f"#{number}: the equal #{journey.merged} waits already")]
+    if journey.dropped != step or number in event.consumed:
+        return []
+    if number in event.sent:
+        return [("drops", f"#{number}: {to} is not there to take it")]
+    return [("drops", line) for line in _taken(messages, [number])]
+
+
+def _details(messages: dict[int, Sent], event: Event) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    take = {"lose": "loses", "crash": "drops", "duplicate": "copies"}.get(event.kind, "takes")
+    send = "adds" if event.kind == "duplicate" else "sends"
+    rows += [(take, line) for line in _taken(messages, event.consumed)]
+    rows += [("chooses", visible(text(choice))) for choice in event.choices]
+    for receivers, content, ids in sent_groups(messages, event.sent):
+        numbers = ", ".join(f"#{i}" for i in ids)
+        rows.append((send, f"→ {', '.join(receivers)}: {content}  ({numbers})"))
+    rows += [("announces", visible(text(announced))) for announced in event.announced]
+    if event.spawned:
+        rows.append(("spawns", ", ".join(map(visible, event.spawned))))
+    for field, (before, after) in event.changed.items():
+        rows.append(("changes", f"{visible(field)}: {visible(text(before))} → {visible(text(after))}"))
+    return rows
+
+
+def trace_heading(trace: Trace, verdict: Verdict | None = None) -> str:
+    """What the trace shows, and its length."""
+    name = visible(trace.property) if trace.property is not None else None
+    if name is None:
+        what = "Run"
+    elif verdict is None:
+        what = f"Trace for {name}"
+    else:
+        status = next((p.status for p in verdict.properties if p.name == trace.property), verdict.status)
+        what = f"Counterexample to {name}" if status == "violated" else f"Example for {name}"
+    loop = "" if trace.loop is None else f", the last {len(trace) - trace.loop:,} repeating for ever"
+    return f"{what}: {plural(len(trace), 'step')}{loop}"
+
+
+def event_label(event: Event) -> str:
+    """The label, unless it only repeats the mark of the fault."""
+    label = visible(event.label)
+    return "" if event.kind in FAULTS and label == event.kind else label
+
+
+def loop_text(trace: Trace) -> str | None:
+    """Where a lasso goes back to."""
+    return None if trace.loop is None else f"back to step {trace.loop + 1}: steps {trace.loop + 1}–{len(trace)} repeat"
+
+
+def headline(verdict: Verdict) -> tuple[str, str]:
+    """The verdict as one shouted word and what it is about."""
+    if verdict.status == "holds":
+        count = len(verdict.properties)
+        subject = visible(verdict.properties[0].name) if count == 1 else plural(count, "property")
+        return "HOLDS", subject if count else "no property was given"
+    if verdict.status == "violated":
+        return "VIOLATED", visible(verdict.property or "a property")
+    return "INCONCLUSIVE", f"stopped at {visible(verdict.bound)}" if verdict.bound else "the search is not complete"
+
+
+def claim(verdict: Verdict) -> str:
+    """Exactly what was shown, and never more: the space that was searched, or the limit that cut it short."""
+    s = verdict.statistics
+    walks = f" in {plural(s.walks, 'random walk')}" if s.walks else ""
+    states = plural(s.states, "state")
+    if verdict.status == "violated":
+        said = f"A violation was found after {states}{walks}."
+        if verdict.bound:
+            said += f" The search stopped at {visible(verdict.bound)}: other properties may be undecided."
+        return said
+    if verdict.status == "inconclusive":
+        bad = any(p.status == "violated" for p in verdict.properties)
+        limit = visible(verdict.bound) if verdict.bound else "a limit"
+        found = "see the properties below" if bad else "nothing found so far"
+        return f"Inconclusive: stopped at {limit} after {states}{walks}; {found}. More states may exist."
+    if verdict.bound:
+        within = f"Holds only within the bound {visible(verdict.bound)}"
+        return f"{within}: {states} searched{walks}; nothing is shown beyond it."
+    if s.reductions:
+        said = f"All {states} of the reduced state space ({', '.join(map(visible, s.reductions))}) were searched"
+    else:
+        said = (
+            f"All {s.states:,} reachable states were searched"
+            if s.states != 1
+            else "The only reachable state was searched"
+        )
+    if s.collision_probability > 0:
+        said += f", up to hash collisions (probability of a missed state: {s.collision_probability:.1e})"
+    return said + "."
+
+
+def property_note(verdict: Verdict, result: PropertyResult) -> str:
+    """The note of a property, and the length of its trace when that is not the one the report shows."""
+    parts = [visible(result.note)] if result.note else []
+    if result.trace is not None and result.trace != verdict.trace:
+        parts.append(f"trace of {plural(len(result.trace), 'step')}")
+    return "; ".join(parts)
+
+
+def bytes_text(count: float) -> str:
+    """A size for people.
+
+    >>> bytes_text(512), bytes_text(3 * 2**20)
+    ('512 B', '3.0 MiB')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f} s" if seconds < 10 else f"{seconds:,.1f} s"
+
+
+def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
+    """The statistics as label and value, in the order of reading."""
+    s = verdict.statistics
+    calls = f"{s.python_calls:,}"
+    if s.transitions:
+        share = 100 * s.python_calls / s.transitions
+        calls += f" ({share:.2g}% of transitions)" if share < 1 else f" ({share:,.0f}% of transitions)"
+    rows = [
+        ("states", f"{s.states:,}"),
+        ("transitions", f"{s.transitions:,}"),
+        ("terminal states", f"{s.terminal_states:,}"),
+        ("depth", f"{s.depth:,}"),
+        ("time", _seconds(s.seconds)),
+        ("states/s", f"{s.states_per_second:,.0f}" if s.seconds > 0 else "–"),
+        ("python calls", calls),
+        ("search", visible(s.search)),
+        ("workers", f"{s.workers:,}"),
+        ("reductions", ", ".join(map(visible, s.reductions)) or "none"),
+    ]
+    if s.walks:
+        rows.append(("random walks", f"{s.walks:,}"))
+    if s.memory_bytes:
+        each = f" ({s.memory_bytes / s.states:,.0f} B per state)" if s.states else ""
+        rows.append(("memory", bytes_text(s.memory_bytes) + each))
+    if s.table_bytes:
+        each = f" ({s.table_bytes / s.states:,.1f} B per state)" if s.states else ""
+        rows.append(("visited set", bytes_text(s.table_bytes) + each))
+    rows.append(("collision probability", f"{s.collision_probability:.1e}" if s.collision_probability else "0"))
+    return rows

@@ -1,0 +1,254 @@
+"""The report as one HTML file that needs nothing else: no network, no fonts, no library; and fragments for Jupyter.
+
+The page is complete without its script: verdict, properties, statistics, diagram and every step are written into it.
+The script adds the walk through the steps, with the state of every process, from data embedded as JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from plait.kernel.trace import Snapshot, Trace
+from plait.kernel.values import text
+from plait.kernel.verdict import Verdict
+from plait.report import facts
+from plait.report.flow import lane_status, states
+from plait.report.layout import Layout
+from plait.report.markup import asset, escape
+from plait.report.svg import space_time
+
+# Drawn, because the media symbols are missing from many fonts.
+_ICONS = {
+    name: f'<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="{path}"/></svg>'
+    for name, path in {
+        "first": "M3 3h2v10H3z M13 3v10L6 8z",
+        "back": "M12 3v10L4 8z",
+        "on": "M4 3v10l8-5z",
+        "last": "M11 3h2v10h-2z M3 3v10l7-5z",
+    }.items()
+}
+
+
+def report(verdict: Verdict) -> str:
+    """One self-contained page for a verdict: the trace in a viewer when there is one, else what was shown and how."""
+    word, subject = facts.headline(verdict)
+    traces = _traces(verdict)
+    title = f"{word} {subject}" + (f" in {facts.visible(verdict.model)}" if verdict.model else "")
+    body = [
+        f'<body class="{"traces" if traces else "plain"}">',
+        f'<header class="summary">{_summary(verdict)}</header>',
+        "<main>",
+        *(_viewer(trace, facts.trace_heading(trace, verdict), i) for i, trace in enumerate(traces)),
+        "</main>",
+        f"<script>{asset('report.js')}</script>" if traces else "",
+        "</body>",
+    ]
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{asset('report.css')}</style>",
+            "</head>",
+            *body,
+            "</html>",
+            "",
+        ]
+    )
+
+
+def trace_fragment(trace: Trace) -> str:
+    """A trace for a notebook: the diagram, and the steps folded under it. No script, and styles of its own only."""
+    return _fragment(_trace_block(trace, facts.trace_heading(trace)))
+
+
+def verdict_fragment(verdict: Verdict) -> str:
+    """A verdict for a notebook, with its trace when there is one."""
+    parts = [f'<div class="summary">{_summary(verdict)}</div>']
+    if verdict.trace is not None:
+        parts.append(_trace_block(verdict.trace, facts.trace_heading(verdict.trace, verdict)))
+    return _fragment("\n".join(parts))
+
+
+def _fragment(content: str) -> str:
+    return f'<div class="plait-fragment"><style>{asset("fragment.css")}</style>\n{content}\n</div>'
+
+
+def _trace_block(trace: Trace, heading: str) -> str:
+    return (
+        f"<h3>{escape(heading)}</h3>{_explanation(trace)}"
+        f'<div class="scroll">{space_time(trace, standalone=False)}</div>'
+        f"<details><summary>Steps</summary>{_steps(trace)}</details>"
+        f"<details><summary>Final state</summary>{_final(trace)}</details>"
+    )
+
+
+def _traces(verdict: Verdict) -> list[Trace]:
+    """The trace of the verdict first, then those of single properties, each once."""
+    traces: list[Trace] = []
+    for trace in (verdict.trace, *(p.trace for p in verdict.properties)):
+        if trace is not None and trace not in traces:
+            traces.append(trace)
+    return traces
+
+
+def _summary(verdict: Verdict) -> str:
+    word, subject = facts.headline(verdict)
+    model = f'<span class="model">{escape(facts.visible(verdict.model))}</span>' if verdict.model else ""
+    parts = [
+        f'<h1><span class="badge {verdict.status}">{word}</span> '
+        f'<span class="subject">{escape(subject)}</span>{model}</h1>',
+        f'<p class="claim">{escape(facts.claim(verdict))}</p>',
+    ]
+    if verdict.message:
+        parts.append(f'<p class="message">{escape(facts.visible_lines(verdict.message))}</p>')
+    parts += [f'<p class="warning"><b>warning:</b> {escape(facts.visible_lines(w))}</p>' for w in verdict.warnings]
+    rows = "".join(
+        f"<tr><td>{escape(facts.visible(p.name))}</td><td>{escape(facts.visible(p.kind))}</td>"
+        f'<td class="{p.status}">{p.status}</td><td>{escape(facts.property_note(verdict, p))}</td></tr>'
+        for p in verdict.properties
+    )
+    properties = (
+        '<table class="properties"><thead><tr><th>property</th><th>kind</th><th>status</th><th>note</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+    statistics = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.statistics_rows(verdict)
+    )
+    parts.append(f'<div class="facts">{properties if rows else ""}<dl class="statistics">{statistics}</dl></div>')
+    return "\n".join(parts)
+
+
+def _explanation(trace: Trace) -> str:
+    return f'<p class="explanation">{escape(facts.visible_lines(trace.explanation))}</p>' if trace.explanation else ""
+
+
+def _viewer(trace: Trace, heading: str, number: int) -> str:
+    last = len(trace.events)
+    wide = Layout(trace).width
+    controls = (
+        '<div class="controls">'
+        f'<button type="button" data-go="first" title="First (Home)" aria-label="first step">{_ICONS["first"]}</button>'
+        f'<button type="button" data-go="back" title="Back (←)" aria-label="previous step">{_ICONS["back"]}</button>'
+        f'<input type="range" min="0" max="{last}" value="0" step="1" aria-label="step">'
+        f'<button type="button" data-go="on" title="On (→)" aria-label="next step">{_ICONS["on"]}</button>'
+        f'<button type="button" data-go="last" title="Last (End)" aria-label="last step">{_ICONS["last"]}</button>'
+        '<output class="now" aria-live="polite"></output></div>'
+    )
+    return f"""<section class="viewer" id="trace{number}">
+<div class="title"><h2>{escape(heading)}</h2>
+<span class="of">{escape(facts.model_text(trace))}</span>{_explanation(trace)}</div>
+<div class="final"><h3>Final state</h3>{_final(trace)}</div>
+{controls}
+<div class="panes">
+<div class="diagram pane" tabindex="0" aria-label="space-time diagram"><div class="canvas"
+ style="max-width:{wide:.0f}px;min-width:{wide * 0.78:.0f}px">{space_time(trace, standalone=False)}</div></div>
+<div class="side">
+<div class="steps pane" tabindex="0" aria-label="steps">{_steps(trace)}</div>
+<div class="state pane" tabindex="0" aria-label="state"></div>
+</div>
+</div>
+<script type="application/json" class="data">{_embed(_data(trace))}</script>
+</section>"""
+
+
+def _steps(trace: Trace) -> str:
+    items = ['<li data-step="0"><span class="number">0</span><div><b>Initial state</b></div></li>']
+    details = facts.step_details(trace)
+    for step, event in enumerate(trace.events, start=1):
+        fault = facts.FAULTS.get(event.kind)
+        mark = f'<span class="fault {event.kind}">{escape(fault)}</span> ' if fault else ""
+        rows = list(details[step - 1])
+        if event.read:
+            rows.insert(0, ("reads", ", ".join(map(facts.visible, event.read))))
+        said = "".join(
+            f'<div class="{verb}"><dt>{"" if i and rows[i - 1][0] == verb else verb}</dt><dd>{escape(what)}</dd></div>'
+            for i, (verb, what) in enumerate(rows)
+        )
+        loop = '<div class="loop">the loop starts here</div>' if trace.loop == step - 1 else ""
+        items.append(
+            f'<li data-step="{step}"><span class="number">{step}</span>'
+            f"<div>{loop}{mark}<b>{escape(facts.visible(event.lane))}</b> "
+            f'<span class="label">{escape(facts.event_label(event))}</span>'
+            f"{f'<dl>{said}</dl>' if said else ''}</div></li>"
+        )
+    end = facts.loop_text(trace)
+    return f'<ol class="steplist">{"".join(items)}</ol>' + (f'<p class="loop">↻ {escape(end)}</p>' if end else "")
+
+
+def _final(trace: Trace) -> str:
+    """The last state as a table, for print and for readers without a script."""
+    last, status = states(trace)[-1], lane_status(trace)[-1]
+    rows = []
+    for lane in trace.lanes:
+        word = facts.STATUS_WORDS.get(status.get(lane.name, ""), facts.visible(status.get(lane.name, "")))
+        mark = f'<span class="fault">{escape(word)}</span> ' if word else ""
+        waiting = "".join(f"<li>{escape(line)}</li>" for line in _inbox(trace, last, lane.name))
+        fields = facts.record_text(last.fields.get(lane.name, {}))
+        rows.append(
+            f"<tr><th>{escape(facts.visible(lane.name))}</th><td>{mark}{escape(fields)}"
+            f"{f'<ul>{waiting}</ul>' if waiting else ''}</td></tr>"
+        )
+    for name, value in last.monitors.items():
+        rows.append(f"<tr><th>{escape(facts.visible(name))}</th><td>{escape(facts.visible(text(value)))}</td></tr>")
+    return f'<table class="finalstate"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _inbox(trace: Trace, snapshot: Snapshot, lane: str) -> list[str]:
+    messages = {m.id: m for m in trace.messages}
+    lines = []
+    for i in snapshot.pending.get(lane, []):
+        m = messages.get(i)
+        lines.append(f"#{i} {facts.message_text(m)} from {facts.visible(m.sender)}" if m else f"#{i}")
+    return lines
+
+
+def _data(trace: Trace) -> dict[str, Any]:
+    """What the script shows per state, as text: it needs to know nothing of how values are written."""
+    status = lane_status(trace)
+    messages = {m.id: f"#{m.id} {facts.message_text(m)} from {facts.visible(m.sender)}" for m in trace.messages}
+
+    def shown(record: dict[str, Any]) -> list[tuple[str, str]]:
+        return [(facts.visible(name), facts.visible(text(value))) for name, value in record.items()]
+
+    result = []
+    for snapshot, down in zip(states(trace), status, strict=True):
+        result.append(
+            {
+                "lanes": [
+                    {
+                        "status": facts.STATUS_WORDS.get(down[lane.name], down[lane.name])
+                        if lane.name in down
+                        else None,
+                        "fields": shown(snapshot.fields.get(lane.name, {})),
+                        "inbox": snapshot.pending.get(lane.name, []),
+                    }
+                    for lane in trace.lanes
+                ],
+                "monitors": shown(snapshot.monitors),
+                "budgets": shown(snapshot.budgets),
+            }
+        )
+    names = [lane.name for lane in trace.lanes]
+    return {
+        "lanes": [facts.visible(name) for name in names],
+        "acting": [names.index(e.lane) if e.lane in names else None for e in trace.events],
+        "titles": [
+            f"{facts.visible(e.lane)} {facts.event_label(e) or facts.FAULTS.get(e.kind, '')}" for e in trace.events
+        ],
+        "messages": {str(i): said for i, said in messages.items()},
+        "states": result,
+    }
+
+
+def _embed(data: object) -> str:
+    """JSON that cannot end its own script element, whatever it holds."""
+    raw = msgspec.json.encode(data).decode()
+    return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

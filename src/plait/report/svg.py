@@ -1,0 +1,235 @@
+"""The space-time diagram of a trace as SVG: a lane per process, time downwards, an arrow per message.
+
+Shape says what colour says, so that a grey print reads as well: lost messages end in a cross, pending ones are dotted
+and end in a ring, copies start at a plus, and a quorum transition gathers its arrows in a bar. Every event is a group
+with `data-step`, and every message one with `data-from` and `data-to`, by which the viewer finds what to highlight.
+"""
+
+from __future__ import annotations
+
+import math
+
+from plait.kernel.trace import Event, Trace
+from plait.report.facts import message_text, plural, trace_heading, visible
+from plait.report.flow import lane_status
+from plait.report.layout import BAR, HEAD, LINE, RADIUS, ROW, SLOT, Arrow, Label, Layout, Point, is_quorum
+from plait.report.markup import asset, escape, shorten
+
+
+def space_time(trace: Trace, *, standalone: bool = True) -> str:
+    """Draw a trace. `standalone` adds what a file of its own needs; a page that inlines the drawing does without."""
+    layout = Layout(trace)
+    w, h = _n(layout.width), _n(layout.height)
+    space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
+    parts = [
+        f'<svg{space} class="plait-diagram" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img">',
+        f"<title>{escape('Space-time diagram. ' + trace_heading(trace))}</title>",
+        f"<style>{asset('diagram.css')}</style>",
+        f'<rect class="paper" width="{w}" height="{h}"/>',
+        *_rows(layout),
+        *_lanes(layout),
+        *_loop(layout),
+        *_spawns(layout),
+        *(_arrow(arrow) for arrow in layout.arrows),
+        *_initial(layout),
+        *(_event(layout, step, event) for step, event in enumerate(trace.events, start=1)),
+        *_heads(layout),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _rows(layout: Layout) -> list[str]:
+    """A band per step: it shows which step is the current one, and takes the clicks."""
+    rows = []
+    for step in range(len(layout.trace.events) + 1):
+        y = layout.y(step)
+        top = y - ROW / 2
+        rows.append(
+            f'<g class="row" data-step="{step}">'
+            f'<rect x="0" y="{_n(top)}" width="{_n(layout.width)}" height="{ROW}"/>'
+            f'<text x="{_n(layout.left - 8)}" y="{_n(y + 4)}" text-anchor="end">{step}</text></g>'
+        )
+    return rows
+
+
+def _lanes(layout: Layout) -> list[str]:
+    """Each lane as segments of equal status: solid while it runs, dashed while it is down, absent before it is born."""
+    status = lane_status(layout.trace)
+    lines = []
+    for lane in layout.trace.lanes:
+        x = layout.x[lane.name]
+        start, current = float(HEAD), status[0].get(lane.name, "running")
+        for step in range(1, len(status) + 1):
+            now = status[step].get(lane.name, "running") if step < len(status) else None
+            if now != current:
+                end = layout.y(step) if now is not None else layout.bottom
+                lines.append(
+                    f'<line class="lane {escape(current)}" data-lane="{escape(lane.name)}" '
+                    f'x1="{_n(x)}" y1="{_n(start)}" x2="{_n(x)}" y2="{_n(end)}"/>'
+                )
+                start, current = end, now or current
+    return lines
+
+
+def _heads(layout: Layout) -> list[str]:
+    """The lanes' names: last, so that nothing covers them; a group, so that a viewer can keep it in sight."""
+    parts = ['<g class="heads">', f'<rect class="paper" width="{_n(layout.width)}" height="{HEAD - 6}"/>']
+    for lane in layout.trace.lanes:
+        x, name = layout.x[lane.name], visible(lane.name)
+        wide = layout.spacing - 12
+        parts.append(
+            f'<g class="head" data-lane="{escape(lane.name)}"><title>{escape(f"{name}: {visible(lane.role)}")}</title>'
+            f'<rect x="{_n(x - wide / 2)}" y="8" width="{_n(wide)}" height="26" rx="6"/>'
+            f'<text x="{_n(x)}" y="25" text-anchor="middle">{escape(shorten(name, 18))}</text></g>'
+        )
+    return [*parts, "</g>"]
+
+
+def _loop(layout: Layout) -> list[str]:
+    """A bracket on the left around the steps that repeat, with an arrow back to the first of them."""
+    loop = layout.trace.loop
+    if loop is None:
+        return []
+    top, bottom, x = layout.y(loop + 1) - ROW / 2 + 4, layout.y(len(layout.trace.events)) + ROW / 2 - 4, 18.0
+    middle = (top + bottom) / 2
+    return [
+        f'<g class="loop"><title>Steps {loop + 1} to {len(layout.trace.events)} repeat for ever</title>'
+        f'<path d="M{x + 10} {_n(bottom)} H{x} V{_n(top)} H{x + 10}"/>'
+        f'<path class="tip" d="M{x + 5} {_n(top - 4)} L{x + 13} {_n(top)} L{x + 5} {_n(top + 4)} Z"/>'
+        f'<text x="{x - 5}" y="{_n(middle)}" text-anchor="middle" '
+        f'transform="rotate(-90 {x - 5} {_n(middle)})">repeats</text></g>'
+    ]
+
+
+def _spawns(layout: Layout) -> list[str]:
+    parts = []
+    for step, event in enumerate(layout.trace.events, start=1):
+        for child in event.spawned:
+            if child not in layout.x or child == event.lane:
+                continue
+            (x, y), (cx, _) = layout.at(event.lane, step), layout.at(child, step)
+            side = 1 if cx > x else -1
+            parts.append(
+                f'<g class="spawn" data-step="{step}"><title>{escape(f"spawns {visible(child)}")}</title>'
+                f'<line x1="{_n(x + side * RADIUS)}" y1="{_n(y)}" x2="{_n(cx - side * 5)}" y2="{_n(y)}"/>'
+                f'<rect x="{_n(cx - 5)}" y="{_n(y - 5)}" width="10" height="10"/></g>'
+            )
+    return parts
+
+
+def _toward(start: Point, end: Point, distance: float) -> Point:
+    """The point at this distance from start on the way to end."""
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(dx, dy) or 1.0
+    return (start[0] + dx / length * distance, start[1] + dy / length * distance)
+
+
+def _tip(tip: Point, tail: Point) -> str:
+    """An arrow head as a path of its own: markers would need ids, which clash when a page has two diagrams."""
+    base = _toward(tip, tail, 9)
+    dx, dy = (tip[0] - base[0]) / 9 * 3.6, (tip[1] - base[1]) / 9 * 3.6
+    points = [tip, (base[0] - dy, base[1] + dx), (base[0] + dy, base[1] - dx)]
+    return '<path class="tip" d="M' + " L".join(f"{_n(x)} {_n(y)}" for x, y in points) + ' Z"/>'
+
+
+def _cross(x: float, y: float, size: float) -> str:
+    a, b, c, d = _n(x - size), _n(x + size), _n(y - size), _n(y + size)
+    return f'<path class="cross" d="M{a} {c} L{b} {d} M{a} {d} L{b} {c}"/>'
+
+
+def _arrow(arrow: Arrow) -> str:
+    m = arrow.journey.message
+    to = "" if arrow.to_step is None else f' data-to="{arrow.to_step}"'
+    said = f"#{m.id} {message_text(m)} from {visible(m.sender)} to {visible(m.receiver)}"
+    what = {
+        "pending": ", still pending",
+        "lost": ", lost",
+        "dropped": ", dropped",
+        "redelivered": ", delivered again",
+        "merged": ", merged with an equal one that waits already",
+    }
+    parts = [
+        f'<g class="message {arrow.kind}" data-message="{m.id}" data-from="{arrow.journey.born}"{to}>',
+        f"<title>{escape(said + what.get(arrow.kind, ''))}</title>",
+    ]
+    copied = arrow.journey.copy_of is not None
+    start = _toward(arrow.start, arrow.end, RADIUS + (2 if copied else 0))
+    if arrow.loops:
+        parts.append(_self_arrow(arrow))
+    else:
+        in_bar = arrow.to_step is not None and arrow.kind.endswith("delivered")
+        end = _toward(arrow.end, arrow.start, RADIUS + 1 if in_bar else 0)
+        parts.append(f'<line x1="{_n(start[0])}" y1="{_n(start[1])}" x2="{_n(end[0])}" y2="{_n(end[1])}"/>')
+        if arrow.kind.endswith("delivered"):
+            parts.append(_tip(end, start))
+        elif arrow.kind in ("pending", "merged"):
+            parts.append(f'<circle class="open" cx="{_n(end[0])}" cy="{_n(end[1])}" r="3.2"/>')
+        elif arrow.kind == "dropped" and arrow.to_step is None:
+            parts.append(_cross(*end, 3.5))
+    if arrow.kind == "redelivered":
+        x, y = _toward(arrow.end, arrow.start, 24)
+        parts.append(_plus(x, y))
+    return "".join([*parts, "</g>"])
+
+
+def _self_arrow(arrow: Arrow) -> str:
+    """A message to oneself: an arc on the right of the lane."""
+    (x1, y1), (x2, y2) = arrow.start, arrow.end
+    bulge = min(46.0, 18 + (y2 - y1) / 6)
+    end = (x2 + RADIUS * 0.9, y2 - RADIUS * 0.7)
+    points = [(x1 + RADIUS, y1 + 2), (x1 + bulge, y1 + 8), (x2 + bulge, y2 - 12), end]
+    first, *rest = [f"{_n(x)} {_n(y)}" for x, y in points]
+    return f'<path class="arc" d="M{first} C{" ".join(rest)}"/>' + _tip(end, (x2 + bulge, y2 - 14))
+
+
+def _plus(x: float, y: float) -> str:
+    return (
+        f'<g class="copy"><circle cx="{_n(x)}" cy="{_n(y)}" r="6"/>'
+        f'<path d="M{_n(x - 3.5)} {_n(y)} H{_n(x + 3.5)} M{_n(x)} {_n(y - 3.5)} V{_n(y + 3.5)}"/></g>'
+    )
+
+
+def _initial(layout: Layout) -> list[str]:
+    """A small ring where a message was there from the start."""
+    senders = {a.journey.message.sender for a in layout.arrows if a.journey.born == 0}
+    points = [layout.at(s, 0) for s in sorted(senders) if s in layout.x]
+    return [f'<circle class="origin" cx="{_n(x)}" cy="{_n(y)}" r="{RADIUS - 1}"/>' for x, y in points]
+
+
+def _event(layout: Layout, step: int, event: Event) -> str:
+    x, y = layout.at(event.lane, step)
+    parts = [
+        f'<g class="event {event.kind}" data-step="{step}" data-lane="{escape(event.lane)}">',
+        f"<title>{escape(f'Step {step}: {visible(event.lane)} {visible(event.label)}')}</title>",
+    ]
+    if event.kind == "crash":
+        parts.append(_cross(x, y, 7))
+    elif event.kind == "lose":
+        lost = [a.end for a in layout.arrows if a.kind == "lost" and a.to_step == step]
+        parts += [_cross(*end, 5) for end in lost or [(x, y)]]
+    elif event.kind == "duplicate":
+        points = [point for (at, _), point in layout.copies.items() if at == step]
+        parts += [_plus(*point) for point in points or [(x, y)]]
+    else:
+        if is_quorum(event):
+            half = SLOT * (len(event.consumed) - 1) / 2 + 5
+            parts.append(
+                f'<g class="quorum"><title>{escape(plural(len(event.consumed), "message") + " taken at once")}</title>'
+                f'<path d="M{_n(x - half)} {_n(y - BAR + 4)} H{_n(x + half)} M{_n(x)} {_n(y - BAR + 4)} V{_n(y)}"/></g>'
+            )
+        parts.append(f'<circle class="mark" cx="{_n(x)}" cy="{_n(y)}" r="{RADIUS}"/>')
+    return "".join([*parts, _label(layout.labels[step - 1]), "</g>"])
+
+
+def _label(label: Label) -> str:
+    spans = [
+        f'<text class="{"does" if i == 0 else "sends"}" x="{_n(label.x)}" y="{_n(label.y + LINE * i)}" '
+        f'text-anchor="{label.anchor}">{escape(line)}</text>'
+        for i, line in enumerate(label.lines)
+    ]
+    return "".join(spans)

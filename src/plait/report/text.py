@@ -1,0 +1,231 @@
+"""Verdicts and traces for a terminal: legible without colour, and never wider than asked."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+from plait.kernel.trace import Event, Trace
+from plait.kernel.values import text
+from plait.kernel.verdict import Verdict
+from plait.report import facts
+from plait.report.drawing import draw
+from plait.report.flow import lane_status, states
+
+_FALLBACK_WIDTH = 100
+_STATUS_STYLES = {"holds": "bold green", "violated": "bold red", "inconclusive": "bold yellow"}
+
+Span = tuple[str, str]
+"""A piece of a line and its style ('' for none). Styles are applied last, so that widths are counted on plain text."""
+
+Line = list[Span]
+
+
+def trace_text(trace: Trace, *, width: int | None = None, color: bool = False) -> str:
+    """The run, step by step, with a space-time drawing when it fits.
+
+    `width` is the number of columns (None: the terminal's, or 100 when there is none); with `color` the text has the
+    terminal's escape sequences in it, ready to be written.
+    """
+    width = _columns(width)
+    return _finish(_trace_lines(trace, facts.trace_heading(trace), width), width, color)
+
+
+def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = None) -> str:
+    """The verdict first, then what exactly was shown, the properties, the statistics, the warnings and the trace."""
+    width = _columns(width)
+    word, subject = facts.headline(verdict)
+    style = _STATUS_STYLES[verdict.status]
+    lines: list[Line] = [[(word, style), (f" {subject}", "bold")]]
+    if verdict.model:
+        lines[0].append((f"  in {facts.visible(verdict.model)}", "dim"))
+    if verdict.message:
+        lines += [[(f"  {facts.visible(line)}", "")] for line in verdict.message.splitlines()]
+    lines.append([(f"  {facts.claim(verdict)}", "")])
+    lines += _property_lines(verdict)
+    lines += _statistics_lines(verdict, width)
+    if verdict.warnings:
+        lines.append([])
+        for warning in verdict.warnings:
+            lines.append([("warning: ", "bold yellow"), (" ".join(map(facts.visible, warning.splitlines())), "")])
+    if verdict.trace is not None:
+        lines.append([])
+        lines += _trace_lines(verdict.trace, facts.trace_heading(verdict.trace, verdict), width)
+    return _finish(lines, width, color)
+
+
+def _property_lines(verdict: Verdict) -> list[Line]:
+    if not verdict.properties:
+        return []
+    names = max(len(facts.visible(p.name)) for p in verdict.properties)
+    kinds = max(len(facts.visible(p.kind)) for p in verdict.properties)
+    lines: list[Line] = [[], [("Properties", "bold")]]
+    for p in verdict.properties:
+        note = facts.property_note(verdict, p)
+        lines.append(
+            [
+                (f"  {facts.visible(p.name):<{names}}  ", ""),
+                (f"{facts.visible(p.kind):<{kinds}}  ", "dim"),
+                (f"{p.status.upper():<12}" if note else p.status.upper(), _STATUS_STYLES[p.status]),
+                (f"  {note}" if note else "", ""),
+            ]
+        )
+    return lines
+
+
+def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
+    """Two columns when they fit; read down the left one first."""
+    rows = facts.statistics_rows(verdict)
+    half = (len(rows) + 1) // 2
+    left, right = rows[:half], rows[half:]
+    names = [max(len(name) for name, _ in side) for side in (left, right)]
+    values = [max(len(value) for _, value in side) for side in (left, right)]
+    lines: list[Line] = [[], [("Statistics", "bold")]]
+    if 2 + sum(names) + sum(values) + 2 + 4 + 2 > width:
+        label = max(names)
+        return lines + [[(f"  {name:<{label}}  ", "dim"), (value, "")] for name, value in rows]
+    for i, (name, value) in enumerate(left):
+        line: Line = [(f"  {name:<{names[0]}}  ", "dim"), (value, "")]
+        if i < len(right):
+            pad = " " * (values[0] - len(value) + 4)
+            line += [(f"{pad}{right[i][0]:<{names[1]}}  ", "dim"), (right[i][1], "")]
+        lines.append(line)
+    return lines
+
+
+def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
+    lines: list[Line] = [[(heading, "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
+    drawing = draw(trace, width)
+    if drawing:
+        lines += [[], *([(row, "")] for row in drawing)]
+    lines.append([])
+    if not trace.events:
+        lines.append([("  The initial state itself; no step is needed.", "")])
+    digits = len(str(len(trace.events)))
+    details = facts.step_details(trace)
+    for step, event in enumerate(trace.events, start=1):
+        if trace.loop == step - 1:
+            lines.append([("  ┌─ ", "bold magenta"), ("the loop starts here", "magenta")])
+        lines += _step_lines(event, details[step - 1], step, digits)
+    if trace.loop is not None:
+        lines.append([("  └─ ", "bold magenta"), (facts.loop_text(trace) or "", "magenta")])
+    lines += _final_lines(trace)
+    if trace.explanation:
+        lines.append([])
+        lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
+    return lines
+
+
+def _step_lines(event: Event, details: list[tuple[str, str]], step: int, digits: int) -> list[Line]:
+    head: Line = [(f"{step:>{digits + 2}}. ", "dim")]
+    if event.kind in facts.FAULTS:
+        head.append((f"{facts.FAULTS[event.kind]}  ", "bold red" if event.kind != "recover" else "bold green"))
+    head += [(facts.visible(event.lane), "bold cyan"), (f"  {facts.event_label(event)}", "bold")]
+    styles = {"takes": "blue", "sends": "green", "changes": "yellow", "loses": "red", "drops": "red"}
+    indent = " " * (digits + 4)
+    lines = [head]
+    before = ""
+    for verb, said in details:
+        shown = verb if verb != before else ""
+        lines.append([(f"{indent}{shown:<9} ", styles.get(verb, "dim")), (said, "")])
+        before = verb
+    return lines
+
+
+def _final_lines(trace: Trace) -> list[Line]:
+    last = states(trace)[-1]
+    status = lane_status(trace)[-1]
+    messages = {m.id: m for m in trace.messages}
+    names = [lane.name for lane in trace.lanes]
+    label = max((len(facts.visible(n)) for n in (*names, *last.monitors)), default=0)
+    lines: list[Line] = [[], [("Final state", "bold")]]
+    for name in names:
+        fields = last.fields.get(name, {})
+        line: Line = [(f"  {facts.visible(name):<{label}}  ", "cyan")]
+        if name in status:
+            word = facts.STATUS_WORDS.get(status[name], facts.visible(status[name]))
+            line.append((f"[{word}] ", "bold red" if status[name] != "unborn" else "dim"))
+        if status.get(name) != "unborn":
+            line.append((facts.record_text(fields) or "no fields", "" if fields else "dim"))
+        lines.append(line)
+        for i in last.pending.get(name, []):
+            m = messages.get(i)
+            said = f"#{i} {facts.message_text(m)} from {facts.visible(m.sender)}" if m else f"#{i}"
+            lines.append([(" " * (label + 4), ""), ("waiting: ", "dim"), (said, "")])
+    for monitor, value in last.monitors.items():
+        lines.append([(f"  {facts.visible(monitor):<{label}}  ", "magenta"), (facts.visible(text(value)), "")])
+    if last.budgets:
+        left = ", ".join(f"{facts.visible(name)}: {count}" for name, count in last.budgets.items())
+        lines.append([("  faults that may still happen: ", "dim"), (left, "")])
+    return lines
+
+
+def _columns(width: int | None) -> int:
+    """The width to keep to. Under 20 columns nothing is readable, so that is the least."""
+    return max(20, width if width is not None else shutil.get_terminal_size((_FALLBACK_WIDTH, 24)).columns)
+
+
+def _finish(lines: list[Line], width: int, color: bool) -> str:
+    paint = _painter() if color else _plain
+    wrapped = [part for line in lines for part in _wrap(line, width)]
+    return "\n".join("".join(paint(piece, style) for piece, style in _trim(line)) for line in wrapped)
+
+
+def _trim(line: Line) -> Line:
+    """Without spaces at the end, and before painting, so that colour adds nothing but colour."""
+    line = list(line)
+    while line and not line[-1][0].strip():
+        line.pop()
+    return [*line[:-1], (line[-1][0].rstrip(), line[-1][1])] if line else []
+
+
+def _plain(piece: str, style: str) -> str:
+    return piece
+
+
+def _painter() -> Callable[[str, str], str]:
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    def paint(piece: str, style: str) -> str:
+        if not style or not piece.strip():
+            return piece
+        return Style.parse(style).render(piece, color_system=ColorSystem.STANDARD)
+
+    return paint
+
+
+def _wrap(line: Line, width: int) -> list[Line]:
+    """Break a styled line at spaces; what follows is indented under the last column of its label."""
+    cells = [(char, style) for piece, style in line for char in piece]
+    if len(cells) <= width:
+        return [line]
+    hang = min(len(line[0][0]) if len(line) > 1 else _indent(line[0][0]) + 2, width // 2)
+    parts: list[Line] = []
+    while cells:
+        room = width if not parts else width - hang
+        cut = len(cells)
+        if cut > room:
+            spaces = [i for i in range(room + 1) if cells[i][0] == " "]
+            floor = hang if not parts else 0
+            cut = spaces[-1] if spaces and spaces[-1] > floor else room
+        part: Line = [(" " * hang, "")] if parts else []
+        parts.append(part + _spans(cells[:cut]))
+        cells = cells[cut:]
+        while cells and cells[0][0] == " ":
+            cells = cells[1:]
+    return parts
+
+
+def _indent(piece: str) -> int:
+    return len(piece) - len(piece.lstrip(" "))
+
+
+def _spans(cells: list[tuple[str, str]]) -> Line:
+    spans: Line = []
+    for char, style in cells:
+        if spans and spans[-1][1] == style:
+            spans[-1] = (spans[-1][0] + char, style)
+        else:
+            spans.append((char, style))
+    return spans

@@ -1,0 +1,326 @@
+"""The commands on models whose size is known by construction: a counter to n has n + 1 states and n transitions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plait.cli.main import main
+
+PLAIT = [sys.executable, "-m", "plait.cli.main"]
+ENDLESS = """
+from plait import Process, System, action, always
+
+class Counter(Process):
+    number: int = 0
+    other: int = 0
+
+    @action
+    def tick(self):
+        self.number += 1
+
+    @action
+    def tock(self):
+        self.other += 1
+
+@always
+def positive(s):
+    return all(c.number >= 0 for c in s[Counter])
+
+endless = System([Counter(), Counter()], properties=[positive])
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code, out, _ = run(capsys, *arguments, "--json")
+    assert out.count("\n") == 1, "exactly one line, one object"
+    return code, json.loads(out)
+
+
+# -- check -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_holds(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "check", "counter.py", "-p", "limit=5")
+    assert code == 0
+    assert "HOLDS" in out
+    assert "replay:" not in out
+    assert err == "", "no terminal, so no progress"
+    assert not (counter.parent / ".plait").exists()
+
+
+def test_a_violation_is_saved_and_replays(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", "counter.py", "-p", "most=1")
+    assert code == 1
+    assert "VIOLATED small" in out
+    assert "replay: plait replay .plait/counter-small.itf.json" in out.splitlines()
+    code, out, _ = run(capsys, "replay", ".plait/counter-small.itf.json")
+    assert code == 0
+    assert out.splitlines()[-1] == "reproduced: property small is violated after 2 steps"
+    assert "number: 0 → 1" in out
+    assert "number: 1 → 2" in out
+
+
+def test_the_json_of_a_verdict(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = run_json(capsys, "check", "counter.py", "-p", "limit=5", "--workers", "1")
+    assert code == 0
+    types: dict[str, tuple[type, ...]] = {
+        "verdict": (str,),
+        "property": (str, type(None)),
+        "states": (int,),
+        "transitions": (int,),
+        "depth": (int,),
+        "seconds": (float,),
+        "states_per_second": (float,),
+        "python_calls": (int,),
+        "search": (str,),
+        "workers": (int,),
+        "reductions": (list,),
+        "collision_probability": (float,),
+        "bound": (str, type(None)),
+        "trace": (dict, type(None)),
+    }
+    for key, allowed in types.items():
+        assert isinstance(verdict[key], allowed), key
+    assert (verdict["verdict"], verdict["property"], verdict["bound"], verdict["trace"]) == ("holds", None, None, None)
+    assert (verdict["states"], verdict["transitions"], verdict["search"], verdict["workers"]) == (6, 5, "bfs", 1)
+    assert [(p["name"], p["kind"], p["status"]) for p in verdict["properties"]] == [
+        ("small", "always", "holds"),
+        ("end", "reachable", "holds"),
+    ]
+
+
+def test_the_json_of_a_violation_has_the_trace(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "check", "counter.py", "-p", "most=1", "--json")
+    verdict = json.loads(out)
+    assert code == 1
+    assert (verdict["verdict"], verdict["property"]) == ("violated", "small")
+    assert len(verdict["trace"]["events"]) == 2
+    assert verdict["trace"]["target"] == "counter.py:counter"
+    assert "replay: plait replay" in err, "what is not data goes to stderr"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--max-states", "1e1"), ("--max-depth", "2"), ("--timeout", "0.3"), ("--memory", "20M")],
+)
+def test_a_limit_makes_the_verdict_inconclusive(
+    workplace: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    (workplace / "endless.py").write_text(ENDLESS)
+    code, verdict = run_json(capsys, "check", "endless.py", option, value)
+    assert code == 3
+    assert verdict["verdict"] == "inconclusive"
+    assert option.strip("-").replace("max-", "").rstrip("s") in verdict["bound"].replace("_", "-")
+
+
+@pytest.mark.parametrize("search", ["bfs", "dfs", "stateless"])
+def test_every_exhaustive_search_agrees(counter: Path, capsys: pytest.CaptureFixture[str], search: str) -> None:
+    code, verdict = run_json(capsys, "check", "counter.py", "--search", search)
+    assert (code, verdict["search"], verdict["verdict"]) == (0, search, "holds")
+    code, verdict = run_json(capsys, "check", "counter.py", "-p", "most=1", "--search", search)
+    assert (code, verdict["property"]) == (1, "small")
+
+
+def test_random_walks_find_what_every_walk_meets(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = run_json(capsys, "check", "counter.py", "-p", "most=1", "--search", "random", "--walks", "5")
+    assert (code, verdict["property"]) == (1, "small")
+
+
+def test_keep_going_gives_every_property_its_verdict(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = run_json(capsys, "check", "counter.py", "-p", "most=1", "--keep-going")
+    assert code == 1
+    assert {p["name"]: p["status"] for p in verdict["properties"]} == {"small": "violated", "end": "holds"}
+
+
+def test_one_property_only(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = run_json(capsys, "check", "counter.py", "-p", "most=1", "--property", "end")
+    assert code == 0
+    assert [p["name"] for p in verdict["properties"]] == ["end"]
+
+
+def test_quiet_is_one_line_and_the_replay(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "check", "counter.py", "-p", "most=1", "--quiet")
+    assert code == 1
+    assert out.splitlines() == ["VIOLATED small", "replay: plait replay .plait/counter-small.itf.json"]
+    assert err == ""
+
+
+def test_files_go_where_they_are_told(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(
+        capsys, "check", "counter.py", "-p", "most=1", "--trace", "my trace.json", "--html", "report.html"
+    )
+    assert code == 1
+    assert "replay: plait replay 'my trace.json'" in out.splitlines()
+    assert "report: report.html" in out.splitlines()
+    assert not (counter.parent / ".plait").exists()
+    assert "states" in json.loads((counter.parent / "my trace.json").read_text())
+    assert (counter.parent / "report.html").read_text().lower().startswith("<!doctype html>")
+    assert run(capsys, "replay", "my trace.json")[0] == 0
+
+
+def test_no_counterexample_no_file(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "check", "counter.py", "--trace", "t.json")
+    assert code == 0
+    assert "no counterexample" in err
+    assert not (counter.parent / "t.json").exists()
+
+
+def test_the_zoo_is_checked_by_name(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, verdict = run_json(capsys, "check", "paxos", "-p", "proposers=1")
+    assert (code, verdict["model"]) == (0, "paxos")
+    code, out, _ = run(capsys, "check", "paxos", "-p", "faulty=acceptor")
+    assert code == 1
+    file = next(line for line in out.splitlines() if line.startswith("replay: ")).split()[-1]
+    assert run(capsys, "replay", file, "--quiet")[0] == 0
+
+
+# -- replay ----------------------------------------------------------------------------------------------------------
+
+
+def test_replay_stops_at_a_step_and_shows_the_state(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", "counter.py", "-p", "most=1", "--trace", "t.json")
+    code, out, _ = run(capsys, "replay", "t.json", "--step", "1")
+    assert code == 0
+    assert "after step 1" in out
+    assert "number=1" in out
+    assert "reproduced" not in out
+
+
+def test_replay_of_a_model_that_moved(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "check", "counter.py", "-p", "most=1", "--trace", "t.json")
+    counter.rename(counter.with_name("moved.py"))
+    code, _, err = run(capsys, "replay", "t.json")
+    assert code == 2
+    assert "counter.py" in err
+    assert "--target" in err
+    assert run(capsys, "replay", "t.json", "--target", "moved.py:counter")[0] == 0
+
+
+# -- show, zoo, completion, help -------------------------------------------------------------------------------------
+
+
+def test_show_lists_what_the_model_is_made_of(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "show", "paxos")
+    assert (code, err) == (0, "")
+    for expected in ("acceptors", "faulty", "'acceptor'", "promised", "@on(Read)", "majority", "agreement", "always"):
+        assert expected in out
+    code, facts = run_json(capsys, "show", "paxos", "-p", "acceptors=5")
+    assert code == 0
+    quorums = {h["name"]: h["quorum"] for p in facts["processes"] for h in p["handlers"]}
+    assert quorums["read"] == 3, "a majority of five"
+    assert facts["values"]["acceptors"] == 5
+    assert {"name": "acceptors", "type": "int", "required": False, "default": 3} in facts["parameters"]
+
+
+def test_show_of_a_model_with_a_required_parameter(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    counter.write_text(counter.read_text().replace("limit: int = 3", "limit: int"))
+    code, out, _ = run(capsys, "show", "counter.py")
+    assert code == 0
+    assert "required" in out
+    assert "-p limit=…" in out
+    assert "properties" in run(capsys, "show", "counter.py", "-p", "limit=2")[1]
+
+
+def test_zoo(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "zoo")
+    assert code == 0
+    assert any(line.split()[0] == "paxos" and len(line.split()) > 3 for line in out.splitlines())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+    code, out, _ = run(capsys, "completion", shell)
+    assert code == 0
+    assert "max-states" in out
+
+
+@pytest.mark.parametrize("command", ["", "check", "show", "replay", "zoo", "completion"])
+def test_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    code, out, err = run(capsys, *filter(None, [command]), "--help")
+    assert (code, err) == (0, "")
+    assert "Examples:" in out
+    assert "Exit codes:" in out
+
+
+def test_help_is_quick_and_loads_neither_engine_nor_json() -> None:
+    script = (
+        "import sys; from plait.cli.main import main; main(['--help']);"
+        "print([m for m in ('plait._native', 'msgspec', 'plait.check') if m in sys.modules])"
+    )
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        best = min(best, time.perf_counter() - start)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert best < 0.3
+
+
+# -- the process around it -------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_with_what_was_found_so_far(workplace: Path) -> None:
+    (workplace / "endless.py").write_text(ENDLESS)
+    process = subprocess.Popen(
+        [*PLAIT, "check", "endless.py", "--json", "--memory", "1G"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 3, err
+    verdict = json.loads(out)
+    assert (verdict["verdict"], verdict["bound"]) == ("inconclusive", "interrupted")
+    assert verdict["states"] > 1
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_goes_away_is_no_error(counter: Path) -> None:
+    process = subprocess.Popen(
+        [*PLAIT, "check", "counter.py", "-p", "most=1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    assert process.wait(timeout=20) == 1
+    process.stderr.close()
+    assert "Traceback" not in err
+    assert "BrokenPipe" not in err
+
+
+def test_progress_moves_on_a_terminal_only(workplace: Path) -> None:
+    (workplace / "endless.py").write_text(ENDLESS)
+    command = [*PLAIT, "check", "endless.py", "--timeout", "1.5", "--memory", "1G"]
+    plain = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert plain.returncode == 3
+    assert "\x1b" not in plain.stdout + plain.stderr
+
+    controller, terminal = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, env=environment, check=False)
+    os.close(terminal)
+    shown = os.read(controller, 1_000_000).decode()
+    os.close(controller)
+    assert done.returncode == 3
+    assert b"\x1b" not in done.stdout
+    for word in ("states", "transitions", "/s", "depth", "frontier", "MiB", "Python calls"):
+        assert word in shown, word

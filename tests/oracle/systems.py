@@ -1,0 +1,473 @@
+"""Random small systems, to compare the native engine with the oracle on.
+
+A system is drawn as a `Spec`: plain data, shown in the system's name, from which `build` makes the system again. The
+process classes are made from rules: a trigger, a guard, and a few operations that the handler performs. Every step that
+could go on for ever costs fuel, a durable field that never grows, so that there are finitely many states.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from plait.kernel.pid import Pid
+from plait.model.faults import Crash
+from plait.model.message import Message
+from plait.model.monitor import Monitor
+from plait.model.network import Network, duplicating, fifo, unordered
+from plait.model.process import Process, action, durable, everyone, init, majority, on, recovery, some
+from plait.model.properties import Property
+from plait.model.system import System
+from tests.oracle.explorer import Exploration, explore
+
+
+class Mode(enum.Enum):
+    IDLE = 0
+    BUSY = 1
+    DONE = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    value: Any
+    who: Pid
+
+
+class Note(Message):
+    value: int
+
+
+class Alarm(Note):
+    """A handler of Note takes this too."""
+
+    level: Mode = Mode.BUSY
+
+
+class Digest(Message):
+    value: int
+    items: frozenset[int]
+    about: tuple[Pid, Mode, dict[int, bool] | None] | None = None
+
+
+MESSAGES: dict[str, type[Message]] = {"Note": Note, "Alarm": Alarm, "Digest": Digest}
+MIXED = (None, 1, True, 1.0, "1", 0, False, (1,), [1], {1: True})
+OPTIONS: tuple[Any, ...] = ([0, 1], {0, 1, 2}, (1, 1), frozenset({2, 0}))
+
+
+class Tally(Monitor):
+    count: int = 0
+    last: Any = None
+
+    def observe(self, process: Pid, event: Any) -> None:
+        self.count = (self.count + 1) % 4
+        self.last = event
+
+
+class Crowd(Monitor):
+    who: dict[Pid, set[int]] = dataclasses.field(default_factory=dict)
+
+    def observe(self, process: Pid, event: Any) -> None:
+        self.who.setdefault(process, set()).add(event[0])
+
+
+# -- what is drawn
+
+
+class Op(NamedTuple):
+    name: str
+    number: int
+
+
+class Rule(NamedTuple):
+    trigger: str
+    """'action', or the message class."""
+    quorum: str
+    same: bool
+    guard: Op
+    ops: tuple[Op, ...]
+    free: bool
+    """Costs no fuel (where that leaves the space finite)."""
+
+
+class Kind(NamedTuple):
+    """A process class."""
+
+    rules: tuple[Rule, ...]
+    init: tuple[Op, ...]
+    recovery: tuple[Op, ...] | None
+    durable: frozenset[str]
+
+
+class Spec(NamedTuple):
+    kinds: tuple[Kind, Kind, Kind]
+    """Worker, Liar (plays Worker), Helper."""
+    workers: tuple[tuple[int, int], ...]
+    """Their initial x, and their fuel."""
+    liars: int
+    spares: int
+    network: Network
+    faults: tuple[tuple[tuple[str, ...], int, bool], ...]
+    monitors: int
+    properties: tuple[tuple[str, Op], ...]
+
+
+# -- from the data to the system
+
+
+class Base(Process):
+    """What all processes have. `quota` is how many children it may still have."""
+
+    fuel: int = durable(1)
+    quota: int = durable(0)
+
+
+class Member(Base):
+    """The role of workers and liars."""
+
+
+FIELDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "x": (int, {"default": 0}),
+    "mode": (Mode, {"default": Mode.IDLE}),
+    "table": (dict, {"default_factory": dict}),
+    "seen": (set, {"default_factory": set}),
+    "log": (list, {"default_factory": list}),
+    "mixed": (object, {"default": None}),
+}
+
+
+class Cast(NamedTuple):
+    """Whom operations may name."""
+
+    helper: type[Process]
+    workers: int
+    spares: int
+
+
+def message(self: Any, number: int, received: tuple[Any, ...]) -> Message:
+    value = (received[-1].value + 1) % 3 if received and number % 2 else self.x
+    if number % 4 == 2:
+        return Alarm(value, self.mode)
+    if number % 4 == 3:
+        return Digest(value, frozenset({value, 2}), (self.id, self.mode, {value: True}) if number > 3 else None)
+    return Note(value)
+
+
+def perform(self: Any, op: Op, received: tuple[Any, ...], cast: Cast) -> None:
+    """One operation of a handler."""
+    n = op.number
+    match op.name:
+        case "add":
+            self.x = (self.x + 1 + n) % 3
+        case "copy":
+            self.x = received[0].value if received else n % 3
+        case "mode":
+            self.mode = list(Mode)[(self.mode.value + 1) % 3]
+        case "table":
+            self.table[received[0].sender if received else n % 2] = self.x
+        case "seen":
+            self.seen ^= {n % 3, self.id}
+        case "log":
+            self.log = [*self.log, Mark(self.x, self.id)][-2:]
+        case "mixed":
+            self.mixed = MIXED[n % len(MIXED)]
+        case "choose":
+            self.x = self.choose(OPTIONS[n % 4])
+        case "choose twice":
+            self.mode = self.choose([Mode.BUSY, Mode.DONE])
+            if self.mode is Mode.DONE:
+                self.mixed = self.choose({True, "1", (2, 3)})
+        case "fail":
+            assert self.x != n % 3, "drawn to fail"
+        case "announce":
+            self.announce((self.x, n % 2))
+        case "spawn":
+            if self.quota > 0:
+                self.quota -= 1
+                child = self.spawn(cast.helper, x=self.x)
+                if n % 2:
+                    self.send(child, Note(n % 3))
+        case "send":
+            self.send(Pid("Worker", n % cast.workers), message(self, n, received))
+        case "reply":
+            self.send([m.sender for m in received] or self.id, message(self, n, received))
+        case "broadcast":
+            self.broadcast(Member, message(self, n, received), myself=n % 3 == 0)
+        case "twice":
+            self.send(Pid("Worker", n % cast.workers), Note(n % 2))
+            self.send(Pid("Worker", n % cast.workers), Note(1))
+        case "helper":
+            if cast.spares:
+                self.send(Pid("Helper", n % cast.spares), Note(self.x))
+        case "nothing":
+            pass
+
+
+SENDS = ("send", "reply", "broadcast", "twice", "helper")
+CHANGES = ("add", "add", "copy", "mode", "table", "seen", "log", "mixed", "choose", "choose twice")
+EFFECTS = (*CHANGES, *SENDS, *SENDS, "announce", "announce", *("spawn",) * 5, "fail", "nothing", "nothing")
+
+
+def holds(self: Any, guard: Op, received: Any = None) -> bool:
+    n = guard.number
+    match guard.name:
+        case "x is":
+            return bool(self.x == n % 3)
+        case "x is not":
+            return bool(self.x != n % 3)
+        case "idle":
+            return self.mode is not Mode.DONE
+        case "value":
+            return received is None or bool(received.value >= n % 2)
+        case "equal":
+            return received is None or bool(received.value != self.x)
+        case "unseen":
+            return received is None or received.sender not in self.table
+    return True
+
+
+GUARDS = ("true", "true", "true", "x is", "x is not", "idle", "value", "equal", "unseen")
+
+
+def make_handler(rule: Rule, number: int, cast: Cast, keeps: bool) -> Callable[..., Any]:
+    """A handler; `keeps`: sending again changes nothing in the long run, so that sends may be free."""
+    free = rule.free and (keeps or not any(op.name in SENDS for op in rule.ops))
+
+    def act(self: Any, received: tuple[Any, ...]) -> None:
+        self.fuel -= not free
+        for op in rule.ops:
+            perform(self, op, received, cast)
+
+    def when(self: Any, m: Any = None) -> bool:
+        return (free or self.fuel > 0) and holds(self, rule.guard, m)
+
+    if rule.trigger == "action":
+
+        def acting(self: Any) -> None:
+            act(self, ())
+
+        acting.__name__ = f"action{number}"
+        return action(acting, when=when)  # type: ignore[no-any-return]
+
+    if rule.quorum == "none":
+
+        def receiving(self: Any, m: Any) -> None:
+            act(self, (m,))
+
+        receiving.__name__ = f"receive{number}"
+        return on(MESSAGES[rule.trigger], where=when)(receiving)
+
+    def gathering(self: Any, ms: Any) -> None:
+        act(self, ms)
+
+    gathering.__name__ = f"gather{number}"
+    quorum = {
+        "one": 1,
+        "two": 2,
+        "majority": majority(Member),
+        "everyone": everyone(Member),
+        "some": some(1, Member),
+        "function": lambda self: 1 + self.x % 2,
+    }[rule.quorum]
+    same = ("value",) if rule.same else ()
+    return on(MESSAGES[rule.trigger], where=when, quorum=quorum, same=same)(gathering)  # type: ignore[arg-type]
+
+
+def make_class(name: str, base: type[Process], kind: Kind, cast: Cast, keeps: bool, **role: Any) -> type[Process]:
+    """A process class with the drawn fields and handlers."""
+    namespace: dict[str, Any] = {"__annotations__": {}, "__module__": __name__}
+    for field, (annotation, default) in FIELDS.items():
+        # A spawned process has a field without a default, which a crash can't reset.
+        given = {} if name == "Helper" and field == "x" else default
+        namespace["__annotations__"][field] = annotation
+        namespace[field] = dataclasses.field(**given, metadata={"durable": field in kind.durable})
+    for number, rule in enumerate(kind.rules):
+        handler = make_handler(rule, number, cast, keeps)
+        namespace[handler.__name__] = handler
+
+    def starting(self: Any) -> None:
+        for op in kind.init:
+            perform(self, op, (), cast)
+
+    def waking(self: Any) -> None:
+        for op in kind.recovery or ():
+            perform(self, op, (), cast)
+
+    namespace["starting"] = init(starting)
+    if kind.recovery is not None:
+        namespace["waking"] = recovery(waking)
+    return types.new_class(name, (base,), role, lambda body: body.update(namespace))
+
+
+def build(spec: Spec) -> System:
+    """The system of a spec; the same every time."""
+    keeps = spec.network.kind == "duplicating" and spec.network.duplications is None
+    cast = Cast(Base, len(spec.workers), spec.spares)  # helpers have no children
+    helper = make_class("Helper", Base, spec.kinds[2], cast, keeps)
+    cast = cast._replace(helper=helper)
+    worker = make_class("Worker", Member, spec.kinds[0], cast, keeps)
+    liar = make_class("Liar", Base, spec.kinds[1], cast, keeps, role=Member)
+    roles: dict[str, type[Process]] = {"Member": Member, "Helper": helper, "Liar": liar}
+    processes: list[Process] = [
+        worker(x=x, fuel=fuel, quota=spec.spares if i == 0 else 0)  # type: ignore[call-arg]
+        for i, (x, fuel) in enumerate(spec.workers)
+    ]
+    processes += [liar(x=1, fuel=1) for _ in range(spec.liars)]  # type: ignore[call-arg]
+    return System(
+        processes,
+        network=spec.network,
+        faults=[Crash(tuple(roles[r] for r in names), budget, back) for names, budget, back in spec.faults],
+        monitors=[Tally(), Crowd()][: spec.monitors],
+        properties=[make_property(i, kind, op, helper) for i, (kind, op) in enumerate(spec.properties)],
+        spare={helper: spec.spares} if spec.spares else None,
+        name=repr(spec),
+    )
+
+
+def make_property(number: int, kind: Any, op: Op, helper: type[Process]) -> Property:
+    """A property; most predicates hold at first, so that a reachable one asks for the opposite."""
+    n = op.number
+
+    def predicate(s: Any) -> bool:
+        match op.name:
+            case "some x":
+                return any(p.x == n % 3 for p in s[Member])
+            case "sum":
+                return bool(sum(p.x for p in s[Base] if p.status == "up") != n % 5)
+            case "equal":
+                assert len({p.x for p in s[Member]}) == 1
+            case "modes":
+                return any(p.mode is not Mode.DONE for p in s[Member])
+            case "pending":
+                return len(s.messages) <= n % 5
+            case "alarms":
+                return not any(isinstance(m, Alarm) and m.sender.index == n % 2 for m in s.messages)
+            case "crashed":
+                return not any(p.crashed for p in s.processes)
+            case "down":
+                return all(p.status != "down" for p in s[Base])
+            case "born":
+                return len(s[helper]) <= n % 2
+            case "child":
+                return all(p.x == n % 3 and p.fuel > 0 for p in s[helper])
+            case "tally" if s.system.monitors:
+                return bool(s[Tally].count != 1 + n % 3)
+            case "crowd" if len(s.system.monitors) > 1:
+                return len(s[Crowd].who) <= n % 2
+            case "mixed":
+                return all(p.mixed is not True for p in s[Base])
+            case "fuel":
+                return any(p.fuel > 0 for p in s[Base])
+            case "tables":
+                return all(len(p.table) <= n % 2 and len(p.log) <= n % 3 and not p.seen for p in s[Member])
+        return True
+
+    def unlike(s: Any) -> bool:
+        return not predicate(s)
+
+    return Property(f"{kind}{number}", kind, unlike if kind == "reachable" else predicate)
+
+
+PREDICATES = (
+    *("some x", "sum", "equal", "modes", "mixed", "fuel", "tables"),
+    *("pending", "alarms", "crashed", "down", "born", "child", "tally", "crowd"),
+)
+
+
+# -- strategies
+
+NUMBERS = st.integers(0, 7)
+NETWORKS = (
+    unordered(),
+    unordered(lossy=True),
+    unordered(losses=1),
+    duplicating(),
+    duplicating(lossy=True),
+    duplicating(losses=1),
+    duplicating(duplications=1),
+    duplicating(duplications=2, losses=1),
+    fifo(),
+    fifo(lossy=True),
+    fifo(losses=2),
+)
+
+
+def ops(names: tuple[str, ...], low: int, high: int) -> st.SearchStrategy[tuple[Op, ...]]:
+    return st.lists(st.builds(Op, st.sampled_from(names), NUMBERS), min_size=low, max_size=high).map(tuple)
+
+
+def rules(triggers: tuple[str, ...], quorums: tuple[str, ...]) -> st.SearchStrategy[Rule]:
+    return st.builds(
+        Rule,
+        trigger=st.sampled_from(triggers),
+        quorum=st.sampled_from(quorums),
+        same=st.booleans(),
+        guard=st.builds(Op, st.sampled_from(GUARDS), NUMBERS),
+        ops=ops(EFFECTS, 1, 3),
+        free=st.sampled_from((False,) * 5 + (True,)),
+    )
+
+
+def kinds(*rule: st.SearchStrategy[Rule]) -> st.SearchStrategy[Kind]:
+    start = ("nothing", "add", "mode", "announce", "mixed")
+    return st.builds(
+        Kind,
+        rules=st.tuples(*rule),
+        init=st.tuples(st.builds(Op, st.sampled_from(start), NUMBERS), st.builds(Op, st.sampled_from(SENDS), NUMBERS)),
+        recovery=st.none() | ops(("choose", *CHANGES, "choose", *SENDS, "choose twice", "announce", "fail"), 1, 2),
+        durable=st.frozensets(st.sampled_from(sorted(FIELDS)), max_size=3),
+    )
+
+
+ACT = rules(("action",), ("none",))
+RECEIVE = rules(("Note", "Note", "Alarm", "Digest"), ("none",))
+GATHER = rules(("Note", "Note", "Digest"), ("two", "majority", "everyone", "some", "one", "function"))
+
+
+def faults() -> st.SearchStrategy[tuple[tuple[tuple[str, ...], int, bool], ...]]:
+    names = st.sampled_from((("Helper",), ("Member",), (), ("Liar", "Helper")))
+    one = st.tuples(names, st.just(1), st.booleans()).map(lambda fault: (fault,))
+    two = st.tuples(st.just(("Member",)), st.just(2), st.booleans()).map(lambda fault: (fault,))
+    both = st.tuples(st.tuples(names, st.just(1), st.just(False)), st.tuples(st.just(()), st.just(1), st.just(True)))
+    return st.sampled_from((0, 1, 0, 1, 2, 0, 1, 3)).flatmap(lambda n: (st.just(()), one, two, both)[n])
+
+
+def specs() -> st.SearchStrategy[Spec]:
+    x = st.integers(0, 2)
+    fuel = st.sampled_from(((1, 1), (2, 0), (1, 1, 0), (1, 0, 0)))
+    return st.builds(
+        Spec,
+        kinds=st.tuples(kinds(ACT, RECEIVE, GATHER, ACT | RECEIVE), kinds(ACT, RECEIVE | GATHER), kinds(ACT, RECEIVE)),
+        workers=fuel.flatmap(lambda units: st.tuples(*(st.tuples(x, st.just(unit)) for unit in units))),
+        liars=st.sampled_from((0, 0, 0, 1)),
+        spares=st.sampled_from((1, 0, 2)),
+        network=st.sampled_from(NETWORKS),
+        faults=faults(),
+        monitors=st.integers(0, 2),
+        properties=st.lists(
+            st.tuples(
+                st.sampled_from(("always", "reachable", "final")), st.builds(Op, st.sampled_from(PREDICATES), NUMBERS)
+            ),
+            min_size=1,
+            max_size=3,
+        ).map(tuple),
+    )
+
+
+def explored_systems(limit: int = 2000) -> st.SearchStrategy[tuple[System, Exploration]]:
+    """Systems of at most `limit` states, with what the oracle found."""
+
+    def explored(spec: Spec) -> tuple[System, Exploration]:
+        system = build(spec)
+        return system, explore(system, limit=limit)
+
+    return specs().map(explored).filter(lambda pair: pair[1].complete)
+
+
+def systems(limit: int = 2000) -> st.SearchStrategy[System]:
+    """Systems of at most `limit` states."""
+    return explored_systems(limit).map(lambda pair: pair[0])

@@ -1,0 +1,199 @@
+"""The HTML report in a real browser: keys, slider, clicks, highlights, and an empty console."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webdriver import WebDriver
+
+from plait.kernel.trace import Trace
+from plait.report.html import report
+from tests.report import samples
+
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--window-size=1280,800",
+]
+
+Open = Callable[[Trace], WebDriver]
+
+
+def installed() -> tuple[str, str]:
+    """Browser and driver from PATH, so that selenium has no reason to download either."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if browser and driver:
+        return browser, driver
+    missing = " and ".join(n for n, found in (("chromium", browser), ("chromedriver", driver)) if not found)
+    message = f"{missing} not found on PATH: install with `apt-get install chromium chromium-driver` to test the report"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[WebDriver]:
+    program, driver = installed()
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    started = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        yield started
+    finally:
+        started.quit()
+
+
+@pytest.fixture
+def opened(browser: WebDriver, tmp_path: Path) -> Iterator[Open]:
+    def open_report(trace: Trace) -> WebDriver:
+        page = tmp_path / "report.html"
+        page.write_text(report(samples.verdict(trace)), encoding="utf-8")
+        browser.get(page.as_uri())
+        return browser
+
+    yield open_report
+    assert browser.get_log("browser") == [], "the console stays empty"  # type: ignore[no-untyped-call]
+
+
+def shown(browser: WebDriver) -> int:
+    """The step that all parts of the page agree on."""
+    step = browser.find_element(By.CSS_SELECTOR, ".viewer").get_attribute("data-current")
+    assert step is not None
+    assert browser.find_element(By.CSS_SELECTOR, ".now").text.startswith(f"step {step} of ")
+    assert browser.find_element(By.CSS_SELECTOR, "input[type=range]").get_property("value") == step
+    for part in (".steplist li.current", ".plait-diagram .row.current"):
+        assert [e.get_attribute("data-step") for e in browser.find_elements(By.CSS_SELECTOR, part)] == [step]
+    return int(step)
+
+
+def press(browser: WebDriver, *keys: str) -> None:
+    ActionChains(browser).send_keys(*keys).perform()
+
+
+def changed(browser: WebDriver) -> dict[str, list[str]]:
+    """Per card, the fields that are highlighted."""
+    cards = {}
+    for card in browser.find_elements(By.CSS_SELECTOR, ".card"):
+        fields = [e.text for e in card.find_elements(By.CSS_SELECTOR, ".changed th")]
+        if fields:
+            cards[card.find_element(By.TAG_NAME, "h4").text] = fields
+    return cards
+
+
+def visible(browser: WebDriver, selector: str, pane: str) -> bool:
+    """Is the element inside its pane's window?"""
+    script = """
+      const inside = document.querySelector(arguments[0]).getBoundingClientRect();
+      const frame = document.querySelector(arguments[1]).getBoundingClientRect();
+      return inside.top >= frame.top - 1 && inside.bottom <= frame.bottom + 1;
+    """
+    return bool(browser.execute_script(script, selector, pane))  # type: ignore[no-untyped-call]
+
+
+def test_arrow_keys_walk(opened: Open) -> None:
+    browser = opened(samples.paxos())
+    assert shown(browser) == 0
+    assert changed(browser) == {}
+    press(browser, Keys.ARROW_LEFT)
+    assert shown(browser) == 0
+    press(browser, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert shown(browser) == 2
+    press(browser, Keys.ARROW_LEFT)
+    assert shown(browser) == 1
+    press(browser, Keys.END)
+    assert shown(browser) == 17
+    press(browser, Keys.ARROW_RIGHT)
+    assert shown(browser) == 17
+    press(browser, Keys.HOME)
+    assert shown(browser) == 0
+
+
+def test_changed_fields_and_pending_messages(opened: Open) -> None:
+    browser = opened(samples.paxos())
+    press(browser, Keys.ARROW_RIGHT)
+    assert changed(browser) == {"Proposer0": ["ballot", "value", "phase"]}
+    assert [e.text for e in browser.find_elements(By.CSS_SELECTOR, ".inbox .new")] == [
+        "#1 Read(ballot=1) from Proposer0"
+    ] + [f"#{i} Read(ballot=1) from Proposer0" for i in (2, 3)]
+    assert browser.find_element(By.CSS_SELECTOR, ".card.acting h4").text == "Proposer0"
+    press(browser, Keys.ARROW_RIGHT)
+    assert changed(browser) == {"Acceptor0": ["promised"]}
+    row = browser.find_element(By.CSS_SELECTOR, ".card .changed")
+    assert (row.find_element(By.TAG_NAME, "del").text, row.find_element(By.CSS_SELECTOR, ".value").text) == ("0", "1")
+
+
+def test_slider_with_its_own_keys_moves_by_one(opened: Open) -> None:
+    browser = opened(samples.paxos())
+    slider = browser.find_element(By.CSS_SELECTOR, "input[type=range]")
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert shown(browser) == 1
+
+
+def test_slider_can_be_dragged(opened: Open) -> None:
+    browser = opened(samples.paxos())
+    slider = browser.find_element(By.CSS_SELECTOR, "input[type=range]")
+    ActionChains(browser).move_to_element(slider).click().perform()
+    assert shown(browser) in (8, 9)  # the middle of 0..17
+
+
+def test_buttons(opened: Open) -> None:
+    browser = opened(samples.lasso())
+    for go, step in (("on", 1), ("last", 4), ("back", 3), ("first", 0)):
+        browser.find_element(By.CSS_SELECTOR, f"[data-go={go}]").click()
+        assert shown(browser) == step
+
+
+def test_click_on_a_step_or_in_the_diagram(opened: Open) -> None:
+    browser = opened(samples.paxos())
+    browser.find_element(By.CSS_SELECTOR, '.steplist li[data-step="2"]').click()
+    assert shown(browser) == 2
+    browser.find_element(By.CSS_SELECTOR, '.plait-diagram .event[data-step="3"] .mark').click()
+    assert shown(browser) == 3
+    touched = browser.find_elements(By.CSS_SELECTOR, ".message.touched")
+    assert {e.get_attribute("data-message") for e in touched} == {"2", "5"}
+    browser.find_element(By.CSS_SELECTOR, '.plait-diagram .row[data-step="1"] text').click()
+    assert shown(browser) == 1
+
+
+def test_current_step_is_scrolled_into_view(opened: Open) -> None:
+    browser = opened(samples.long())
+    for key, step in ((Keys.END, 60), (Keys.HOME, 0)):
+        press(browser, key)
+        assert shown(browser) == step
+        assert visible(browser, ".plait-diagram .row.current rect", ".diagram")
+        assert visible(browser, ".steplist li.current", ".steps")
+    press(browser, *[Keys.ARROW_RIGHT] * 25)
+    assert visible(browser, ".plait-diagram .row.current rect", ".diagram")
+    assert visible(browser, ".card.acting", ".state")
+
+
+def test_page_fits_a_laptop(opened: Open) -> None:
+    browser = opened(samples.long())
+    wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")  # type: ignore[no-untyped-call]
+    assert wide <= 0
+
+
+def test_hostile_model_runs_nothing(opened: Open) -> None:
+    browser = opened(samples.hostile())
+    press(browser, Keys.END)
+    assert shown(browser) == 2
+    assert browser.find_element(By.CSS_SELECTOR, ".card h4").text == samples.HOSTILE
+    assert not browser.find_elements(By.TAG_NAME, "img")

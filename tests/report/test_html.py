@@ -1,0 +1,156 @@
+"""The HTML report without a browser: self-contained, complete without its script, and safe whatever a model says."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from plait.kernel.trace import Trace
+from plait.report.html import report, trace_fragment, verdict_fragment
+from tests.report import samples
+
+VOID = {"meta", "link", "input", "br"}
+
+
+class Page(HTMLParser):
+    """Checks the nesting while parsing, and collects elements, texts and the embedded data."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.data: list[Any] = []
+        self.feed(html)
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script" and self.elements[-1][1].get("type") == "application/json":
+            self.data.append(json.loads(data))
+        elif self.open and self.open[-1] not in ("script", "style"):
+            self.text += data
+
+
+def everything(name: str) -> list[str]:
+    trace = samples.SAMPLES[name]()
+    verdict = samples.verdict(trace)
+    return [report(verdict), trace_fragment(trace), verdict_fragment(verdict)]
+
+
+@pytest.mark.parametrize("name", samples.SAMPLES)
+def test_nothing_is_loaded_from_elsewhere(name: str) -> None:
+    for html in everything(name):
+        page = Page(html)
+        for tag, attributes in page.elements:
+            assert "src" not in attributes, tag
+            assert attributes.get("href", "data:,") == "data:,", tag
+            assert not [a for a in attributes if a.startswith("on")], "no inline handlers"
+        if name != "hostile":
+            assert not re.search(r"https?:|//\w+\.|@import|url\(|\bsrc\s*=", html)
+
+
+def test_hostile_strings_stay_text() -> None:
+    harmless = {tag for html in everything("paxos") for tag, _ in Page(html).elements}
+    for html in everything("hostile"):
+        page = Page(html)
+        assert {tag for tag, _ in page.elements} <= harmless
+        assert "img" not in harmless
+        assert samples.HOSTILE not in html
+        assert samples.HOSTILE in page.text
+        assert "\x00" not in html
+        assert "\x1b" not in html
+
+
+def test_embedded_data_cannot_end_its_element() -> None:
+    html = report(samples.verdict(samples.hostile()))
+    (embedded,) = re.findall(r'<script type="application/json" class="data">(.*?)</script>', html, re.S)
+    assert not set(embedded) & set("<>&")
+    assert json.loads(embedded)["lanes"] == [samples.HOSTILE]
+
+
+def test_hostile_verdict() -> None:
+    evil = samples.HOSTILE
+    html = report(samples.verdict(status="inconclusive", bound=evil, model=evil, warnings=[evil], message=evil))
+    assert evil not in html
+    assert "img" not in {tag for tag, _ in Page(html).elements}
+
+
+@settings(max_examples=40, deadline=None)
+@given(samples.traces())
+def test_any_trace_makes_a_well_formed_page(trace: Trace) -> None:
+    Page(report(samples.verdict(trace)))
+    Page(trace_fragment(trace))
+
+
+def test_every_step_is_written_out() -> None:
+    trace = samples.paxos()
+    page = Page(report(samples.verdict(trace)))
+    steps = [a["data-step"] for tag, a in page.elements if tag == "li" and "data-step" in a]
+    assert steps == [str(i) for i in range(len(trace.events) + 1)]
+    for said in (
+        "→ Acceptor0, Acceptor1, Acceptor2: Read(ballot=1)",
+        "#4 Promise(ballot=1, accepted=None) from Acceptor0",
+        "promised: 0 → 1",
+        "promised, accepted",
+        "Learned(value='a')",
+        "agreement is violated: Learner0.learned = {'a', 'b'}",
+    ):
+        assert said in page.text
+
+
+def test_embedded_data_holds_every_state() -> None:
+    trace = samples.paxos()
+    (data,) = Page(report(samples.verdict(trace))).data
+    assert len(data["states"]) == len(trace.events) + 1
+    assert data["lanes"] == [lane.name for lane in trace.lanes]
+    acceptor = data["lanes"].index("Acceptor0")
+    assert data["states"][0]["lanes"][acceptor]["fields"] == [["promised", "0"], ["accepted", "None"]]
+    assert data["states"][2]["lanes"][acceptor]["fields"] == [["promised", "1"], ["accepted", "None"]]
+    assert data["states"][1]["lanes"][acceptor]["inbox"] == [1]
+    assert data["messages"]["1"] == "#1 Read(ballot=1) from Proposer0"
+
+
+def test_without_a_trace() -> None:
+    html = report(samples.verdict(warnings=["a field is never read"]))
+    page = Page(html)
+    assert "<script" not in html
+    for said in ("HOLDS", "All 12,345 reachable states were searched", "agreement", "a field is never read", "49,380"):
+        assert said in page.text
+
+
+def test_each_trace_has_one_viewer() -> None:
+    first, second = samples.paxos(), samples.lasso()
+    verdict = samples.verdict(first)
+    example = type(verdict.properties[0])("progress", "reachable", "holds", None, second)
+    html = report(samples.verdict(first, properties=[*verdict.properties, example]))
+    assert html.count('<section class="viewer"') == 2
+    assert "Counterexample to agreement" in html
+    assert "Example for progress" in html
+
+
+def test_fragments_need_no_script_and_keep_their_styles_to_themselves() -> None:
+    for fragment in (trace_fragment(samples.lasso()), verdict_fragment(samples.verdict(samples.lasso()))):
+        assert "<script" not in fragment
+        for style in re.findall(r"<style>(.*?)</style>", fragment, re.S):
+            rules = re.sub(r"@media[^{]*\{", "", style)
+            for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", rules):
+                for selector in selectors.split(","):
+                    assert selector.strip().startswith((".plait-fragment", ".plait-diagram")), selector
