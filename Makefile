@@ -78,18 +78,19 @@ browser: ## Debian's chromium, for the test of the HTML report
 bench: setup ## The benchmarks, as ratios in one run
 	$(BIN)/python benches/run.py
 
+# pip is among the pins because maturin needs one that knows dependency groups, and a new venv may bring an older one.
 lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a change of dependencies
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(PIP_TOOLS)'
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	  print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > $(VENV)/requirements-dev.in
+	  print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], "pip>=25.1", sep="\n")' > $(VENV)/requirements-dev.in
 	cd $(VENV) && CUSTOM_COMPILE_COMMAND="make lock" bin/pip-compile --quiet --strip-extras --allow-unsafe \
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
 	  --output-file=../requirements-dev.lock requirements-dev.in
 
-wheel: $(VENV)/.installed ## A wheel to install elsewhere, in dist/
-	$(BIN)/maturin build --release --locked --out dist
+wheel: $(VENV)/.installed ## A wheel to install elsewhere, in rust/target/wheels/
+	$(BIN)/maturin build --release --locked
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) rust/target dist plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) rust/target plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benches -name __pycache__ -prune -exec rm -rf {} +
 	rm -f src/plait/_native*.so

@@ -243,13 +243,15 @@ class PropertyItem(pytest.Item):
         if self.first:
             for text in verdict.warnings:
                 warnings.warn(PlaitWarning(f"{self.model.name}: {text}"), stacklevel=1)
-        result = next((p for p in verdict.properties if p.name == self.property_name), None)
-        names = [p.name for p in verdict.properties if p.status == "violated"]
-        # A violation that is no property's (a handler that fails) makes every property of the model unknown.
-        if result is None or (verdict.status == "violated" and verdict.property not in names):
-            if verdict.status != "holds":
-                raise PropertyFailedError(self._explain(verdict, None))
-        elif result.status != "holds":
+        results = {p.name: p for p in verdict.properties}
+        result = results.get(self.property_name or "")
+        if result is None or result.status == "holds":
+            # What fails apart from the properties (an assertion in a handler) fails every test of the model.
+            known = self.model.selected()
+            result = next((p for p in verdict.properties if p.name not in known and p.status != "holds"), result)
+        if result is None and verdict.status != "holds":
+            raise PropertyFailedError(self._explain(verdict, None))
+        if result is not None and result.status != "holds":
             raise PropertyFailedError(self._explain(verdict, result))
 
     def _explain(self, verdict: Verdict, result: PropertyResult | None) -> str:

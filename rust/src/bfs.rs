@@ -4,8 +4,8 @@
 //! slots prefetched: what bounds the speed is the latency of the visited set, and this way many misses overlap.
 
 use crate::control::{Limit, Control, Finding};
-use crate::lens::{EVERYWHERE, Lens, look, positions};
-use crate::model::{Failure, Result};
+use crate::lens::{Lens, Touched, Way, look};
+use crate::model::Result;
 use crate::tables::Tables;
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,22 +29,8 @@ struct Worker<'t> {
 #[derive(Default)]
 struct Batch {
     fingerprints: Vec<u64>,
-    /// Where in the chunk the parent is, and where its changes begin.
-    origins: Vec<(u32, u32)>,
-    changes: Vec<(u16, u32)>,
-}
-
-impl Batch {
-    fn changes(&self, index: usize) -> &[(u16, u32)] {
-        let end = self.origins.get(index + 1).map_or(self.changes.len(), |o| o.1 as usize);
-        &self.changes[self.origins[index].1 as usize..end]
-    }
-
-    fn clear(&mut self) {
-        self.fingerprints.clear();
-        self.origins.clear();
-        self.changes.clear();
-    }
+    /// Where in the chunk the parent is, and how to get from it to here.
+    origins: Vec<(u32, Way)>,
 }
 
 struct Layer {
@@ -63,7 +49,7 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let mut chunk = tables.initial()?;
     let fingerprint = crew[0].lens.fingerprint(&chunk);
     control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
-    look(&mut crew[0].lens, control, &chunk, EVERYWHERE, false, |property| {
+    look(&mut crew[0].lens, control, &chunk, Touched::EVERYWHERE, false, |property| {
         control.record(Finding { property, fingerprint, depth: 0, run: None });
     })?;
     chunk.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
@@ -114,30 +100,27 @@ impl Worker<'_> {
             let (state, halves) = entry.split_at(width);
             let fingerprint = u64::from(halves[0]) | u64::from(halves[1]) << 32;
             let mut moved = false;
-            let mut failed: Option<Failure> = None;
+            let mut failed: Option<Way> = None;
             let batch = &mut self.batch;
             self.lens.successors(state, fingerprint, |successor| {
                 transitions += 1;
-                if let Some(failure) = successor.failure {
-                    failed = Some(failure.clone());
-                    moved = true;
+                if successor.fails {
+                    failed = Some(successor.way);
+                    moved |= successor.moves;
                     return;
                 }
                 moved |= successor.moves && successor.fingerprint != fingerprint;
                 batch.fingerprints.push(successor.fingerprint);
-                batch.origins.push((index as u32, batch.changes.len() as u32));
-                batch.changes.extend_from_slice(successor.changes);
+                batch.origins.push((index as u32, successor.way));
             })?;
-            if let Some(failure) = failed {
-                if !failure.violation {
-                    return Err(failure.text.into());
-                }
+            if let Some(way) = failed {
+                self.lens.must_be_violation(state, way)?;
                 let property = control.assertion();
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             }
             if !moved {
                 terminals += 1;
-                look(&mut self.lens, control, state, EVERYWHERE, true, |property| {
+                look(&mut self.lens, control, state, Touched::EVERYWHERE, true, |property| {
                     control.record(Finding { property, fingerprint, depth: layer.depth, run: None });
                 })?;
             }
@@ -173,11 +156,8 @@ impl Worker<'_> {
             }
             let start = next.len();
             next.extend_from_slice(&parent[..width]);
-            let changes = batch.changes(index);
-            for &(position, value) in changes {
-                next[start + position as usize] = value;
-            }
-            look(lens, control, &next[start..], positions(changes), false, |property| {
+            let touched = lens.take(&mut next[start..], batch.origins[index].1)?;
+            look(lens, control, &next[start..], touched, false, |property| {
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             })?;
             next.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
@@ -185,7 +165,8 @@ impl Worker<'_> {
                 layer.next.lock().push(std::mem::replace(next, Vec::with_capacity(CHUNK * (width + 2))));
             }
         }
-        batch.clear();
+        batch.fingerprints.clear();
+        batch.origins.clear();
         Ok(())
     }
 }

@@ -88,7 +88,7 @@ impl Control {
     pub fn new(shape: &Shape, options: Options) -> io::Result<Control> {
         Ok(Control {
             visited: Visited::new(options.memory)?,
-            reads: Reads::new(shape.properties.len(), shape.width()),
+            reads: Reads::new(shape.properties.len()),
             kinds: shape.properties.clone(),
             open: (0..=shape.properties.len()).map(|_| AtomicBool::new(true)).collect(),
             options,

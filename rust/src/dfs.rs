@@ -4,8 +4,8 @@
 //! nothing to do is given the untried successors of the lowest frame of another's stack.
 
 use crate::control::{Limit, Control, Finding};
-use crate::lens::{EVERYWHERE, Lens, look, positions};
-use crate::model::{Failure, Result};
+use crate::lens::{Lens, Touched, Way, look};
+use crate::model::Result;
 use crate::tables::Tables;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -22,19 +22,14 @@ struct Frame {
 }
 
 /// A successor that has not been tried.
-#[derive(Clone)]
-struct Untried {
-    fingerprint: u64,
-    /// Where its changes begin.
-    changes: usize,
-}
+type Untried = (u64, Way);
 
 /// A state with untried successors, handed from one worker to another.
 struct Job {
     state: Vec<u32>,
     /// Fingerprints from the initial state to this one.
     run: Vec<u64>,
-    successors: Vec<(u64, Vec<(u16, u32)>)>,
+    successors: Vec<Untried>,
 }
 
 #[derive(Default)]
@@ -53,7 +48,6 @@ struct Worker<'t, 'c> {
     /// The states of the frames, end to end.
     states: Vec<u32>,
     successors: Vec<Untried>,
-    changes: Vec<(u16, u32)>,
     /// Fingerprints before the first frame, for a job taken from another worker.
     prefix: Vec<u64>,
     transitions: u64,
@@ -68,7 +62,7 @@ pub fn search(tables: &Tables, control: &Control, stateful: bool) -> Result<()> 
     let mut lens = Lens::new(tables);
     let fingerprint = lens.fingerprint(&initial);
     control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
-    look(&mut lens, control, &initial, EVERYWHERE, false, |property| {
+    look(&mut lens, control, &initial, Touched::EVERYWHERE, false, |property| {
         control.record(Finding { property, fingerprint, depth: 0, run: Some(vec![fingerprint]) });
     })?;
     std::thread::scope(|scope| {
@@ -133,7 +127,6 @@ impl<'t, 'c> Worker<'t, 'c> {
             frames: Vec::new(),
             states: Vec::new(),
             successors: Vec::new(),
-            changes: Vec::new(),
             prefix: Vec::new(),
             transitions: 0,
             terminal: 0,
@@ -169,18 +162,14 @@ impl<'t, 'c> Worker<'t, 'c> {
         let width = self.lens.width;
         let frame = self.frames.last_mut().expect("there is a frame");
         if frame.next >= self.successors.len() {
-            let (first, changes) = (frame.first, self.successors.get(frame.first).map(|s| s.changes));
-            self.successors.truncate(first);
-            if let Some(changes) = changes {
-                self.changes.truncate(changes);
-            }
+            self.successors.truncate(frame.first);
             self.frames.pop();
             self.states.truncate(self.frames.len() * width);
             return Ok(());
         }
-        let (index, parent) = (frame.next, frame.fingerprint);
+        let parent = frame.fingerprint;
+        let (fingerprint, way) = self.successors[frame.next];
         frame.next += 1;
-        let fingerprint = self.successors[index].fingerprint;
         if self.stateful {
             let others = (self.control.options.workers - 1) * 8;
             if !self.control.visited.session(1, others)?.insert(fingerprint, parent) {
@@ -190,15 +179,10 @@ impl<'t, 'c> Worker<'t, 'c> {
         let start = self.states.len() - width;
         self.states.extend_from_within(start..);
         let top = self.states.len() - width;
-        let from = self.successors[index].changes;
-        let to = self.successors.get(index + 1).map_or(self.changes.len(), |s| s.changes);
-        for &(position, value) in &self.changes[from..to] {
-            self.states[top + position as usize] = value;
-        }
-        let changed = positions(&self.changes[from..to]);
+        let touched = self.lens.take(&mut self.states[top..], way)?;
         let depth = (self.prefix.len() + self.frames.len()) as u32;
         let mut found = Vec::new();
-        look(&mut self.lens, self.control, &self.states[top..], changed, false, |property| found.push(property))?;
+        look(&mut self.lens, self.control, &self.states[top..], touched, false, |property| found.push(property))?;
         for property in found {
             self.record(property, fingerprint, depth, true);
         }
@@ -224,30 +208,27 @@ impl<'t, 'c> Worker<'t, 'c> {
         }
         self.frames.push(Frame { fingerprint, first, next: first });
         let top = self.states.len() - width;
-        let (successors, changes, transitions) = (&mut self.successors, &mut self.changes, &mut self.transitions);
+        let (successors, transitions) = (&mut self.successors, &mut self.transitions);
         let mut moved = false;
-        let mut failed: Option<Failure> = None;
+        let mut failed: Option<Way> = None;
         self.lens.successors(&self.states[top..], fingerprint, |successor| {
             *transitions += 1;
-            if let Some(failure) = successor.failure {
-                failed = Some(failure.clone());
-                moved = true;
+            if successor.fails {
+                failed = Some(successor.way);
+                moved |= successor.moves;
                 return;
             }
             moved |= successor.moves && successor.fingerprint != fingerprint;
-            successors.push(Untried { fingerprint: successor.fingerprint, changes: changes.len() });
-            changes.extend_from_slice(successor.changes);
+            successors.push((successor.fingerprint, successor.way));
         })?;
-        if let Some(failure) = failed {
-            if !failure.violation {
-                return Err(failure.text.into());
-            }
+        if let Some(way) = failed {
+            self.lens.must_be_violation(&self.states[top..], way)?;
             self.record(self.control.assertion(), fingerprint, depth + 1, false);
         }
         if !moved {
             self.terminal += 1;
             let mut found = Vec::new();
-            look(&mut self.lens, self.control, &self.states[top..], EVERYWHERE, true, |property| found.push(property))?;
+            look(&mut self.lens, self.control, &self.states[top..], Touched::EVERYWHERE, true, |property| found.push(property))?;
             for property in found {
                 self.record(property, fingerprint, depth, false);
             }
@@ -274,13 +255,7 @@ impl<'t, 'c> Worker<'t, 'c> {
             if frame.next >= end || index + 1 == self.frames.len() {
                 continue;
             }
-            let successors = (frame.next..end)
-                .map(|s| {
-                    let from = self.successors[s].changes;
-                    let to = self.successors.get(s + 1).map_or(self.changes.len(), |n| n.changes);
-                    (self.successors[s].fingerprint, self.changes[from..to].to_vec())
-                })
-                .collect();
+            let successors = self.successors[frame.next..end].to_vec();
             let below = self.frames[..=index].iter().map(|f| f.fingerprint);
             self.exchange.offer(Job {
                 state: self.states[index * width..(index + 1) * width].to_vec(),
@@ -296,12 +271,7 @@ impl<'t, 'c> Worker<'t, 'c> {
         self.prefix = job.run;
         let fingerprint = self.prefix.pop().expect("a run has a last state");
         self.states = job.state;
-        self.successors.clear();
-        self.changes.clear();
-        for (fingerprint, changes) in job.successors {
-            self.successors.push(Untried { fingerprint, changes: self.changes.len() });
-            self.changes.extend(changes);
-        }
+        self.successors = job.successors;
         self.frames = vec![Frame { fingerprint, first: 0, next: 0 }];
     }
 

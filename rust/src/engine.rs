@@ -213,7 +213,7 @@ impl Engine {
         let steps = py.detach(|| {
             let mut lens = Lens::new(&self.tables);
             let fingerprint = lens.fingerprint(&state);
-            path::successors(&self.tables, &mut lens, &state, fingerprint)
+            path::successors(&mut lens, &state, fingerprint)
         });
         Ok(self.transitions(steps.map_err(raised)?))
     }

@@ -18,13 +18,25 @@ pub fn sequence(kind: u64, parts: &[u64]) -> u64 {
     xxh3_64_with_seed(&bytes, kind)
 }
 
-const NODE: u64 = 1 << 32;
+const LOCAL: u64 = 1 << 32;
 const MONITOR: u64 = 2 << 32;
 const BUDGET: u64 = 3 << 32;
-const INBOX: u64 = 4 << 32;
+const PENDING: u64 = 4 << 32;
+const QUEUE: u64 = 5 << 32;
 
-pub fn node(process: usize, local: u64, inbox: u64) -> u64 {
-    sequence(NODE + process as u64, &[local, inbox])
+pub fn local(process: usize, content: u64) -> u64 {
+    sequence(LOCAL + process as u64, &[content])
+}
+
+/// A message that is pending for a process. An inbox that is a bag or a set adds up its messages, so that a send changes
+/// the fingerprint by the same amount whatever else is pending.
+pub fn pending(process: usize, content: u64) -> u64 {
+    sequence(PENDING + process as u64, &[content])
+}
+
+/// The queues of a process, in order.
+pub fn queues(process: usize, contents: &[u64]) -> u64 {
+    sequence(QUEUE + process as u64, contents)
 }
 
 pub fn monitor(index: usize, state: u64) -> u64 {
@@ -35,11 +47,8 @@ pub fn budget(index: usize, left: u32) -> u64 {
     sequence(BUDGET + index as u64, &[u64::from(left)])
 }
 
-pub fn inbox(messages: &[u64]) -> u64 {
-    sequence(INBOX, messages)
-}
-
 /// The visited set marks an empty slot by 0, so no state may have it.
+#[inline]
 pub fn fingerprint(sum: u64) -> u64 {
     if sum == 0 { 1 } else { sum }
 }

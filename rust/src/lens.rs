@@ -1,55 +1,120 @@
 //! A worker's own view of the tables: copies of what it has met, read without locks; a miss asks `tables`.
+//!
+//! The inner loop of every search is `successors`: a plain transition (nearly all are) costs one addition, because the
+//! fingerprint of a bag of messages is a sum. What a successor looks like is worked out (`take`) only if it is new.
 
 use crate::control::Control;
 use crate::hash;
-use crate::model::{Component, EventId, Failure, MonitorId, PropertyKind, Result, Status};
+use crate::model::{Component, EventId, MonitorId, PropertyKind, Result, Status};
 use crate::property::Tree;
-use crate::tables::{BundleId, Expansion, NO_BUDGET, Node, NodeId, Tables};
+use crate::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A successor that has not been built: the fingerprint, and the components in which it differs from its parent.
-pub struct Successor<'a> {
+/// A successor that has not been built: its fingerprint, and how to get there.
+#[derive(Clone, Copy, Debug)]
+pub struct Successor {
     pub fingerprint: u64,
-    pub changes: &'a [(u16, u32)],
+    pub way: Way,
     /// A step of a process (not of the network or the environment).
     pub moves: bool,
-    /// The process whose node has this transition, and the transition's index there.
-    pub process: usize,
-    pub transition: usize,
     /// The step failed, and leads nowhere.
-    pub failure: Option<&'a Failure>,
+    pub fails: bool,
+}
+
+/// A transition of the node of a process, by its index there.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub process: u16,
+    pub transition: u32,
+}
+
+/// What the inner loop reads of a transition.
+#[derive(Clone, Copy)]
+struct Hot {
+    delta: u64,
+    target: NodeId,
+    /// Its effects: a range of `Lens::effects`.
+    effects: (u32, u16),
+    moves: bool,
+    alters: bool,
+    /// Nothing but the delta matters for the fingerprint.
+    plain: bool,
+    /// Nothing but the target and the effects matter for the successor.
+    simple: bool,
+}
+
+/// Values that are cheap to hold once and dear to ask for: `u32::MAX` marks a node that was not met yet.
+#[derive(Default)]
+struct Nodes {
+    locals: Vec<u32>,
+    inboxes: Vec<u32>,
+    hashes: Vec<u64>,
+    unborn: Vec<bool>,
+}
+
+impl Nodes {
+    #[inline]
+    fn at(&mut self, tables: &Tables, id: NodeId) -> usize {
+        let id = id as usize;
+        if self.locals.get(id).is_none_or(|&local| local == u32::MAX) {
+            self.load(tables, id);
+        }
+        id
+    }
+
+    #[cold]
+    fn load(&mut self, tables: &Tables, id: usize) {
+        if self.locals.len() <= id {
+            self.locals.resize(id + 1, u32::MAX);
+            self.inboxes.resize(id + 1, 0);
+            self.hashes.resize(id + 1, 0);
+            self.unborn.resize(id + 1, false);
+        }
+        let node = tables.node(id as NodeId);
+        self.locals[id] = node.local;
+        self.inboxes[id] = node.inbox;
+        self.hashes[id] = node.hash;
+        self.unborn[id] = node.status == Status::Unborn;
+    }
 }
 
 pub struct Lens<'t> {
     pub tables: &'t Tables,
-    nodes: Vec<Option<Node>>,
+    nodes: Nodes,
     expansions: Vec<Option<Arc<Expansion>>>,
-    /// (node, bundle) to the node after arrival and the difference of the hashes.
-    arrivals: FxHashMap<u64, (NodeId, u64)>,
+    /// Per node, its part of `hot`; empty and beginning at `u32::MAX` if it was not met yet.
+    ranges: Vec<(u32, u32)>,
+    hot: Vec<Hot>,
+    effects: Vec<(u16, BundleId)>,
+    /// (node, bundle) to the node after arrival.
+    arrivals: FxHashMap<u64, NodeId>,
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
     trees: Vec<Tree>,
-    changes: Vec<(u16, u32)>,
     processes: usize,
     monitors: usize,
     /// Components of a state.
     pub width: usize,
 }
 
+const UNMET: (u32, u32) = (u32::MAX, u32::MAX);
+
 impl<'t> Lens<'t> {
     pub fn new(tables: &'t Tables) -> Self {
         let shape = tables.model.shape();
         Lens {
             tables,
-            nodes: Vec::new(),
+            nodes: Nodes::default(),
             expansions: Vec::new(),
+            ranges: Vec::new(),
+            hot: Vec::new(),
+            effects: Vec::new(),
             arrivals: FxHashMap::default(),
             observations: FxHashMap::default(),
             monitor_hashes: FxHashMap::default(),
             trees: shape.properties.iter().map(|_| Tree::default()).collect(),
-            changes: Vec::new(),
             processes: shape.processes,
             monitors: shape.monitors,
             width: shape.width(),
@@ -61,9 +126,10 @@ impl<'t> Lens<'t> {
         let mut sum = 0u64;
         for (position, &value) in state.iter().enumerate() {
             sum = sum.wrapping_add(if position < self.processes {
-                node(&mut self.nodes, self.tables, value).hash
+                let node = self.nodes.at(self.tables, value);
+                self.nodes.hashes[node]
             } else if position < self.processes + self.monitors {
-                monitor_hash(&mut self.monitor_hashes, self.tables, position - self.processes, value)
+                self.monitor_hash(position - self.processes, value)
             } else {
                 hash::budget(position - self.processes - self.monitors, value)
             });
@@ -72,92 +138,197 @@ impl<'t> Lens<'t> {
     }
 
     /// Hand every successor of a state to `each`.
+    #[inline]
     pub fn successors(&mut self, state: &[u32], fingerprint: u64, mut each: impl FnMut(Successor)) -> Result<()> {
         for process in 0..self.processes {
-            let id = state[process] as usize;
-            if self.expansions.len() <= id {
-                self.expansions.resize(id + 1, None);
+            let node = state[process];
+            let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
+            if range == UNMET {
+                range = self.expand(node)?;
             }
-            if self.expansions[id].is_none() {
-                self.expansions[id] = Some(self.tables.expansion(id as NodeId)?);
-            }
-            let expansion = self.expansions[id].as_deref().expect("just loaded");
-            for (index, transition) in expansion.transitions.iter().enumerate() {
-                self.changes.clear();
-                let mut sum = fingerprint.wrapping_add(transition.delta);
-                if transition.budget != NO_BUDGET {
-                    let budget = transition.budget as usize;
-                    let position = self.processes + self.monitors + budget;
-                    let left = state[position];
-                    if left == 0 {
-                        continue;
-                    }
-                    self.changes.push((position as u16, left - 1));
-                    sum = sum.wrapping_sub(hash::budget(budget, left)).wrapping_add(hash::budget(budget, left - 1));
+            for index in range.0..range.1 {
+                let hot = self.hot[index as usize];
+                let way = Way { process: process as u16, transition: index - range.0 };
+                if hot.plain {
+                    let fingerprint = hash::fingerprint(fingerprint.wrapping_add(hot.delta));
+                    each(Successor { fingerprint, way, moves: hot.moves, fails: false });
+                } else if let Some(successor) = self.involved(state, fingerprint, way)? {
+                    each(successor);
                 }
-                let mut failure = None;
-                if transition.special {
-                    let details = &expansion.details[index];
-                    let unborn = |nodes: &mut Vec<Option<Node>>, slot: u16| {
-                        node(nodes, self.tables, state[slot as usize]).status == Status::Unborn
-                    };
-                    if details.expected().iter().any(|&(slot, wanted)| unborn(&mut self.nodes, slot) != wanted) {
-                        continue;
-                    }
-                    failure = details.failure();
-                    for monitor in 0..self.monitors {
-                        let position = self.processes + monitor;
-                        let before = state[position];
-                        let mut after = before;
-                        for &event in details.events() {
-                            let key = (monitor as u16, after, event);
-                            after = match self.observations.get(&key) {
-                                Some(&known) => known,
-                                None => {
-                                    let found = self.tables.observe(monitor, after, event)?;
-                                    self.observations.insert(key, found);
-                                    found
-                                }
-                            };
-                        }
-                        if after != before {
-                            let hashes = &mut self.monitor_hashes;
-                            sum = sum.wrapping_sub(monitor_hash(hashes, self.tables, monitor, before));
-                            sum = sum.wrapping_add(monitor_hash(hashes, self.tables, monitor, after));
-                            self.changes.push((position as u16, after));
-                        }
-                    }
-                }
-                self.changes.push((process as u16, transition.target));
-                for &(to, bundle) in &expansion.effects[transition.effects.0 as usize..transition.effects.1 as usize] {
-                    let before = state[to as usize];
-                    let key = u64::from(before) << 32 | u64::from(bundle);
-                    let (after, delta) = match self.arrivals.get(&key) {
-                        Some(&known) => known,
-                        None => arrive(&mut self.arrivals, &mut self.nodes, self.tables, before, bundle),
-                    };
-                    sum = sum.wrapping_add(delta);
-                    self.changes.push((to, after));
-                }
-                each(Successor {
-                    fingerprint: hash::fingerprint(sum),
-                    changes: &self.changes,
-                    moves: transition.moves,
-                    process,
-                    transition: index,
-                    failure,
-                });
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn expand(&mut self, node: NodeId) -> Result<(u32, u32)> {
+        let id = node as usize;
+        let expansion = self.tables.expansion(node)?;
+        if self.ranges.len() <= id {
+            self.ranges.resize(id + 1, UNMET);
+            self.expansions.resize(id + 1, None);
+        }
+        let start = self.hot.len() as u32;
+        let effects = self.effects.len() as u32;
+        self.effects.extend_from_slice(&expansion.effects);
+        self.hot.extend(expansion.transitions.iter().map(|t| {
+            let simple = t.budget == NO_BUDGET && !t.special;
+            Hot {
+                delta: t.delta,
+                target: t.target,
+                effects: (effects + t.effects.0, (t.effects.1 - t.effects.0) as u16),
+                moves: t.moves,
+                alters: t.alters,
+                plain: simple && (t.additive || t.effects.0 == t.effects.1),
+                simple,
+            }
+        }));
+        self.ranges[id] = (start, self.hot.len() as u32);
+        self.expansions[id] = Some(expansion);
+        Ok(self.ranges[id])
+    }
+
+    /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to.
+    fn involved(&mut self, state: &[u32], fingerprint: u64, way: Way) -> Result<Option<Successor>> {
+        let expansion = self.expansion(state[way.process as usize])?;
+        let transition = expansion.transitions[way.transition as usize];
+        let details = &expansion.details[way.transition as usize];
+        let mut sum = fingerprint.wrapping_add(transition.delta);
+        if transition.budget != NO_BUDGET {
+            let budget = transition.budget as usize;
+            let left = state[self.processes + self.monitors + budget];
+            if left == 0 {
+                return Ok(None);
+            }
+            sum = sum.wrapping_sub(hash::budget(budget, left)).wrapping_add(hash::budget(budget, left - 1));
+        }
+        for &(slot, wanted) in details.expected() {
+            let node = self.nodes.at(self.tables, state[slot as usize]);
+            if self.nodes.unborn[node] != wanted {
+                return Ok(None);
+            }
+        }
+        for monitor in 0..self.monitors {
+            let before = state[self.processes + monitor];
+            let after = self.observe(monitor, before, details.events())?;
+            if after != before {
+                sum = sum.wrapping_sub(self.monitor_hash(monitor, before));
+                sum = sum.wrapping_add(self.monitor_hash(monitor, after));
+            }
+        }
+        if !transition.additive {
+            for &(to, bundle) in effects(&expansion, transition) {
+                let before = state[to as usize];
+                let after = self.arrive(before, bundle);
+                let (old, new) = (self.nodes.at(self.tables, before), self.nodes.at(self.tables, after));
+                sum = sum.wrapping_sub(self.nodes.hashes[old]).wrapping_add(self.nodes.hashes[new]);
+            }
+        }
+        let fingerprint = hash::fingerprint(sum);
+        Ok(Some(Successor { fingerprint, way, moves: transition.moves, fails: details.failure().is_some() }))
+    }
+
+    /// Turn a state into its successor, and tell where the two differ.
+    pub fn take(&mut self, state: &mut [u32], way: Way) -> Result<Touched> {
+        let process = way.process as usize;
+        let node = state[process];
+        let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
+        if range == UNMET {
+            range = self.expand(node)?;
+        }
+        let hot = self.hot[(range.0 + way.transition) as usize];
+        let mut touched = Touched { altered: if hot.alters { bit(process) } else { 0 }, changed: bit(process) };
+        if !hot.simple {
+            self.take_involved(state, node, way, &mut touched)?;
+        }
+        state[process] = hot.target;
+        for index in hot.effects.0..hot.effects.0 + u32::from(hot.effects.1) {
+            let (to, bundle) = self.effects[index as usize];
+            state[to as usize] = self.arrive(state[to as usize], bundle);
+            touched.changed |= bit(to as usize);
+        }
+        Ok(touched)
+    }
+
+    /// The parts of `take` that few transitions have: budgets, monitors, births.
+    fn take_involved(&mut self, state: &mut [u32], node: NodeId, way: Way, touched: &mut Touched) -> Result<()> {
+        let expansion = self.expansion(node)?;
+        let transition = expansion.transitions[way.transition as usize];
+        let details = &expansion.details[way.transition as usize];
+        if transition.budget != NO_BUDGET {
+            state[self.processes + self.monitors + transition.budget as usize] -= 1;
+        }
+        for monitor in 0..self.monitors {
+            let position = self.processes + monitor;
+            let after = self.observe(monitor, state[position], details.events())?;
+            if after != state[position] {
+                state[position] = after;
+                touched.altered |= bit(position);
+            }
+        }
+        for &(slot, _) in details.spawns() {
+            touched.altered |= bit(slot as usize);
+        }
+        Ok(())
+    }
+
+    /// A step that fails must be a failed assertion; a mistake of the model ends the search.
+    pub fn must_be_violation(&mut self, state: &[u32], way: Way) -> Result<()> {
+        let expansion = self.expansion(state[way.process as usize])?;
+        match expansion.details[way.transition as usize].failure() {
+            Some(failure) if !failure.violation => Err(failure.text.clone().into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The transitions of a node.
+    #[inline]
+    pub fn expansion(&mut self, node: NodeId) -> Result<Arc<Expansion>> {
+        if self.expansions.get(node as usize).is_none_or(Option::is_none) {
+            self.expand(node)?;
+        }
+        Ok(self.expansions[node as usize].clone().expect("just loaded"))
+    }
+
+    #[inline]
+    fn arrive(&mut self, node: NodeId, bundle: BundleId) -> NodeId {
+        let key = u64::from(node) << 32 | u64::from(bundle);
+        *self.arrivals.entry(key).or_insert_with(|| self.tables.arrival(node, bundle))
+    }
+
+    fn observe(&mut self, monitor: usize, mut state: MonitorId, events: &[EventId]) -> Result<MonitorId> {
+        for &event in events {
+            let key = (monitor as u16, state, event);
+            state = match self.observations.get(&key) {
+                Some(&known) => known,
+                None => {
+                    let found = self.tables.observe(monitor, state, event)?;
+                    self.observations.insert(key, found);
+                    found
+                }
+            };
+        }
+        Ok(state)
+    }
+
+    fn monitor_hash(&mut self, monitor: usize, state: MonitorId) -> u64 {
+        let tables = self.tables;
+        let hash = || hash::monitor(monitor, tables.model.monitor_hash(state));
+        *self.monitor_hashes.entry((monitor as u16, state)).or_insert_with(hash)
     }
 
     /// A property on a state.
     pub fn evaluate(&mut self, property: usize, state: &[u32], reads: &Reads) -> Result<bool> {
         let (nodes, tables, processes) = (&mut self.nodes, self.tables, self.processes);
         let known = self.trees[property].find(|component| match component {
-            Component::Local(i) => node(nodes, tables, state[i as usize]).local,
-            Component::Inbox(i) => node(nodes, tables, state[i as usize]).inbox,
+            Component::Local(i) => {
+                let node = nodes.at(tables, state[i as usize]);
+                nodes.locals[node]
+            }
+            Component::Inbox(i) => {
+                let node = nodes.at(tables, state[i as usize]);
+                nodes.inboxes[node]
+            }
             Component::Monitor(i) => state[processes + i as usize],
         });
         if let Some(value) = known {
@@ -166,87 +337,65 @@ impl<'t> Lens<'t> {
         let (value, path) = self.tables.evaluate(property, state)?;
         self.trees[property].insert(&path, value);
         for step in &path {
-            reads.add(
-                property,
-                match step.component {
-                    Component::Local(i) | Component::Inbox(i) => i as usize,
-                    Component::Monitor(i) => processes + i as usize,
-                },
-            );
+            match step.component {
+                Component::Local(i) => reads.add(&reads.values, property, i as usize),
+                Component::Monitor(i) => reads.add(&reads.values, property, processes + i as usize),
+                Component::Inbox(i) => reads.add(&reads.inboxes, property, i as usize),
+            }
         }
         Ok(value)
     }
 }
 
 #[inline]
-fn node(nodes: &mut Vec<Option<Node>>, tables: &Tables, id: NodeId) -> Node {
-    if let Some(Some(found)) = nodes.get(id as usize) {
-        return *found;
-    }
-    let found = tables.node(id);
-    if nodes.len() <= id as usize {
-        nodes.resize(id as usize + 1, None);
-    }
-    nodes[id as usize] = Some(found);
-    found
+fn effects(expansion: &Expansion, transition: Transition) -> &[(u16, BundleId)] {
+    &expansion.effects[transition.effects.0 as usize..transition.effects.1 as usize]
 }
 
-#[cold]
-fn arrive(
-    arrivals: &mut FxHashMap<u64, (NodeId, u64)>,
-    nodes: &mut Vec<Option<Node>>,
-    tables: &Tables,
-    before: NodeId,
-    bundle: BundleId,
-) -> (NodeId, u64) {
-    let after = tables.arrival(before, bundle);
-    let delta = node(nodes, tables, after).hash.wrapping_sub(node(nodes, tables, before).hash);
-    arrivals.insert(u64::from(before) << 32 | u64::from(bundle), (after, delta));
-    (after, delta)
+/// A position as a bit; all bits when there are more positions than bits.
+#[inline]
+fn bit(position: usize) -> u64 {
+    if position < 64 { 1 << position } else { u64::MAX }
 }
 
-fn monitor_hash(
-    known: &mut FxHashMap<(u16, MonitorId), u64>,
-    tables: &Tables,
-    monitor: usize,
-    state: MonitorId,
-) -> u64 {
-    *known
-        .entry((monitor as u16, state))
-        .or_insert_with(|| hash::monitor(monitor, tables.model.monitor_hash(state)))
+/// Where a state differs from its parent: in local or monitor states, and anywhere (inboxes included).
+#[derive(Clone, Copy, Debug)]
+pub struct Touched {
+    altered: u64,
+    changed: u64,
+}
+
+impl Touched {
+    /// A state that has no parent.
+    pub const EVERYWHERE: Touched = Touched { altered: u64::MAX, changed: u64::MAX };
 }
 
 /// Per property, the positions that some evaluation has read so far, shared by all workers.
 ///
 /// A successor that differs from its parent in none of them has the parent's value: the parent's evaluation read only
 /// such positions, and it was entered here before the parent was handed on.
-pub struct Reads(Vec<AtomicU64>);
+pub struct Reads {
+    /// Positions whose local or monitor state was read.
+    values: Vec<AtomicU64>,
+    inboxes: Vec<AtomicU64>,
+}
 
 impl Reads {
-    pub fn new(properties: usize, width: usize) -> Reads {
-        let start = if width > 64 { u64::MAX } else { 0 };
-        Reads((0..properties).map(|_| AtomicU64::new(start)).collect())
+    pub fn new(properties: usize) -> Reads {
+        let none = || (0..properties).map(|_| AtomicU64::new(0)).collect();
+        Reads { values: none(), inboxes: none() }
     }
 
-    fn add(&self, property: usize, position: usize) {
-        if position < 64 {
-            self.0[property].fetch_or(1 << position, Relaxed);
-        }
+    fn add(&self, which: &[AtomicU64], property: usize, position: usize) {
+        which[property].fetch_or(bit(position), Relaxed);
     }
 
     #[inline]
-    fn touched(&self, property: usize, changed: u64) -> bool {
-        changed == u64::MAX || self.0[property].load(Relaxed) & changed != 0
+    fn concern(&self, property: usize, touched: Touched) -> bool {
+        touched.altered == u64::MAX
+            || self.values[property].load(Relaxed) & touched.altered != 0
+            || self.inboxes[property].load(Relaxed) & touched.changed != 0
     }
-}
-
-/// All positions: for a state that has no parent.
-pub const EVERYWHERE: u64 = u64::MAX;
-
-/// The positions of a list of changes, as bits; all bits when there are more positions than bits.
-#[inline]
-pub fn positions(changes: &[(u16, u32)]) -> u64 {
-    changes.iter().fold(0, |bits, &(position, _)| if position < 64 { bits | 1 << position } else { u64::MAX })
 }
 
 /// Evaluate the open properties on a state: the `final` ones if it is terminal, else the others that the changes may have
@@ -255,7 +404,7 @@ pub fn look(
     lens: &mut Lens,
     control: &Control,
     state: &[u32],
-    changed: u64,
+    touched: Touched,
     terminal: bool,
     mut found: impl FnMut(usize),
 ) -> Result<()> {
@@ -263,7 +412,7 @@ pub fn look(
         if (kind == PropertyKind::Final) != terminal || !control.is_open(property) {
             continue;
         }
-        if !terminal && !control.reads.touched(property, changed) {
+        if !terminal && !control.reads.concern(property, touched) {
             continue;
         }
         let value = lens.evaluate(property, state, &control.reads)?;

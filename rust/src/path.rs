@@ -1,7 +1,7 @@
 //! From a fingerprint back to a run: parents by their hints, then forward by executing.
 
 use crate::control::Control;
-use crate::lens::Lens;
+use crate::lens::{Lens, Successor};
 use crate::model::Result;
 use crate::tables::{Expansion, Tables};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
     let mut here = run[0];
     let mut steps = Vec::new();
     for &next in &run[1..] {
-        let found = successors(tables, &mut lens, &state, here)?.into_iter().find(|step| step.fingerprint == next);
+        let found = successors(&mut lens, &state, here)?.into_iter().find(|step| step.fingerprint == next);
         let Some(step) = found else { return Ok(None) };
         state.clone_from(&step.state);
         here = next;
@@ -70,23 +70,22 @@ pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
 }
 
 /// All transitions out of a state. A step that failed leads back to the state itself.
-pub fn successors(tables: &Tables, lens: &mut Lens, state: &[u32], fingerprint: u64) -> Result<Vec<Step>> {
-    let mut found: Vec<(usize, usize, u64, Vec<u32>)> = Vec::new();
-    lens.successors(state, fingerprint, |successor| {
+pub fn successors(lens: &mut Lens, state: &[u32], fingerprint: u64) -> Result<Vec<Step>> {
+    let mut found = Vec::new();
+    lens.successors(state, fingerprint, |successor| found.push(successor))?;
+    let mut steps = Vec::new();
+    for Successor { fingerprint: there, way, fails, .. } in found {
         let mut after = state.to_vec();
-        if successor.failure.is_none() {
-            for &(position, value) in successor.changes {
-                after[position as usize] = value;
-            }
+        if !fails {
+            lens.take(&mut after, way)?;
         }
-        let there = if successor.failure.is_none() { successor.fingerprint } else { fingerprint };
-        found.push((successor.process, successor.transition, there, after));
-    })?;
-    found
-        .into_iter()
-        .map(|(process, transition, fingerprint, after)| {
-            let expansion = tables.expansion(state[process])?;
-            Ok(Step { process, transition, expansion, state: after, fingerprint })
-        })
-        .collect()
+        steps.push(Step {
+            process: way.process as usize,
+            transition: way.transition as usize,
+            expansion: lens.expansion(state[way.process as usize])?,
+            state: after,
+            fingerprint: if fails { fingerprint } else { there },
+        });
+    }
+    Ok(steps)
 }

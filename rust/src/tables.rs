@@ -4,7 +4,9 @@
 //! once, here, under a lock and perhaps with calls of Python; workers keep their own copies (`lens`), so that the
 //! search itself reads without locks.
 
-use crate::model::{Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Outcome, Parts, Result, Status};
+use crate::model::{
+    Armed, CrashFault, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
+};
 use crate::property::{Tree, Value};
 use crate::quorum::Candidate;
 use crate::{hash, inbox, quorum};
@@ -54,9 +56,13 @@ pub struct Transition {
     pub budget: u8,
     /// A step of a process, rather than of the network or the environment.
     pub moves: bool,
+    /// The local state changes, not only the inbox.
+    pub alters: bool,
     /// It has events, expectations or a failure: look at its details.
     pub special: bool,
-    /// hash(target) - hash(source)
+    /// The effects are counted in `delta`; else they depend on the state of those they reach.
+    pub additive: bool,
+    /// What it adds to the fingerprint.
     pub delta: u64,
 }
 
@@ -224,11 +230,13 @@ impl Inner {
         if let Some(&found) = self.node_ids.get(&key) {
             return found;
         }
-        let mut messages: Vec<u64> = self.inboxes[inbox as usize].iter().map(|&m| model.message_hash(m)).collect();
-        if model.shape().network != crate::model::Network::Fifo {
-            messages.sort_unstable();
-        }
-        let hash = hash::node(process, model.local_hash(local), hash::inbox(&messages));
+        let messages = self.inboxes[inbox as usize].iter().map(|&m| model.message_hash(m));
+        let pending = if model.shape().network == Network::Fifo {
+            hash::queues(process, &messages.collect::<Vec<_>>())
+        } else {
+            messages.fold(0u64, |sum, message| sum.wrapping_add(hash::pending(process, message)))
+        };
+        let hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
         let id = self.nodes.len() as NodeId;
         self.nodes.push(Node { process: process as u16, status, local, inbox, hash });
         self.node_ids.insert(key, id);
@@ -399,18 +407,30 @@ impl Expander<'_> {
         details: Details,
     ) {
         let start = expansion.effects.len() as u32;
+        let shape = self.model.shape();
+        let additive = shape.network == Network::Bag
+            && others.iter().all(|(to, bundle)| {
+                let stops = |f: &CrashFault| !f.recovers && f.may_crash[*to as usize];
+                bundle.birth.is_none() && !shape.faults.iter().any(stops)
+            });
+        let mut sent = 0u64;
         for (to, bundle) in others {
+            for &message in bundle.messages.iter().filter(|_| additive) {
+                sent = sent.wrapping_add(hash::pending(to as usize, self.model.message_hash(message)));
+            }
             let bundle = self.inner.bundle(bundle);
             expansion.effects.push((to, bundle));
         }
-        let hash = |id: NodeId| self.inner.nodes[id as usize].hash;
+        let node = |id: NodeId| self.inner.nodes[id as usize];
         expansion.transitions.push(Transition {
             target,
             effects: (start, expansion.effects.len() as u32),
             budget,
             moves: details.kind == Kind::Step,
+            alters: node(target).local != node(self.node).local,
             special: !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some(),
-            delta: hash(target).wrapping_sub(hash(self.node)),
+            additive,
+            delta: node(target).hash.wrapping_sub(node(self.node).hash).wrapping_add(sent),
         });
         expansion.details.push(details);
     }

@@ -4,8 +4,8 @@
 
 use crate::control::{Limit, Control, Finding};
 use crate::hash;
-use crate::lens::{EVERYWHERE, Lens, look, positions};
-use crate::model::{Failure, Result};
+use crate::lens::{Lens, Touched, Way, look};
+use crate::model::Result;
 use crate::tables::Tables;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -41,40 +41,36 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
     let limit = if control.options.max_depth == u32::MAX { DEFAULT_DEPTH } else { control.options.max_depth };
     let mut state = initial.to_vec();
     let mut run = vec![fingerprint];
-    let mut changed = EVERYWHERE;
-    let (mut successors, mut changes): (Vec<(u64, usize)>, Vec<(u16, u32)>) = (Vec::new(), Vec::new());
+    let mut touched = Touched::EVERYWHERE;
+    let mut successors: Vec<(u64, Way)> = Vec::new();
     loop {
         let here = *run.last().expect("a run has a last state");
         let depth = run.len() as u32 - 1;
         let parent = run[run.len().saturating_sub(2)];
         control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
         let finding = |property, depth, run: &Vec<u64>| Finding { property, fingerprint: here, depth, run: Some(run.clone()) };
-        look(lens, control, &state, changed, false, |property| control.record(finding(property, depth, &run)))?;
+        look(lens, control, &state, touched, false, |property| control.record(finding(property, depth, &run)))?;
 
         successors.clear();
-        changes.clear();
         let (mut count, mut moved) = (0, false);
-        let mut failed: Option<Failure> = None;
+        let mut failed: Option<Way> = None;
         lens.successors(&state, here, |successor| {
             count += 1;
-            if let Some(failure) = successor.failure {
-                failed = Some(failure.clone());
-                moved = true;
+            if successor.fails {
+                failed = Some(successor.way);
+                moved |= successor.moves;
                 return;
             }
             moved |= successor.moves && successor.fingerprint != here;
-            successors.push((successor.fingerprint, changes.len()));
-            changes.extend_from_slice(successor.changes);
+            successors.push((successor.fingerprint, successor.way));
         })?;
-        if let Some(failure) = failed {
-            if !failure.violation {
-                return Err(failure.text.into());
-            }
+        if let Some(way) = failed {
+            lens.must_be_violation(&state, way)?;
             control.record(finding(control.assertion(), depth + 1, &run));
         }
         if !moved {
             control.terminal.fetch_add(1, Relaxed);
-            look(lens, control, &state, EVERYWHERE, true, |property| control.record(finding(property, depth, &run)))?;
+            look(lens, control, &state, Touched::EVERYWHERE, true, |property| control.record(finding(property, depth, &run)))?;
         }
         control.transitions.fetch_add(count, Relaxed);
         control.depth.fetch_max(depth, Relaxed);
@@ -82,13 +78,8 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         if successors.is_empty() || depth >= limit || control.stopped() {
             return Ok(());
         }
-        let pick = dice.below(successors.len());
-        let (next, from) = successors[pick];
-        let to = successors.get(pick + 1).map_or(changes.len(), |s| s.1);
-        for &(position, value) in &changes[from..to] {
-            state[position as usize] = value;
-        }
-        changed = positions(&changes[from..to]);
+        let (next, way) = successors[dice.below(successors.len())];
+        touched = lens.take(&mut state, way)?;
         run.push(next);
     }
 }

@@ -59,7 +59,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str, out: bool = Fal
         (["replay", "other.json"], "other.json"),
         (["replay", "itf.json"], "another ITF"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input(counter: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str) -> None:
     (counter.parent / "broken.py").write_text("x = 0\ny = 1 / x\n")
@@ -124,6 +124,27 @@ def test_a_damaged_trace(counter: Path, capsys: pytest.CaptureFixture[str]) -> N
 def _step_beyond(capsys: pytest.CaptureFixture[str], file: Path, whole: str) -> str:
     file.write_text(whole)
     return refused(capsys, "replay", "t.json", "--step", "9")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("c.number <= most", "c.nubmer <= most", "nubmer"),
+        ("self.number += 1", "self.number = object()", "number"),
+        ("self.number += 1", "self.send('nobody', None)", "tick"),
+        ("self.number += 1", "raise KeyError('oops')", "tick"),
+        ("self.number < self.limit", "setattr(self, 'number', 5)", "tick"),
+    ],
+    ids=["property raises", "value", "unknown process", "handler raises", "guard changes state"],
+)
+def test_a_model_that_breaks_a_rule(
+    counter: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, expected: str
+) -> None:
+    text = counter.read_text()
+    assert before in text
+    counter.write_text(text.replace(before, after))
+    assert expected in refused(capsys, "check", "counter.py")
+    assert expected in refused(capsys, "check", "counter.py", "--json")
 
 
 def test_a_mistake_of_ours_asks_to_be_reported(

@@ -76,9 +76,9 @@ def test_spin(count: Count, proposers: int, acceptors: int, learners: int, state
     assert (found.states, found.transitions) == (states, transitions)
 
 
-def test_spin_a_million_states(count: Count) -> None:
+def test_spin_many_states(count: Count) -> None:
     found = count(paxos(proposers=2, acceptors=3, learners=2, quorum=False))
-    assert (found.states, found.transitions) == (1_408_021, 8_842_136)
+    assert (found.states, found.transitions) == (463_761, 2_338_833)
 
 
 def test_tlc_paxos(count: Count) -> None:

@@ -262,23 +262,25 @@ class Tabulation:
             if handler.kind == "message":
                 given = tuple(self._message(sender, content, probe) for sender, content in messages)
                 arguments = [given] if handler.quorum is not None else [given[0]]
-            failure = None
             try:
                 function(process, *arguments)
-            except PlaitError:
-                raise
-            except NoSlotError as error:
-                failure = (False, str(error))
+                outcomes.append(self._outcome(process, run, where))
             except AssertionError as error:
-                failure = (True, f"{where}: assertion failed{f': {error}' if str(error) else ''}")
+                said = f"{where}: assertion failed{f': {error}' if str(error) else ''}"
+                outcomes.append(_failed(local, run, (True, said)))
+            except NoSlotError as error:
+                outcomes.append(_failed(local, run, (False, str(error))))
             except Exception as error:
-                raise _raised(where, error) from error
+                explained = error if isinstance(error, PlaitError) else _raised(where, error)
+                if not run.expected:
+                    raise explained from error
+                # After a spawn the branch may be one that never happens: the engine knows.
+                outcomes.append(_failed(local, run, (False, explained.message)))
             self._sent |= run.types
-            outcomes.append(self._outcome(process, run, where, failure))
             if not branches.advance():
                 return outcomes
 
-    def _outcome(self, process: Process, run: StepRun, where: str, failure: tuple[bool, str] | None) -> Outcome:
+    def _outcome(self, process: Process, run: StepRun, where: str) -> Outcome:
         fields = process.__plait_fields__
         self._no_extra(process, fields, where)
         spawns = [
@@ -288,7 +290,7 @@ class Tabulation:
         # On an unordered network the order of sends is of no consequence, and must not make outcomes differ.
         sends = run.sends if self.system.network.kind == "fifo" else sorted(run.sends)
         local = self._local(UP, _values(process, fields), fields, where)
-        return Outcome(local, sends, run.events, spawns, sorted(run.expected.items()), run.choices, failure)
+        return Outcome(local, sends, run.events, spawns, sorted(run.expected.items()), run.choices, None)
 
     def _process(self, index: int, local: bytes, probe: bool = False) -> Process:
         cls = self.system.classes[index]
@@ -406,6 +408,11 @@ class Tabulation:
 
     def _shown(self, sends: list[tuple[int, bytes]]) -> str:
         return ", ".join(f"{text(to_data(self.codec.decode(m)))} to {self.system.pids[to]!r}" for to, m in sends) or "nothing"
+
+
+def _failed(local: bytes, run: StepRun, failure: tuple[bool, str]) -> Outcome:
+    """A step that leads nowhere."""
+    return Outcome(local, [], [], [], sorted(run.expected.items()), run.choices, failure)
 
 
 def _values(thing: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ class Tracer:
         self.state: Sequence[int] = runner.engine.initial()
         self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
         """Per process, (message id of the engine, instance id) in the order sent."""
+        self._senders: dict[int, str] = {}
         for index, inbox in enumerate(runner.engine.components(self.state)[1]):
             for message, sender, content in runner.engine.store.inbox(inbox):
                 self._arrive(index, message, sender, content)
@@ -57,7 +58,7 @@ class Tracer:
         return Event(
             lane=self.names[index],
             kind=transition.kind,  # type: ignore[arg-type]
-            label=self._label(transition),
+            label=self.label(transition),
             state=self._snapshot(),
             consumed=consumed,
             sent=sent,
@@ -68,28 +69,53 @@ class Tracer:
             note=transition.failure[1] if transition.failure else None,
         )
 
-    def _label(self, transition: Transition) -> str:
+    def label(self, transition: Transition) -> str:
+        """The handler's name, or what the network or the environment does."""
         if transition.handler is not None:
             return self.system.classes[transition.process].__plait_handlers__[transition.handler].name
         return transition.kind
 
+    def message(self, content: bytes, sender: int) -> tuple[str, str, dict[str, Data]]:
+        """A message as data: its sender, type and fields."""
+        data: dict[str, Data] = to_data(self.runner.tabulation.codec.decode(content))
+        return self.names[sender], data["#type"], {k: v for k, v in data.items() if k != "#type"}
+
+    def data(self, value: object) -> Data:
+        """A value as data."""
+        return to_data(value)
+
     def _arrive(self, index: int, message: int, sender: int, content: bytes) -> int:
-        value = self.runner.tabulation.codec.decode(content)
-        data: dict[str, Data] = to_data(value)
-        fields = {k: v for k, v in data.items() if k != "#type"}
+        name, kind, fields = self.message(content, sender)
         number = len(self.messages)
-        self.messages.append(Sent(number, data["#type"], fields, self.names[sender], self.names[index]))
+        self.messages.append(Sent(number, kind, fields, name, self.names[index]))
         self._pending[index].append((message, number))
+        self._senders[message] = name
         return number
 
     def _take(self, transition: Transition, index: int, message: int) -> int:
         """The oldest pending instance of a message; a set keeps it, as does a copy that the network makes."""
         pending = self._pending[index]
         found = next(entry for entry in pending if entry[0] == message)
-        keeps = transition.kind == "duplicate" or (transition.kind == "step" and self._is_set())
-        if not keeps:
+        if transition.kind == "lose":
+            found = self._lost(transition, index, message)
+        if transition.kind != "duplicate" and (transition.kind != "step" or not self._is_set()):
             pending.remove(found)
         return found[1]
+
+    def _lost(self, transition: Transition, index: int, message: int) -> tuple[int, int]:
+        """Of equal messages in a queue, the one whose loss leaves what the engine has."""
+        inbox = self.runner.engine.components(transition.state)[1][index]
+        left = [m for m, _, _ in self.runner.engine.store.inbox(inbox)]
+        equal = [entry for entry in self._pending[index] if entry[0] == message]
+        for entry in equal:
+            rest = [m for m, number in self._pending[index] if number != entry[1]]
+            same_sender = [m for m in rest if self._sender(m) == self._sender(message)]
+            if same_sender == [m for m in left if self._sender(m) == self._sender(message)]:
+                return entry
+        return equal[0]
+
+    def _sender(self, message: int) -> str:
+        return self._senders[message]
 
     def _is_set(self) -> bool:
         return self.system.network.kind == "duplicating" and self.system.network.duplications is None

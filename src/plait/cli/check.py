@@ -110,7 +110,7 @@ def check(
         )
     _show(verdict, json=json, quiet=quiet)
     say = note if json else emit
-    for line in _save_traces(verdict, trace):
+    for line in _save_traces(verdict, system.name, trace):
         say(line)
     if html is not None:
         from plait.report.html import report
@@ -140,7 +140,7 @@ def _show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
         emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
 
 
-def _save_traces(verdict: Verdict, chosen: Path | None) -> list[str]:
+def _save_traces(verdict: Verdict, model: str, chosen: Path | None) -> list[str]:
     """Save every counterexample, the first one to the chosen file; the lines that say how to replay them."""
     found: list[tuple[str, Trace]] = []
     if verdict.status == "violated" and verdict.trace is not None:
@@ -157,7 +157,7 @@ def _save_traces(verdict: Verdict, chosen: Path | None) -> list[str]:
 
     lines = []
     for number, (name, counterexample) in enumerate(found):
-        path = chosen if chosen is not None and number == 0 else default_trace_path(verdict.model, name)
+        path = chosen if chosen is not None and number == 0 else default_trace_path(model, name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             save_trace(counterexample, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
@@ -85,11 +86,15 @@ Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_defa
 Seconds = Annotated[float | None, Parameter(converter=_converter(seconds, 0))]
 
 
-def _targets(_context: Any) -> list[tuple[str, str]]:
-    """What the shell offers for TARGET, besides files."""
+def _targets(context: Any) -> list[tuple[str, str]]:
+    """What the shell offers for TARGET: the zoo, Python files, and folders on the way to them."""
+    from glob import glob
+
     from plait.model.loader import zoo
 
-    return list(zoo().items())
+    paths = [Path(p) for p in glob(f"{context.incomplete}*")]  # noqa: PTH207
+    folders = [(f"{p}/", "") for p in paths if p.is_dir()]
+    return [*zoo().items(), *((str(p), "") for p in paths if p.suffix == ".py"), *folders]
 
 
 Target = Annotated[str, Parameter(completer=_targets)]

@@ -33,7 +33,7 @@ def replay(
     """
     from plait.check.replay import replay as events
     from plait.model.loader import load
-    from plait.report.facts import plural
+    from plait.report.facts import plural, step_details
     from plait.report.itf import load_trace
 
     trace = load_trace(file)
@@ -51,24 +51,27 @@ def replay(
     if not quiet:
         emit(f"initially\n{_state(trace, trace.initial)}")
     count = 0
+    details = step_details(trace)
     for event in events(system, trace):
         count += 1
         if not quiet:
-            emit(_step(trace, event, count))
+            emit(_step(event, count, details[count - 1]))
         if count == step:
             emit(f"after step {count}\n{_state(trace, event.state)}")
             return 0
-    emit(f"reproduced: property {trace.property} is violated after {plural(count, 'step')}")
+    kinds = {p.name: p.kind for p in system.properties}
+    shown = "reached" if kinds.get(trace.property or "") == "reachable" else "violated"
+    emit(f"reproduced: property {trace.property} is {shown} after {plural(count, 'step')}")
     return 0
 
 
-def _step(trace: Trace, event: Event, number: int) -> str:
+def _step(event: Event, number: int, details: list[tuple[str, str]]) -> str:
     from plait.report import facts
 
     fault = f"{facts.FAULTS[event.kind]}: " if event.kind in facts.FAULTS else ""
     lines = [f"{number:>3}. {fault}{facts.visible(event.lane)}  {facts.visible(event.label)}"]
     before = ""
-    for verb, said in facts.step_details(trace, event):
+    for verb, said in details:
         lines.append(f"     {verb if verb != before else '':<9} {said}")
         before = verb
     return "\n".join(lines)

@@ -56,7 +56,9 @@ class ProcessView:
                 hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
             )
         view.fields_read.add((cls.__name__, name))
-        fields = view.read_local(self._index)[1]
+        status, fields = view.read_local(self._index)
+        if status == "unborn":
+            raise ModelError(f"{self.id} has no {name} yet: it is unborn", hint="ask for its status first, or use s[Role]")
         return fields[name]
 
     def __eq__(self, other: object) -> bool:

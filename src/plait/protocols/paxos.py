@@ -93,7 +93,7 @@ class Acceptor(Process):
     def accept(self, m: Write) -> None:
         self.promised = m.ballot
         self.accepted = (m.ballot, m.value)
-        self.broadcast(Learner, Accept(m.ballot, m.value))
+        self.broadcast(AnyLearner, Accept(m.ballot, m.value))
 
 
 class FaultyAcceptor(Acceptor):
@@ -102,7 +102,7 @@ class FaultyAcceptor(Acceptor):
     @on(Write)
     def accept(self, m: Write) -> None:
         self.accepted = (m.ballot, m.value)
-        self.broadcast(Learner, Accept(m.ballot, m.value))
+        self.broadcast(AnyLearner, Accept(m.ballot, m.value))
 
 
 class ForgetfulAcceptor(Acceptor):
@@ -115,13 +115,13 @@ class ForgetfulAcceptor(Acceptor):
     @on(Write, where=lambda self, m: m.ballot >= self.promised)
     def accept(self, m: Write) -> None:
         self.accepted = (m.ballot, m.value)
-        self.broadcast(Learner, Accept(m.ballot, m.value))
+        self.broadcast(AnyLearner, Accept(m.ballot, m.value))
 
 
 # -- proposers -------------------------------------------------------------------------------------------------------
 
 
-class Proposer(Process):
+class AnyProposer(Process):
     """Proposes its value once, with its own ballot."""
 
     ballot: int
@@ -139,7 +139,7 @@ class Proposer(Process):
         self.broadcast(Acceptor, Write(self.ballot, self.value if best is None else best[1]))
 
 
-class QuorumProposer(Proposer):
+class Proposer(AnyProposer):
     """Takes the replies of a majority at once."""
 
     @on(ReadReply, quorum=majority(Acceptor), same="ballot", where=lambda self, m: self.phase is Phase.READING)
@@ -148,7 +148,7 @@ class QuorumProposer(Proposer):
         self.write(max(votes, default=None))
 
 
-class CountingProposer(Proposer):
+class CountingProposer(AnyProposer):
     """Takes the replies one by one."""
 
     count: int = 0
@@ -167,13 +167,13 @@ class CountingProposer(Proposer):
 # -- learners, sound and faulty --------------------------------------------------------------------------------------
 
 
-class Learner(Process):
+class AnyLearner(Process):
     """Learns at most one value for each ballot. That they are all equal is what Paxos is for."""
 
     learned: dict[int, int] = field(default_factory=dict)
 
 
-class QuorumLearner(Learner):
+class Learner(AnyLearner):
     """Takes the votes of a majority at once."""
 
     @on(
@@ -186,7 +186,7 @@ class QuorumLearner(Learner):
         self.learned[votes[0].ballot] = votes[0].value
 
 
-class FaultyQuorumLearner(Learner):
+class FaultyLearner(AnyLearner):
     """Takes the votes of any majority, whatever was voted for."""
 
     @on(Accept, quorum=majority(Acceptor), where=lambda self, m: m.ballot not in self.learned)
@@ -194,7 +194,7 @@ class FaultyQuorumLearner(Learner):
         self.learned[votes[0].ballot] = votes[0].value
 
 
-class CountingLearner(Learner):
+class CountingLearner(AnyLearner):
     """Counts the votes for each ballot; an acceptor votes at most once for a ballot."""
 
     votes: dict[int, int] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class CountingLearner(Learner):
             self.learned[m.ballot] = m.value
 
 
-class FaultyCountingLearner(Learner):
+class FaultyCountingLearner(AnyLearner):
     """Counts votes, whatever they are for."""
 
     votes: int = 0
@@ -224,7 +224,7 @@ class FaultyCountingLearner(Learner):
 
 def learned_values(s: View) -> set[int]:
     """All values that some learner learned."""
-    return {value for learner in s[Learner] for value in learner.learned.values()}
+    return {value for learner in s[AnyLearner] for value in learner.learned.values()}
 
 
 @always
@@ -236,7 +236,7 @@ def agreement(s: View) -> bool:
 @always
 def validity(s: View) -> bool:
     """Only values that were proposed are learned."""
-    return learned_values(s) <= {p.value for p in s[Proposer]}
+    return learned_values(s) <= {p.value for p in s[AnyProposer]}
 
 
 @reachable
@@ -258,12 +258,12 @@ def paxos(
     """Paxos with these numbers of processes; `faulty` plants a fault (see the module)."""
     at_least(1, proposers=proposers, acceptors=acceptors, learners=learners)
     one_of(get_args(Fault), faulty=faulty)
-    proposer: type[Proposer] = QuorumProposer if quorum else CountingProposer
-    learner: type[Learner]
+    proposer: type[AnyProposer] = Proposer if quorum else CountingProposer
+    learner: type[AnyLearner]
     if faulty == "learner":
-        learner = FaultyQuorumLearner if quorum else FaultyCountingLearner
+        learner = FaultyLearner if quorum else FaultyCountingLearner
     else:
-        learner = QuorumLearner if quorum else CountingLearner
+        learner = Learner if quorum else CountingLearner
     first: type[Acceptor] = {"acceptor": FaultyAcceptor, "memory": ForgetfulAcceptor}.get(faulty, Acceptor)
     return System(
         [

@@ -1,0 +1,31 @@
+"""The random systems: reproducible from their data, and within their bound."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+from plait.model.system import System
+from tests.oracle.explorer import Exploration, explore
+from tests.oracle.systems import Spec, build, explored_systems, specs
+
+
+@settings(max_examples=50, deadline=None)
+@given(specs())
+def test_a_system_is_built_from_its_data_alone(spec: Spec) -> None:
+    first, second = (explore(build(spec), limit=50) for _ in range(2))
+    assert list(map(repr, first.seen)) == list(map(repr, second.seen))
+    assert (first.transitions, first.terminal, first.properties) == (
+        second.transitions,
+        second.terminal,
+        second.properties,
+    )
+    assert build(spec).name == repr(spec)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(explored_systems(200))
+def test_systems_are_explored_to_the_end(pair: tuple[System, Exploration]) -> None:
+    system, found = pair
+    assert found.complete
+    assert 1 <= found.states <= 200
+    assert found.properties.keys() == {"assertions", *(p.name for p in system.properties)}
