@@ -3,7 +3,7 @@
 //! A worker expands a chunk of the layer into a batch of successor fingerprints, and only then looks them up, with their
 //! slots prefetched: what bounds the speed is the latency of the visited set, and this way many misses overlap.
 
-use crate::control::{Limit, Control, Finding};
+use crate::control::{Control, Finding, Limit};
 use crate::lens::{Lens, Touched, Way, look};
 use crate::model::Result;
 use crate::tables::Tables;
@@ -41,9 +41,8 @@ struct Layer {
 
 pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let workers = control.options.workers;
-    let mut crew: Vec<Worker> = (0..workers)
-        .map(|_| Worker { lens: Lens::new(tables), batch: Batch::default(), next: Vec::new() })
-        .collect();
+    let mut crew: Vec<Worker> =
+        (0..workers).map(|_| Worker { lens: Lens::new(tables), batch: Batch::default(), next: Vec::new() }).collect();
     let width = crew[0].lens.width + 2;
 
     let mut chunk = tables.initial()?;
@@ -83,7 +82,9 @@ impl Worker<'_> {
     /// Expand chunks of the layer until none is left.
     fn work(&mut self, control: &Control, layer: &Layer) {
         while !control.stopped() {
-            let Some(chunk) = layer.chunks.lock().pop() else { break };
+            let Some(chunk) = layer.chunks.lock().pop() else {
+                break;
+            };
             if let Err(fault) = self.expand(control, layer, &chunk) {
                 control.fail(fault);
             }

@@ -152,7 +152,8 @@ impl Model for PyModel {
     fn guard(&self, process: usize, local: LocalId, handler: u16, message: MessageId) -> Result<Option<u32>> {
         self.ask(|py, tabulation| {
             let (sender, content) = self.message(py, message);
-            let answer = tabulation.call_method1("guard", (process, self.local(py, local), handler, sender, content))?;
+            let answer =
+                tabulation.call_method1("guard", (process, self.local(py, local), handler, sender, content))?;
             let group: Option<Bound<PyBytes>> = answer.extract()?;
             Ok(group.map(|g| self.values.lock().groups.intern(g.as_bytes())))
         })

@@ -6,9 +6,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType,
-};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -85,7 +83,9 @@ impl Codec {
         let py = class.py();
         let name = format!("{}.{}", class.module()?, class.qualname()?);
         let fields_of = |attribute: &str| -> PyResult<Option<Vec<Py<PyString>>>> {
-            let Some(found) = class.getattr_opt(attribute)? else { return Ok(None) };
+            let Some(found) = class.getattr_opt(attribute)? else {
+                return Ok(None);
+            };
             let names: Vec<Py<PyString>> =
                 found.try_iter()?.map(|n| Ok(n?.cast_into::<PyString>()?.unbind())).collect::<PyResult<_>>()?;
             Ok(Some(names))
@@ -167,7 +167,10 @@ impl Encoder<'_> {
     }
 
     /// The bytes of values, sorted.
-    fn sorted<'py>(&mut self, values: impl Iterator<Item = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)>) -> PyResult<()> {
+    fn sorted<'py>(
+        &mut self,
+        values: impl Iterator<Item = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)>,
+    ) -> PyResult<()> {
         let start = self.out.len();
         let mut parts: Vec<Vec<u8>> = Vec::new();
         for (key, value) in values {
@@ -326,9 +329,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
         let name = self.text()?;
         let classes = self.codec.classes.lock().expect("not poisoned");
         let index = classes.by_name.get(name);
-        index
-            .map(|&i| classes.all[i].clone())
-            .ok_or_else(|| PyValueError::new_err(format!("unknown class {name}")))
+        index.map(|&i| classes.all[i].clone()).ok_or_else(|| PyValueError::new_err(format!("unknown class {name}")))
     }
 
     fn items(&mut self) -> PyResult<Vec<Bound<'py, PyAny>>> {

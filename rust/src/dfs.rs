@@ -3,7 +3,7 @@
 //! Several workers share the visited set; a state belongs to the worker that was first to reach it. A worker that has
 //! nothing to do is given the untried successors of the lowest frame of another's stack.
 
-use crate::control::{Limit, Control, Finding};
+use crate::control::{Control, Finding, Limit};
 use crate::lens::{Lens, Touched, Way, look};
 use crate::model::Result;
 use crate::tables::Tables;
@@ -152,7 +152,9 @@ impl<'t, 'c> Worker<'t, 'c> {
             if self.control.stopped() {
                 return Ok(());
             }
-            let Some(job) = self.exchange.take(self.control) else { return Ok(()) };
+            let Some(job) = self.exchange.take(self.control) else {
+                return Ok(());
+            };
             self.resume(job);
         }
     }
@@ -228,7 +230,9 @@ impl<'t, 'c> Worker<'t, 'c> {
         if !moved {
             self.terminal += 1;
             let mut found = Vec::new();
-            look(&mut self.lens, self.control, &self.states[top..], Touched::EVERYWHERE, true, |property| found.push(property))?;
+            look(&mut self.lens, self.control, &self.states[top..], Touched::EVERYWHERE, true, |property| {
+                found.push(property)
+            })?;
             for property in found {
                 self.record(property, fingerprint, depth, false);
             }

@@ -1,7 +1,7 @@
 //! The engine as Python sees it: a system's transition relation, and the searches over it.
 
 use crate::bridge::PyModel;
-use crate::control::{Limit, Control, Options};
+use crate::control::{Control, Limit, Options};
 use crate::lens::Lens;
 use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::path::{self, Step};
@@ -165,7 +165,9 @@ impl Engine {
             ("unordered", _) | ("duplicating", Some(_)) => Network::Bag,
             ("duplicating", None) => Network::Set,
             ("fifo", _) => Network::Fifo,
-            _ => return Err(PyValueError::new_err(format!("unknown network {network:?}"))),
+            _ => {
+                return Err(PyValueError::new_err(format!("unknown network {network:?}")));
+            }
         };
         let faults = faults
             .into_iter()

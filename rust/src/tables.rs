@@ -18,6 +18,9 @@ pub type NodeId = u32;
 pub type InboxId = u32;
 pub type BundleId = u32;
 
+/// Process, local state, handler, consumed messages.
+type StepKey = (u16, LocalId, u16, Vec<MessageId>);
+
 pub const NO_BUDGET: u8 = u8::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +135,7 @@ pub struct Inner {
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
     armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
     guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
-    steps: FxHashMap<(u16, LocalId, u16, Vec<MessageId>), Arc<[Outcome]>>,
+    steps: FxHashMap<StepKey, Arc<[Outcome]>>,
     trees: Vec<Tree>,
     transitions: usize,
 }

@@ -196,7 +196,9 @@ impl Visited {
     pub fn parents(&self, fingerprint: u64) -> Vec<u64> {
         let slots = self.slots.read();
         let hint = slots.entries(fingerprint, fingerprint).find(|&(key, _)| key == fingerprint).map(|(_, hint)| hint);
-        let Some(hint) = hint.map(u64::from) else { return Vec::new() };
+        let Some(hint) = hint.map(u64::from) else {
+            return Vec::new();
+        };
         let range = (hint << 32, hint << 32 | u64::from(u32::MAX));
         slots.entries(range.0, range.1).map(|(key, _)| key).filter(|key| key >> 32 == hint).collect()
     }

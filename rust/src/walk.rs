@@ -2,7 +2,7 @@
 //!
 //! Walk number i depends on the seed and i alone, whatever the number of workers. The visited set only counts.
 
-use crate::control::{Limit, Control, Finding};
+use crate::control::{Control, Finding, Limit};
 use crate::hash;
 use crate::lens::{Lens, Touched, Way, look};
 use crate::model::Result;
@@ -48,7 +48,8 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         let depth = run.len() as u32 - 1;
         let parent = run[run.len().saturating_sub(2)];
         control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
-        let finding = |property, depth, run: &Vec<u64>| Finding { property, fingerprint: here, depth, run: Some(run.clone()) };
+        let finding =
+            |property, depth, run: &Vec<u64>| Finding { property, fingerprint: here, depth, run: Some(run.clone()) };
         look(lens, control, &state, touched, false, |property| control.record(finding(property, depth, &run)))?;
 
         successors.clear();
@@ -70,7 +71,9 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         }
         if !moved {
             control.terminal.fetch_add(1, Relaxed);
-            look(lens, control, &state, Touched::EVERYWHERE, true, |property| control.record(finding(property, depth, &run)))?;
+            look(lens, control, &state, Touched::EVERYWHERE, true, |property| {
+                control.record(finding(property, depth, &run))
+            })?;
         }
         control.transitions.fetch_add(count, Relaxed);
         control.depth.fetch_max(depth, Relaxed);

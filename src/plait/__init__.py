@@ -1,14 +1,14 @@
 """Plait finds the interleaving that breaks a concurrent or distributed system, or shows that there is none.
 
-    from plait import Message, Process, System, action, always, check, on
+from plait import Message, Process, System, action, always, check, on
 
-    class Token(Message): pass
+class Token(Message): pass
 
-    class Node(Process):
-        has: bool = False
-        ...
+class Node(Process):
+    has: bool = False
+    ...
 
-    print(check(System([Node(has=True), Node()], properties=[...])))
+print(check(System([Node(has=True), Node()], properties=[...])))
 """
 
 from __future__ import annotations

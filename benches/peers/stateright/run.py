@@ -1,6 +1,6 @@
 """Build Stateright's side of the Paxos benchmark and run it.
 
-    python run.py 2 3 2      clients, servers, threads; prints one line of JSON
+python run.py 2 3 2      clients, servers, threads; prints one line of JSON
 """
 
 from __future__ import annotations

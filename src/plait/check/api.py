@@ -216,9 +216,7 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
     return warnings
 
 
-def _trace(
-    runner: Runner, number: int, prop: Property, fingerprint: int, depth: int, run: list[int] | None
-) -> Trace:
+def _trace(runner: Runner, number: int, prop: Property, fingerprint: int, depth: int, run: list[int] | None) -> Trace:
     tracer, events = _follow(runner, fingerprint, run)
     explanation = {
         "always": f"{prop.name} is false in the last state",
@@ -243,4 +241,3 @@ def _follow(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tr
         raise RuntimeError("the run to a violation could not be rebuilt: two states share a fingerprint")
     tracer = Tracer(runner)
     return tracer, [tracer.step(transition) for transition in transitions]
-

@@ -46,9 +46,10 @@ def _wrapping(kind: type, name: str) -> Callable[..., Any]:
     return method
 
 
-_OPERATIONS = "__or__ __and__ __sub__ __xor__ __ror__ __rand__ __rsub__ __rxor__ union intersection difference symmetric_difference copy"
+_OPERATORS = ("or", "and", "sub", "xor", "ror", "rand", "rsub", "rxor")
+_METHODS = ("union", "intersection", "difference", "symmetric_difference", "copy")
 for _kind in (ProbeSet, ProbeFrozenSet):
-    for _name in _OPERATIONS.split():
+    for _name in (*(f"__{operator}__" for operator in _OPERATORS), *_METHODS):
         setattr(_kind, _name, _wrapping(_kind, _name))
 
 

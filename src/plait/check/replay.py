@@ -66,7 +66,9 @@ def _fits(tracer: Tracer, transition: Transition, event: Event) -> bool:
 def _same(place: str, then: Snapshot, now: Snapshot) -> None:
     for name in sorted(then.fields.keys() | now.fields.keys()):
         if name not in now.fields or name not in then.fields:
-            raise TraceError(f"{place} differs: process {name} {'left' if name in then.fields else 'is new'}", hint=_STALE)
+            raise TraceError(
+                f"{place} differs: process {name} {'left' if name in then.fields else 'is new'}", hint=_STALE
+            )
         _same_record(f"{place} differs: {name}", then.fields[name], now.fields[name])
         if len(then.pending.get(name, [])) != len(now.pending.get(name, [])):
             raise TraceError(f"{place} differs: other messages are pending for {name}", hint=_STALE)

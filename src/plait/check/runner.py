@@ -44,7 +44,7 @@ class Runner:
     def is_terminal(self, state: Sequence[int]) -> bool:
         """No step of a process leads out of the state."""
         here = self.engine.fingerprint(state)
-        return all(t.kind != "step" or t.fingerprint == here and not t.failure for t in self.engine.successors(state))
+        return all(t.kind != "step" or (t.fingerprint == here and not t.failure) for t in self.engine.successors(state))
 
     def failing(self, state: Sequence[int]) -> Transition | None:
         """The step in which an assertion fails here, if there is one."""

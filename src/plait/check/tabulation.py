@@ -115,7 +115,7 @@ class Tabulation:
         count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
         for _ in range(4 if count <= _ATTENTIVE_STEPS else 1):
             again = self._explore(index, local, number, messages, probe=True)
-            if again != outcomes:
+            if [_comparable(o) for o in again] != [_comparable(o) for o in outcomes]:
                 raise self._difference(index, number, outcomes, again)
         return outcomes
 
@@ -126,7 +126,9 @@ class Tabulation:
         fields = self._process(index, local).__dict__
         fields |= self._volatile(index)
         names = self.system.classes[index].__plait_fields__
-        return self._local(DOWN, tuple(fields[name] for name in names), names, f"{self.system.pids[index]} after a crash")
+        return self._local(
+            DOWN, tuple(fields[name] for name in names), names, f"{self.system.pids[index]} after a crash"
+        )
 
     def _volatile(self, index: int) -> dict[str, Any]:
         """The fields that a crash resets, with the values they start from (a spawned process: its class's defaults)."""
@@ -157,7 +159,7 @@ class Tabulation:
         where = f"{cls.__name__}.observe"
         results = []
         for probe in (False, True):
-            copy = cls.__new__(cls)
+            copy = object.__new__(cls)
             copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
             function = probing(cls.observe) if probe else cls.observe
             try:
@@ -229,7 +231,7 @@ class Tabulation:
         if found is None:
             assert self.store is not None
             cls = type(self.system.monitors[number])
-            found = cls.__new__(cls)
+            found = object.__new__(cls)
             found.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(self.store.monitor(state)), strict=True))
             self._monitors[state] = found
         return found
@@ -294,7 +296,7 @@ class Tabulation:
 
     def _process(self, index: int, local: bytes, probe: bool = False) -> Process:
         cls = self.system.classes[index]
-        process = cls.__new__(cls)
+        process = object.__new__(cls)
         process.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(local[1:], probe), strict=True))
         process.__dict__["_id"] = self.system.pids[index]
         return process
@@ -379,7 +381,10 @@ class Tabulation:
                 then = content[1:]
             elif kind == "monitor":
                 monitor = self._monitors[monitors[i]]
-                now, then = self.codec.encode(_values(monitor, monitor.__plait_fields__)), self.store.monitor(monitors[i])
+                now, then = (
+                    self.codec.encode(_values(monitor, monitor.__plait_fields__)),
+                    self.store.monitor(monitors[i]),
+                )
             else:
                 continue
             if now != then:
@@ -393,7 +398,7 @@ class Tabulation:
         if len(first) != len(second):
             what = f"{len(first)} outcomes and then {len(second)}"
             return ModelError(f"{where} is not a function of its inputs: run twice, it had {what}", hint=hint)
-        a, b = next((a, b) for a, b in zip(first, second, strict=True) if a != b)
+        a, b = next((a, b) for a, b in zip(first, second, strict=True) if _comparable(a) != _comparable(b))
         if a.local != b.local:
             names = self.system.classes[index].__plait_fields__
             for name, x, y in zip(names, self.codec.decode(a.local[1:]), self.codec.decode(b.local[1:]), strict=True):
@@ -407,7 +412,15 @@ class Tabulation:
         return ModelError(f"{where} is not a function of its inputs: run twice, it {what}", hint=hint)
 
     def _shown(self, sends: list[tuple[int, bytes]]) -> str:
-        return ", ".join(f"{text(to_data(self.codec.decode(m)))} to {self.system.pids[to]!r}" for to, m in sends) or "nothing"
+        return (
+            ", ".join(f"{text(to_data(self.codec.decode(m)))} to {self.system.pids[to]!r}" for to, m in sends)
+            or "nothing"
+        )
+
+
+def _comparable(outcome: Outcome) -> tuple[Any, ...]:
+    """What two runs of a function must agree on: all but the words of a failure (assertions may be rewritten)."""
+    return (*outcome[:-1], outcome.failure and outcome.failure[0])
 
 
 def _failed(local: bytes, run: StepRun, failure: tuple[bool, str]) -> Outcome:
@@ -426,4 +439,6 @@ def _raised(where: str, error: Exception) -> ModelError:
     while trace is not None:
         line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
-    return ModelError(f"{where} raised {type(error).__name__}: {error}{line}", hint="fix the model, or guard the handler")
+    return ModelError(
+        f"{where} raised {type(error).__name__}: {error}{line}", hint="fix the model, or guard the handler"
+    )

@@ -23,7 +23,7 @@ def to_data(value: object) -> Data:
     >>> to_data({"b": (1, 2)})
     {'#map': [['b', {'#tup': [1, 2]}]]}
     """
-    if value is None or isinstance(value, bool | str) and not isinstance(value, enum.Enum):
+    if value is None or (isinstance(value, bool | str) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, enum.Enum):
         return {"#enum": f"{type(value).__name__}.{value.name}"}

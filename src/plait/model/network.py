@@ -25,10 +25,12 @@ class Network:
         for name in ("losses", "duplications"):
             budget = getattr(self, name)
             if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
-                raise ModelError(f"network: {name}={budget!r} is not a number of faults", hint="give 0, 1, 2, … or None")
+                raise ModelError(
+                    f"network: {name}={budget!r} is not a number of faults", hint="give 0, 1, 2, … or None"
+                )
 
     def __str__(self) -> str:
-        parts = [self.kind]
+        parts: list[str] = [self.kind]
         if self.kind == "duplicating" and self.duplications is not None:
             parts.append(f"at most {self.duplications} copies")
         if self.lossy:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform, overload
 
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
@@ -98,6 +98,10 @@ def _callable_or_none(place: str, value: object) -> None:
         raise ModelError(f"{place} must be a function, not {value!r}", hint="write where=lambda self, m: …")
 
 
+@overload
+def action(function: F) -> F: ...
+@overload
+def action(*, when: Callable[[Any], Any] | None = None) -> Callable[[F], F]: ...
 def action(function: Any = None, *, when: Callable[[Any], Any] | None = None) -> Any:
     """A transition that needs no message: enabled while `when(self)` is true (always, without a guard)."""
     _callable_or_none("@action: when", when)
@@ -133,7 +137,7 @@ def on(
             )
     if fields and quorum is None:
         raise ModelError(f"@on({message.__name__}, same={same!r}) has no quorum", hint="same= goes with quorum=")
-    if isinstance(quorum, bool) or isinstance(quorum, int) and quorum < 1:
+    if isinstance(quorum, bool) or (isinstance(quorum, int) and quorum < 1):
         raise ModelError(f"@on({message.__name__}): quorum={quorum!r}", hint="a quorum is at least 1")
 
     def decorate(f: F) -> F:

@@ -1,8 +1,8 @@
 """Properties: what must be true of the states of a system, as plain functions of a view.
 
-    @always
-    def agreement(s):
-        return len({l.value for l in s[Learner] if l.value is not None}) <= 1
+@always
+def agreement(s):
+    return len({l.value for l in s[Learner] if l.value is not None}) <= 1
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
     def decorate(f: Callable[[Any], Any]) -> Property:
         if not callable(f):
             raise ModelError(f"{kind}({f!r}): expected a function of the view", hint="@always def agreement(s): …")
-        label = name or getattr(f, "__name__", kind)
+        label = name or str(getattr(f, "__name__", kind))
         doc = (getattr(f, "__doc__", None) or "").strip().split("\n")[0]
         return Property(kind if label == "<lambda>" else label, kind, f, doc)
 

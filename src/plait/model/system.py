@@ -128,7 +128,7 @@ class System:
 
 def plays(cls: type[Process], role: type[Process]) -> bool:
     """Whether a class counts as a role."""
-    return issubclass(cls, role) or cls.__plait_role__ is not None and issubclass(cls.__plait_role__, role)
+    return issubclass(cls, role) or (cls.__plait_role__ is not None and issubclass(cls.__plait_role__, role))
 
 
 def _list_of(values: Any, kind: type, what: str) -> list[Any]:

@@ -58,7 +58,9 @@ class ProcessView:
         view.fields_read.add((cls.__name__, name))
         status, fields = view.read_local(self._index)
         if status == "unborn":
-            raise ModelError(f"{self.id} has no {name} yet: it is unborn", hint="ask for its status first, or use s[Role]")
+            raise ModelError(
+                f"{self.id} has no {name} yet: it is unborn", hint="ask for its status first, or use s[Role]"
+            )
         return fields[name]
 
     def __eq__(self, other: object) -> bool:
