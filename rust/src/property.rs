@@ -24,32 +24,45 @@ impl Value {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What follows a read: nothing known yet, a truth value, or another read.
+#[derive(Clone, Copy, Debug, Default)]
 enum Next {
+    #[default]
+    Unknown,
     Leaf(bool),
     Node(u32),
 }
 
 #[derive(Default)]
 pub struct Tree {
-    root: Option<Next>,
+    root: Next,
     components: Vec<Component>,
-    branches: FxHashMap<(u32, u32), Next>,
+    /// Branches of the first node, by value id: a property that reads one component is one look-up.
+    first: Vec<Next>,
+    /// Branches of the others, by node and value id.
+    branches: FxHashMap<u64, Next>,
 }
 
 impl Tree {
     /// The value at a state, if the tree knows it. `id` fetches a component's value.
     #[inline]
     pub fn find(&self, mut id: impl FnMut(Component) -> u32) -> Option<bool> {
-        let mut next = self.root?;
+        let mut next = self.root;
         loop {
             match next {
+                Next::Unknown => return None,
                 Next::Leaf(value) => return Some(value),
-                Next::Node(node) => {
-                    let value = id(self.components[node as usize]);
-                    next = *self.branches.get(&(node, value))?;
-                }
+                Next::Node(node) => next = self.branch(node, id(self.components[node as usize])),
             }
+        }
+    }
+
+    #[inline]
+    fn branch(&self, node: u32, value: u32) -> Next {
+        if node == 0 {
+            self.first.get(value as usize).copied().unwrap_or_default()
+        } else {
+            self.branches.get(&(u64::from(node) << 32 | u64::from(value))).copied().unwrap_or_default()
         }
     }
 
@@ -67,12 +80,9 @@ impl Tree {
     pub fn insert(&mut self, path: &[Value], value: bool) {
         let mut at: Option<(u32, u32)> = None;
         for step in path {
-            let existing = match at {
-                None => self.root,
-                Some(branch) => self.branches.get(&branch).copied(),
-            };
+            let existing = at.map_or(self.root, |(node, id)| self.branch(node, id));
             let node = match existing {
-                Some(Next::Node(node)) => node,
+                Next::Node(node) => node,
                 _ => {
                     let node = self.components.len() as u32;
                     self.components.push(step.component);
@@ -87,9 +97,15 @@ impl Tree {
 
     fn set(&mut self, at: Option<(u32, u32)>, next: Next) {
         match at {
-            None => self.root = Some(next),
-            Some(branch) => {
-                self.branches.insert(branch, next);
+            None => self.root = next,
+            Some((0, id)) => {
+                if self.first.len() <= id as usize {
+                    self.first.resize(id as usize + 1, Next::Unknown);
+                }
+                self.first[id as usize] = next;
+            }
+            Some((node, id)) => {
+                self.branches.insert(u64::from(node) << 32 | u64::from(id), next);
             }
         }
     }

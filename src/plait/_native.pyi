@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+__all__ = ["Codec", "Engine", "Store", "Transition"]
+
 @final
 class Codec:
     """Canonical content of the values of one system: the same bytes for equal values, and fresh values from the bytes."""

@@ -74,7 +74,8 @@ def check(
             progress=(lambda counters: progress(_progress(counters, search))) if progress else None,
         )
     except RuntimeError as error:
-        raise ModelError(str(error), hint="declare more spare slots, or guard the handler that spawns") from None
+        message, _, hint = str(error).partition("\nhint: ")
+        raise ModelError(message, hint=hint or None) from None
     return _verdict(runner, report, search, workers or os.cpu_count() or 1, keep_going)
 
 
@@ -87,8 +88,10 @@ def _validate(system: System, search: str, workers: int | None, *limits: Any) ->
         raise UsageError(f"workers={workers!r}", hint="give a number of threads, at least 1")
     names = ("max_states", "max_depth", "timeout", "memory", "seed", "walks")
     for name, value in zip(names, limits, strict=True):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
-            raise UsageError(f"{name}={value!r}", hint="give a number that is not negative")
+        kinds = int | float if name == "timeout" else int
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 2**63):
+            whole = "" if name == "timeout" else "whole "
+            raise UsageError(f"{name}={value!r}", hint=f"give a {whole}number that is not negative")
 
 
 def _select(system: System, names: Sequence[str] | None) -> list[Property]:

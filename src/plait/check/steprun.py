@@ -89,6 +89,10 @@ class StepRun:
         self.events.append(self._encode(event, f"{self._where}: announced event"))
 
     def choose(self, options: Iterable[Any]) -> Any:
+        if not isinstance(options, Iterable):
+            raise ModelError(
+                f"{self._where}: choose({options!r}) was given no collection", hint="self.choose([1, 2]) chooses 1 or 2"
+            )
         values = list(options)
         if isinstance(options, set | frozenset):
             values.sort(key=lambda v: self._encode(v, f"{self._where}: option"))
@@ -113,12 +117,18 @@ class StepRun:
         pick = self._branches.next(len(free) + 1)
         self.expected.update((slot, False) for slot in free[:pick])
         if pick == len(free):
-            raise NoSlotError(f"{self._where} spawns {role.__name__}, but all {len(slots)} spare slots are taken")
+            raise NoSlotError(
+                f"{self._where} spawns {role.__name__}, but all {len(slots)} spare slots are taken\n"
+                "hint: declare more spare slots, or guard the handler that spawns"
+            )
         self.expected[free[pick]] = True
         try:
             process = role(**fields)
         except TypeError as error:
-            raise ModelError(f"{self._where} spawns {role.__name__}: {error}") from None
+            raise ModelError(
+                f"{self._where} spawns {role.__name__}: {error}",
+                hint=f"its fields are: {', '.join(role.__plait_fields__) or 'none'}",
+            ) from None
         self.spawned.append((free[pick], process))
         return self._system.pids[free[pick]]
 

@@ -11,6 +11,7 @@ not a function of its local state, the consumed messages and its choices.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,11 @@ _ATTENTIVE_STEPS = 8
 """So many first steps of each handler run five times instead of twice, to catch a coin that fell equal."""
 
 
+_NO_CONTENT = (TypeError, ValueError, OverflowError)
+"""What the codec raises on a value that no state can hold."""
+_OURS = ("plait.check.", "plait.kernel.", "plait.model.")
+
+
 class Tabulation:
     """Answers the questions of the native engine about one System.
 
@@ -48,6 +54,7 @@ class Tabulation:
         self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
         self._sent: set[type[Message]] = set()
         self._steps_of: dict[tuple[type[Process], str], int] = {}
+        self._guards_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[int, tuple[Status, dict[str, Any]]] = {}
         self._inboxes: dict[int, tuple[Message, ...]] = {}
         self._monitors: dict[int, Monitor] = {}
@@ -58,7 +65,8 @@ class Tabulation:
         """Local states, messages (sender, receiver, content) and monitor states before the first step."""
         system = self.system
         monitors = [
-            self._encode(_values(m, m.__plait_fields__), f"monitor {type(m).__name__}") for m in system.monitors
+            self._fields(_values(m, m.__plait_fields__), m.__plait_fields__, f"monitor {type(m).__name__}")
+            for m in system.monitors
         ]
         locals_, messages = [], []
         for index, process in enumerate(system.processes):
@@ -84,13 +92,12 @@ class Tabulation:
     def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
         """Handlers that may run in this local state: (handler, how many messages it takes; 0 for an enabled action)."""
         found = []
-        process = self._process(index, local)
         for number, handler in enumerate(self.handlers[index]):
             if handler.kind == "action":
-                if handler.where is None or self._ask(index, number, process, local, handler.where):
+                if handler.where is None or self._ask(index, number, local, handler.where):
                     found.append((number, 0))
             elif handler.kind == "message":
-                found.append((number, self._quorum(index, number, process, local)))
+                found.append((number, self._quorum(index, number, local)))
         return found
 
     def guard(self, index: int, local: bytes, number: int, sender: int, content: bytes) -> bytes | None:
@@ -102,10 +109,8 @@ class Tabulation:
             return None
         if isinstance(handler.quorum, Quorum) and not plays(self.system.classes[sender], handler.quorum.role):
             return None
-        if handler.where is not None:
-            process = self._process(index, local)
-            if not self._ask(index, number, process, local, handler.where, message):
-                return None
+        if handler.where is not None and not self._ask(index, number, local, handler.where, sender, content):
+            return None
         return self.codec.encode(tuple(getattr(message, name) for name in handler.same))
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
@@ -164,12 +169,10 @@ class Tabulation:
             function = probing(cls.observe) if probe else cls.observe
             try:
                 function(copy, self.system.pids[index], self.codec.decode(event, probe))
-            except PlaitError:
-                raise
             except Exception as error:
-                raise _raised(where, error) from error
+                raise _explained(where, error) from _cause(error)
             self._no_extra(copy, cls.__plait_fields__, where)
-            results.append(self._encode(_values(copy, cls.__plait_fields__), where))
+            results.append(self._fields(_values(copy, cls.__plait_fields__), cls.__plait_fields__, where))
         if results[0] != results[1]:
             raise ModelError(
                 f"{where} is not a function of its state and the event: run twice, it gave "
@@ -193,15 +196,13 @@ class Tabulation:
             value = prop(view)
         except AssertionError:
             value = False
-        except PlaitError as error:
-            raise ModelError(f"property {prop.name}: {error.message}", hint=error.hint) from None
         except Exception as error:
-            raise _raised(f"property {prop.name}", error) from error
+            raise _explained(f"property {prop.name}", error) from _cause(error)
         if not isinstance(value, bool):
             raise ModelError(
                 f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
             )
-        self._check_untouched(prop.name, view, locals_, monitors)
+        self._check_untouched(prop.name, view, locals_, inboxes, monitors)
         self.fields_read[prop.name] |= view.fields_read
         return value, list(view.components_read)
 
@@ -273,11 +274,11 @@ class Tabulation:
             except NoSlotError as error:
                 outcomes.append(_failed(local, run, (False, str(error))))
             except Exception as error:
-                explained = error if isinstance(error, PlaitError) else _raised(where, error)
+                explained = _explained(where, error)
                 if not run.expected:
-                    raise explained from error
+                    raise explained from _cause(error)
                 # After a spawn the branch may be one that never happens: the engine knows.
-                outcomes.append(_failed(local, run, (False, explained.message)))
+                outcomes.append(_failed(local, run, (False, str(explained))))
             self._sent |= run.types
             if not branches.advance():
                 return outcomes
@@ -306,23 +307,39 @@ class Tabulation:
         message.__dict__["_sender"] = self.system.pids[sender]
         return message
 
-    def _ask(self, index: int, number: int, process: Process, local: bytes, guard: Any, *arguments: Any) -> bool:
-        """Evaluate a guard, which must leave the state as it is."""
+    def _ask(self, index: int, number: int, local: bytes, guard: Any, *delivered: Any) -> bool:
+        """Evaluate a guard (on a delivered message: its sender and content), which must leave the state as it is."""
         where = f"the guard of {self.where(index, number)}"
+        value = self._guarded(index, local, where, guard, *delivered)
+        key = (self.system.classes[index], self.handlers[index][number].name)
+        count = self._guards_of[key] = self._guards_of.get(key, 0) + 1
+        for _ in range(4 if count <= _ATTENTIVE_STEPS else 0):
+            if self._guarded(index, local, where, guard, *delivered, probe=True) != value:
+                raise ModelError(
+                    f"{where} is not a function of its inputs: asked twice, it said {value} and then {not value}",
+                    hint="a guard must not use randomness, clocks, globals or the order of a set",
+                )
+        return value
+
+    def _guarded(
+        self, index: int, local: bytes, where: str, guard: Any, *delivered: Any, probe: bool = False
+    ) -> bool:
+        process = self._process(index, local, probe)
+        arguments = [self._message(*delivered, probe)] if delivered else []
+        fields = process.__plait_fields__
         try:
             value = bool(guard(process, *arguments))
-        except PlaitError:
-            raise
         except Exception as error:
-            raise _raised(where, error) from error
-        if self._local(UP, _values(process, process.__plait_fields__), process.__plait_fields__, where) != local:
+            raise _explained(where, error) from _cause(error)
+        self._no_extra(process, fields, where)
+        if self._local(UP, _values(process, fields), fields, where) != local:
             raise ModelError(
                 f"{where} changes the state of {self.system.pids[index]!r}",
                 hint="a guard only looks: move the change into the handler",
             )
         return value
 
-    def _quorum(self, index: int, number: int, process: Process, local: bytes) -> int:
+    def _quorum(self, index: int, number: int, local: bytes) -> int:
         quorum = self.handlers[index][number].quorum
         if quorum is None:
             return 1
@@ -332,9 +349,9 @@ class Tabulation:
             return quorum
         where = f"the quorum of {self.where(index, number)}"
         try:
-            size = quorum(process)
+            size = quorum(self._process(index, local))
         except Exception as error:
-            raise _raised(where, error) from error
+            raise _explained(where, error) from _cause(error)
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(
                 f"{where} is {size!r}", hint=f"a quorum is a number from 1 to {len(self.system.classes)} processes"
@@ -346,18 +363,29 @@ class Tabulation:
     def _encode(self, value: object, place: str) -> bytes:
         try:
             return self.codec.encode(value)
-        except TypeError as error:
+        except _NO_CONTENT as error:
+            if isinstance(value, Message):
+                place = f"{place} {type(value).__name__}"
+                names = tuple(f.name for f in dataclasses.fields(value))  # type: ignore[arg-type]
+                self._fields(tuple(getattr(value, name, None) for name in names), names, place)
             raise ModelError(
                 f"{place}: {error}",
-                hint="use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids",
+                hint="use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
+                "each list, dict and set in one place only",
             ) from None
 
     def _local(self, status: int, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
+        return bytes([status]) + self._fields(values, names, place)
+
+    def _fields(self, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
         try:
-            return bytes([status]) + self.codec.encode(values)
-        except TypeError:
+            return self.codec.encode(values)
+        except _NO_CONTENT:
             for name, value in zip(names, values, strict=True):
                 self._encode(value, f"{place}: field {name}")
+            # Each has content, but not together: two of them share an object.
+            for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=True), 2):
+                self._encode((x, y), f"{place}: fields {a} and {b}")
             raise
 
     def _no_extra(self, thing: Any, fields: tuple[str, ...], where: str) -> None:
@@ -371,25 +399,34 @@ class Tabulation:
             if name not in thing.__dict__:
                 raise ModelError(f"{where} deletes self.{name}", hint="set it to None instead")
 
-    def _check_untouched(self, name: str, view: View, locals_: Sequence[int], monitors: Sequence[int]) -> None:
+    def _check_untouched(
+        self, name: str, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    ) -> None:
         """A property that changed a value it read would spoil every later state: refuse it."""
         assert self.store is not None
         for kind, i in view.components_read:
+            now: list[object]
             if kind == "local":
                 content = self.store.local(locals_[i])
-                now = self.codec.encode(tuple(self._locals[locals_[i]][1].values())) if content[0] != UNBORN else b""
-                then = content[1:]
+                if content[0] == UNBORN:
+                    continue
+                what, then = repr(self.system.pids[i]), [content[1:]]
+                now = [tuple(self._locals[locals_[i]][1].values())]
             elif kind == "monitor":
                 monitor = self._monitors[monitors[i]]
-                now, then = (
-                    self.codec.encode(_values(monitor, monitor.__plait_fields__)),
-                    self.store.monitor(monitors[i]),
-                )
+                what, then = f"monitor {type(monitor).__name__}", [self.store.monitor(monitors[i])]
+                self._no_extra(monitor, monitor.__plait_fields__, f"property {name}")
+                now = [_values(monitor, monitor.__plait_fields__)]
             else:
-                continue
-            if now != then:
+                what, then = f"the inbox of {self.system.pids[i]!r}", [m for _, _, m in self.store.inbox(inboxes[i])]
+                now = list(self._inboxes[inboxes[i]])
+            try:
+                same = [self.codec.encode(value) for value in now] == then
+            except _NO_CONTENT:
+                same = False
+            if not same:
                 raise ModelError(
-                    f"property {name} changes the state it looks at", hint="copy a value before changing it"
+                    f"property {name} changes the state it looks at: {what}", hint="copy a value before changing it"
                 )
 
     def _difference(self, index: int, number: int, first: list[Outcome], second: list[Outcome]) -> ModelError:
@@ -432,13 +469,21 @@ def _values(thing: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(thing.__dict__[name] for name in fields)
 
 
-def _raised(where: str, error: Exception) -> ModelError:
-    """The user's exception with the line of the user's file it came from."""
+def _explained(where: str, error: Exception) -> PlaitError:
+    """An exception that the user's code raised, with the place and the line of the user's file it came from."""
+    if isinstance(error, PlaitError):
+        return error if where in error.message else ModelError(f"{where}: {error.message}", hint=error.hint)
     line = ""
     trace = error.__traceback__
     while trace is not None:
-        line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        if not trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
+            line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
     return ModelError(
         f"{where} raised {type(error).__name__}: {error}{line}", hint="fix the model, or guard the handler"
     )
+
+
+def _cause(error: Exception) -> Exception | None:
+    """What to show below an explained error: the user's exception, but not one of ours."""
+    return None if isinstance(error, PlaitError) else error

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any
+import re
+from typing import Any, get_args
 
 from plait.cli.options import Flag, Parameters, Target, split
 from plait.cli.output import emit
@@ -83,7 +84,7 @@ def _class(system: System, cls: type[Process]) -> dict[str, Any]:
         "fields": [
             {
                 "name": f.name,
-                "type": f.type if isinstance(f.type, str) else getattr(f.type, "__name__", str(f.type)),
+                "type": _type(f.type),
                 "default": _default(f),
                 "durable": f.name in cls.__plait_durable__,
             }
@@ -108,6 +109,19 @@ def _handler(system: System, handler: Handler) -> dict[str, Any]:
         "quorum": size,
         "doc": (inspect.getdoc(handler.function) or "").split("\n")[0],
     }
+
+
+def _type(annotation: Any) -> str:
+    """An annotation as it is written: `Pid | None`, not `plait.kernel.pid.Pid | None`.
+
+    >>> _type(int), _type(list[int]), _type(Process | None), _type("Vote | None")
+    ('int', 'list[int]', 'Process | None', 'Vote | None')
+    """
+    if isinstance(annotation, str):
+        return annotation
+    if isinstance(annotation, type) and not get_args(annotation):
+        return annotation.__name__
+    return re.sub(r"(?:\w+\.)+(?=\w)", "", str(annotation))
 
 
 def _default(field: dataclasses.Field[Any]) -> str | None:

@@ -84,11 +84,18 @@ class Handler:
 
 
 _MARK = "__plait_handler__"
+_SUSPENDS = 0x20 | 0x80 | 0x200
+"""The code flags of generators, coroutines and asynchronous generators."""
 
 
 def _mark(function: F, handler: Handler) -> F:
     if not callable(function):
         raise ModelError(f"@{handler.kind} must decorate a method, not {function!r}")
+    if getattr(function, "__code__", None) is not None and function.__code__.co_flags & _SUSPENDS:
+        raise ModelError(
+            f"{function.__qualname__} is a generator or a coroutine: calling it runs nothing",
+            hint="a handler is a plain method that runs to its end: no yield, no async",
+        )
     setattr(function, _MARK, handler)
     return function
 
@@ -222,7 +229,7 @@ class Process:
     def send(self, to: Pid | Iterable[Pid], message: Message) -> None:
         """Send a message to one process, or to each of several."""
         run = self._running("send")
-        for pid in (to,) if isinstance(to, Pid) else tuple(to):
+        for pid in tuple(to) if isinstance(to, Iterable) else (to,):
             run.send(pid, message)
 
     def broadcast(self, role: type[Process], message: Message, *, myself: bool = True) -> None:
@@ -269,7 +276,7 @@ def _collect(cls: type[Process]) -> tuple[Handler, ...]:
         for name, value in base.__dict__.items():
             handler = getattr(value, _MARK, None)
             if isinstance(handler, Handler):
-                found[name] = dataclasses.replace(handler, name=name)
+                found[name] = dataclasses.replace(handler, name=name, function=value)  # a decorator may have wrapped it
             elif name in found:
                 if callable(value):
                     found[name] = dataclasses.replace(found[name], function=value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from plait.kernel.errors import ModelError
@@ -87,15 +88,13 @@ class System:
         seen: dict[int, str] = {}
         for process in self.processes:
             for name in process.__plait_fields__:
-                value = process.__dict__[name]
-                if isinstance(value, list | dict | set):
-                    place = f"{process.id}.{name}"
-                    if id(value) in seen:
+                place = f"{process.id}.{name}"
+                for value in _mutable(process.__dict__[name]):
+                    if seen.setdefault(id(value), place) != place:
                         raise ModelError(
-                            f"{seen[id(value)]} and {place} are the same {type(value).__name__} object",
+                            f"{seen[id(value)]} and {place} hold the same {type(value).__name__} object",
                             hint="processes share nothing: give each its own copy",
                         )
-                    seen[id(value)] = place
 
     def _check_quorums(self) -> None:
         for cls, handler in self.handlers():
@@ -124,6 +123,23 @@ class System:
 
     def __repr__(self) -> str:
         return f"System({self.name}: {', '.join(map(repr, self.pids))}; {self.network})"
+
+
+def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
+    """The objects in a value that a handler could change in place."""
+    record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if isinstance(value, list | dict | set) or record and not value.__dataclass_params__.frozen:
+        yield value
+    inner: Iterable[Any] = ()
+    if isinstance(value, list | tuple):
+        inner = value
+    elif isinstance(value, dict):
+        inner = value.values()
+    elif record:
+        inner = [getattr(value, f.name, None) for f in dataclasses.fields(value)]
+    if depth:  # a value that contains itself is refused later, with its field
+        for part in inner:
+            yield from _mutable(part, depth - 1)
 
 
 def plays(cls: type[Process], role: type[Process]) -> bool:

@@ -196,10 +196,12 @@ def claim(verdict: Verdict) -> str:
 
 
 def property_note(verdict: Verdict, result: PropertyResult) -> str:
-    """The note of a property, and the length of its trace when that is not the one the report shows."""
+    """The note of a property, and the length of its trace when that is not the one the report shows and not noted."""
     parts = [visible(result.note)] if result.note else []
     if result.trace is not None and result.trace != verdict.trace:
-        parts.append(f"trace of {plural(len(result.trace), 'step')}")
+        steps = plural(len(result.trace), "step")
+        if not any(steps in part for part in parts):
+            parts.append(f"trace of {steps}")
     return "; ".join(parts)
 
 
@@ -218,6 +220,10 @@ def bytes_text(count: float) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.3f} s" if seconds < 10 else f"{seconds:,.1f} s"
+
+
+_MANY = 10_000
+"""With fewer states than this, memory per state only says how large empty tables are."""
 
 
 def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
@@ -242,10 +248,10 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     if s.walks:
         rows.append(("random walks", f"{s.walks:,}"))
     if s.memory_bytes:
-        each = f" ({s.memory_bytes / s.states:,.0f} B per state)" if s.states else ""
+        each = f" ({s.memory_bytes / s.states:,.0f} B per state)" if s.states >= _MANY else ""
         rows.append(("memory", bytes_text(s.memory_bytes) + each))
     if s.table_bytes:
-        each = f" ({s.table_bytes / s.states:,.1f} B per state)" if s.states else ""
+        each = f" ({s.table_bytes / s.states:,.1f} B per state)" if s.states >= _MANY else ""
         rows.append(("visited set", bytes_text(s.table_bytes) + each))
     rows.append(("collision probability", f"{s.collision_probability:.1e}" if s.collision_probability else "0"))
     return rows

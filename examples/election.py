@@ -1,0 +1,68 @@
+"""An election in which voters may crash and come back: what has to be on disk?
+
+Each candidate asks every voter, a voter votes once, and a candidate with a majority becomes the leader. A voter that
+keeps its vote in memory only may vote again after a crash. With `persistent=True` the vote is a durable field.
+"""
+
+from plait import Message, Pid, Process, System, always, crash_recovery, durable, init, majority, on, reachable
+
+
+class Ask(Message):
+    """A candidate asks for a vote."""
+
+
+class Vote(Message):
+    """The answer."""
+
+
+class Voter(Process):
+    """Votes for who asks first, and forgets that in a crash."""
+
+    voted: Pid | None = None
+
+    @on(Ask, where=lambda self, m: self.voted is None)
+    def vote(self, m: Ask):
+        self.voted = m.sender
+        self.send(m.sender, Vote())
+
+
+class PersistentVoter(Voter):
+    """The same, with the vote on disk."""
+
+    voted: Pid | None = durable(None)
+
+
+class Candidate(Process):
+    """Wants to be the leader."""
+
+    leader: bool = False
+
+    @init
+    def ask(self):
+        self.broadcast(Voter, Ask())
+
+    @on(Vote, quorum=majority(Voter))
+    def win(self, votes: tuple[Vote, ...]):
+        self.leader = True
+
+
+@always
+def at_most_one_leader(s):
+    """Two majorities have a voter in common, and it votes once."""
+    return sum(candidate.leader for candidate in s[Candidate]) <= 1
+
+
+@reachable
+def a_leader(s):
+    """Somebody can win."""
+    return any(candidate.leader for candidate in s[Candidate])
+
+
+def election(candidates: int = 2, voters: int = 3, crashes: int = 1, persistent: bool = False) -> System:
+    """Candidates, voters, and how many crashes of voters there may be in a run."""
+    kind = PersistentVoter if persistent else Voter
+    return System(
+        [*(Candidate() for _ in range(candidates)), *(kind() for _ in range(voters))],
+        faults=[crash_recovery(Voter, budget=crashes)],
+        properties=[at_most_one_leader, a_leader],
+    )
