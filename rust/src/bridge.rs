@@ -3,10 +3,11 @@
 //! Values cross the border as canonical bytes and are interned here. Lock order: the tables' lock, then the GIL, then
 //! `values`; no lock of ours is held while waiting for one further left.
 
+use crate::canon::fields;
 use crate::intern::Interner;
 use crate::model::{
-    Armed, Component, EventId, Failure, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts, Result, Shape,
-    Status,
+    Armed, Component, Evaluation, EventId, Failure, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts,
+    Result, Shape, Status, field_bit, monitor_bit,
 };
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -191,19 +192,40 @@ impl Model for PyModel {
         })
     }
 
-    fn evaluate(&self, property: usize, parts: &Parts) -> Result<(bool, Vec<Component>)> {
+    fn evaluate(&self, property: usize, parts: &Parts) -> Result<Evaluation> {
         self.ask(|py, tabulation| {
             let ids = |ids: &[u32]| PyTuple::new(py, ids);
             let arguments = (property, ids(parts.locals)?, ids(parts.inboxes)?, ids(parts.monitors)?);
             let answer = tabulation.call_method1("evaluate", arguments)?;
-            let (value, reads): (bool, Vec<(String, u16)>) = answer.extract()?;
+            type Answer = (bool, Vec<(String, u16)>, Vec<(usize, usize)>);
+            let (value, reads, fields): Answer = answer.extract()?;
             let component = |(kind, index): (String, u16)| match kind.as_str() {
                 "local" => Component::Local(index),
                 "inbox" => Component::Inbox(index),
                 _ => Component::Monitor(index),
             };
-            Ok((value, reads.into_iter().map(component).collect()))
+            let reads: Vec<Component> = reads.into_iter().map(component).collect();
+            let mut bits = fields.iter().fold(0, |bits, &(process, field)| bits | field_bit(process, field));
+            for read in &reads {
+                if let Component::Monitor(monitor) = read {
+                    bits |= monitor_bit(*monitor as usize);
+                }
+            }
+            Ok(Evaluation { value, reads, fields: bits })
         })
+    }
+
+    fn altered(&self, process: usize, before: LocalId, after: LocalId) -> u64 {
+        if before == after {
+            return 0;
+        }
+        let values = self.values.lock();
+        let (before, after) = (fields(values.locals.content(before)), fields(values.locals.content(after)));
+        if before.len() != after.len() {
+            return u64::MAX;
+        }
+        let differ = before.iter().zip(&after).enumerate().filter(|(_, (b, a))| b != a);
+        differ.fold(0, |bits, (field, _)| bits | field_bit(process, field))
     }
 
     fn status(&self, local: LocalId) -> Status {

@@ -5,7 +5,7 @@
 
 use crate::control::Control;
 use crate::hash;
-use crate::model::{Component, EventId, MonitorId, PropertyKind, Result, Status};
+use crate::model::{Component, EventId, MonitorId, PropertyKind, Result, Status, monitor_bit};
 use crate::property::Tree;
 use crate::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
@@ -38,7 +38,7 @@ struct Hot {
     /// Its effects: a range of `Lens::effects`.
     effects: (u32, u16),
     moves: bool,
-    alters: bool,
+    altered: u64,
     /// Nothing but the delta matters for the fingerprint.
     plain: bool,
     /// Nothing but the target and the effects matter for the successor.
@@ -178,7 +178,7 @@ impl<'t> Lens<'t> {
                 target: t.target,
                 effects: (effects + t.effects.0, (t.effects.1 - t.effects.0) as u16),
                 moves: t.moves,
-                alters: t.alters,
+                altered: t.altered,
                 plain: simple && (t.additive || t.effects.0 == t.effects.1),
                 simple,
             }
@@ -237,7 +237,7 @@ impl<'t> Lens<'t> {
             range = self.expand(node)?;
         }
         let hot = self.hot[(range.0 + way.transition) as usize];
-        let mut touched = Touched { altered: if hot.alters { bit(process) } else { 0 }, changed: bit(process) };
+        let mut touched = Touched { altered: hot.altered, changed: bit(process) };
         if !hot.simple {
             self.take_involved(state, node, way, &mut touched)?;
         }
@@ -263,11 +263,11 @@ impl<'t> Lens<'t> {
             let after = self.observe(monitor, state[position], details.events())?;
             if after != state[position] {
                 state[position] = after;
-                touched.altered |= bit(position);
+                touched.altered |= monitor_bit(monitor);
             }
         }
-        for &(slot, _) in details.spawns() {
-            touched.altered |= bit(slot as usize);
+        if !details.spawns().is_empty() {
+            touched.altered = u64::MAX;
         }
         Ok(())
     }
@@ -334,13 +334,12 @@ impl<'t> Lens<'t> {
         if let Some(value) = known {
             return Ok(value);
         }
-        let (value, path) = self.tables.evaluate(property, state)?;
+        let (value, path, fields) = self.tables.evaluate(property, state)?;
         self.trees[property].insert(&path, value);
+        reads.fields[property].fetch_or(fields, Relaxed);
         for step in &path {
-            match step.component {
-                Component::Local(i) => reads.add(&reads.values, property, i as usize),
-                Component::Monitor(i) => reads.add(&reads.values, property, processes + i as usize),
-                Component::Inbox(i) => reads.add(&reads.inboxes, property, i as usize),
+            if let Component::Inbox(process) = step.component {
+                reads.inboxes[property].fetch_or(bit(process as usize), Relaxed);
             }
         }
         Ok(value)
@@ -352,16 +351,18 @@ fn effects(expansion: &Expansion, transition: Transition) -> &[(u16, BundleId)] 
     &expansion.effects[transition.effects.0 as usize..transition.effects.1 as usize]
 }
 
-/// A position as a bit; all bits when there are more positions than bits.
+/// A process as one of 64 bits; processes that share a bit are told apart less well, never wrongly.
 #[inline]
-fn bit(position: usize) -> u64 {
-    if position < 64 { 1 << position } else { u64::MAX }
+fn bit(process: usize) -> u64 {
+    1 << (process % 64)
 }
 
-/// Where a state differs from its parent: in local or monitor states, and anywhere (inboxes included).
+/// Where a state differs from its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct Touched {
+    /// Fields and monitors, as `field_bit`s and `monitor_bit`s.
     altered: u64,
+    /// Processes whose node changed, perhaps only in its inbox.
     changed: u64,
 }
 
@@ -370,30 +371,25 @@ impl Touched {
     pub const EVERYWHERE: Touched = Touched { altered: u64::MAX, changed: u64::MAX };
 }
 
-/// Per property, the positions that some evaluation has read so far, shared by all workers.
+/// Per property, what its evaluations have read so far, shared by all workers.
 ///
-/// A successor that differs from its parent in none of them has the parent's value: the parent's evaluation read only
-/// such positions, and it was entered here before the parent was handed on.
+/// A successor that differs from its parent in nothing of this has the parent's value: the parent's evaluation read only
+/// such parts, and that was entered here before the parent was handed on.
 pub struct Reads {
-    /// Positions whose local or monitor state was read.
-    values: Vec<AtomicU64>,
+    fields: Vec<AtomicU64>,
     inboxes: Vec<AtomicU64>,
 }
 
 impl Reads {
     pub fn new(properties: usize) -> Reads {
         let none = || (0..properties).map(|_| AtomicU64::new(0)).collect();
-        Reads { values: none(), inboxes: none() }
-    }
-
-    fn add(&self, which: &[AtomicU64], property: usize, position: usize) {
-        which[property].fetch_or(bit(position), Relaxed);
+        Reads { fields: none(), inboxes: none() }
     }
 
     #[inline]
     fn concern(&self, property: usize, touched: Touched) -> bool {
         touched.altered == u64::MAX
-            || self.values[property].load(Relaxed) & touched.altered != 0
+            || self.fields[property].load(Relaxed) & touched.altered != 0
             || self.inboxes[property].load(Relaxed) & touched.changed != 0
     }
 }

@@ -146,6 +146,27 @@ pub struct Parts<'a> {
     pub monitors: &'a [MonitorId],
 }
 
+/// A property on a state.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    pub value: bool,
+    /// The components it read, in the order it first read them.
+    pub reads: Vec<Component>,
+    /// The fields it read, as `field_bit`s and `monitor_bit`s.
+    pub fields: u64,
+}
+
+/// A field of a process as one of 60 bits. Fields that share a bit are told apart less well, never wrongly: a bit says
+/// that something may have changed. Field 0 stands for the status.
+pub fn field_bit(process: usize, field: usize) -> u64 {
+    1 << ((process * 7 + field) % 60)
+}
+
+/// A monitor as one of the four bits above those of fields.
+pub fn monitor_bit(monitor: usize) -> u64 {
+    1 << (60 + monitor % 4)
+}
+
 /// A system, asked one step at a time. Calls may be slow (they run Python); each is made once per distinct input.
 pub trait Model: Sync {
     fn shape(&self) -> &Shape;
@@ -157,8 +178,9 @@ pub trait Model: Sync {
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
     fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;
     fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId>;
-    /// The property's value, and the components it read in the order it first read them.
-    fn evaluate(&self, property: usize, parts: &Parts) -> Result<(bool, Vec<Component>)>;
+    fn evaluate(&self, property: usize, parts: &Parts) -> Result<Evaluation>;
+    /// Which fields of a process differ between two local states, as `field_bit`s.
+    fn altered(&self, process: usize, before: LocalId, after: LocalId) -> u64;
 
     fn status(&self, local: LocalId) -> Status;
     fn sender(&self, message: MessageId) -> u16;

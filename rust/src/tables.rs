@@ -59,8 +59,8 @@ pub struct Transition {
     pub budget: u8,
     /// A step of a process, rather than of the network or the environment.
     pub moves: bool,
-    /// The local state changes, not only the inbox.
-    pub alters: bool,
+    /// Fields of the process that change, as bits.
+    pub altered: u64,
     /// It has events, expectations or a failure: look at its details.
     pub special: bool,
     /// The effects are counted in `delta`; else they depend on the state of those they reach.
@@ -137,13 +137,16 @@ pub struct Inner {
     guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     steps: FxHashMap<StepKey, Arc<[Outcome]>>,
     trees: Vec<Tree>,
+    /// Per property, all fields that some evaluation has read.
+    fields_read: Vec<u64>,
     transitions: usize,
 }
 
 impl Tables {
     pub fn new(model: Arc<dyn Model + Send + Sync>) -> Self {
-        let trees = model.shape().properties.iter().map(|_| Tree::default()).collect();
-        Tables { model, inner: Mutex::new(Inner { trees, ..Inner::default() }) }
+        let trees: Vec<Tree> = model.shape().properties.iter().map(|_| Tree::default()).collect();
+        let fields_read = vec![0; trees.len()];
+        Tables { model, inner: Mutex::new(Inner { trees, fields_read, ..Inner::default() }) }
     }
 
     /// The initial state: a node per process, monitors, budgets.
@@ -199,7 +202,7 @@ impl Tables {
     }
 
     /// A property on a state, with the path through its decision tree for the worker's own copy.
-    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>)> {
+    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>, u64)> {
         let shape = self.model.shape();
         let mut inner = self.inner.lock();
         let nodes: Vec<Node> = state[..shape.processes].iter().map(|&n| inner.nodes[n as usize]).collect();
@@ -207,14 +210,15 @@ impl Tables {
         let inboxes: Vec<InboxId> = nodes.iter().map(|n| n.inbox).collect();
         let monitors = &state[shape.processes..shape.processes + shape.monitors];
         let parts = Parts { locals: &locals, inboxes: &inboxes, monitors };
-        if let Some(found) = inner.trees[property].path(&parts) {
-            return Ok(found);
+        if let Some((value, path)) = inner.trees[property].path(&parts) {
+            return Ok((value, path, inner.fields_read[property]));
         }
         // Python may ask for the content of an inbox: do not hold the lock meanwhile.
-        let (value, reads) = MutexGuard::unlocked(&mut inner, || self.model.evaluate(property, &parts))?;
-        let path = reads.into_iter().map(|component| Value::of(component, &parts)).collect::<Vec<_>>();
-        inner.trees[property].insert(&path, value);
-        Ok((value, path))
+        let found = MutexGuard::unlocked(&mut inner, || self.model.evaluate(property, &parts))?;
+        let path = found.reads.into_iter().map(|component| Value::of(component, &parts)).collect::<Vec<_>>();
+        inner.trees[property].insert(&path, found.value);
+        inner.fields_read[property] |= found.fields;
+        Ok((found.value, path, inner.fields_read[property]))
     }
 
     /// Approximate memory in use.
@@ -430,7 +434,7 @@ impl Expander<'_> {
             effects: (start, expansion.effects.len() as u32),
             budget,
             moves: details.kind == Kind::Step,
-            alters: node(target).local != node(self.node).local,
+            altered: self.model.altered(node(target).process as usize, node(self.node).local, node(target).local),
             special: !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some(),
             additive,
             delta: node(target).hash.wrapping_sub(node(self.node).hash).wrapping_add(sent),

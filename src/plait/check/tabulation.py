@@ -183,8 +183,11 @@ class Tabulation:
 
     def evaluate(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
-    ) -> tuple[bool, list[Component]]:
-        """A property on a state given by component ids: its value, and the components it read in order."""
+    ) -> tuple[bool, list[Component], list[tuple[int, int]]]:
+        """A property on a state given by component ids: its value, the components it read in order, and the fields.
+
+        A field is given by its position in its class, from 1; 0 stands for the status.
+        """
         prop = self.system.properties[number]
         view = View(
             self.system,
@@ -203,8 +206,14 @@ class Tabulation:
                 f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
             )
         self._check_untouched(prop.name, view, locals_, inboxes, monitors)
-        self.fields_read[prop.name] |= view.fields_read
-        return value, list(view.components_read)
+        fields = []
+        for index, name in view.fields_read:
+            # An attribute of an unborn process cannot be read, and a read of a field tells that it is born.
+            fields.append((index, 0))
+            if name is not None:
+                fields.append((index, self.system.classes[index].__plait_fields__.index(name) + 1))
+                self.fields_read[prop.name].add((self.system.classes[index].__name__, name))
+        return value, list(view.components_read), fields
 
     # -- decoded values, by the engine's ids -----------------------------------------------------------------------
 
@@ -321,11 +330,9 @@ class Tabulation:
                 )
         return value
 
-    def _guarded(
-        self, index: int, local: bytes, where: str, guard: Any, *delivered: Any, probe: bool = False
-    ) -> bool:
+    def _guarded(self, index: int, local: bytes, where: str, guard: Any, *delivered: Any, probe: bool = False) -> bool:
         process = self._process(index, local, probe)
-        arguments = [self._message(*delivered, probe)] if delivered else []
+        arguments = [self._message(delivered[0], delivered[1], probe)] if delivered else []
         fields = process.__plait_fields__
         try:
             value = bool(guard(process, *arguments))

@@ -128,7 +128,7 @@ class System:
 def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
     """The objects in a value that a handler could change in place."""
     record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if isinstance(value, list | dict | set) or record and not value.__dataclass_params__.frozen:
+    if isinstance(value, list | dict | set) or (record and not value.__dataclass_params__.frozen):
         yield value
     inner: Iterable[Any] = ()
     if isinstance(value, list | tuple):

@@ -36,6 +36,7 @@ class ProcessView:
     @property
     def status(self) -> Status:
         """'up', 'crashed' (for ever), 'down' (until it recovers) or 'unborn' (a spare slot not yet used)."""
+        self._view.fields_read.add((self._index, None))
         return self._view.read_local(self._index)[0]
 
     @property
@@ -55,7 +56,7 @@ class ProcessView:
                 f"{cls.__name__} has no field {name!r}",
                 hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
             )
-        view.fields_read.add((cls.__name__, name))
+        view.fields_read.add((self._index, name))
         status, fields = view.read_local(self._index)
         if status == "unborn":
             raise ModelError(
@@ -89,7 +90,8 @@ class View:
         self.system = system
         self._local, self._inbox, self._monitor = local, inbox, monitor
         self.components_read: dict[Component, None] = {}
-        self.fields_read: set[tuple[str, str]] = set()
+        self.fields_read: set[tuple[int, str | None]] = set()
+        """(position, field) pairs; the field None stands for the status."""
 
     def read_local(self, index: int) -> tuple[Status, dict[str, Any]]:
         self.components_read[("local", index)] = None
