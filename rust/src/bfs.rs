@@ -67,7 +67,8 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
         } else {
             std::thread::scope(|scope| {
                 for worker in &mut crew {
-                    scope.spawn(|| worker.work(control, &layer));
+                    let layer = &layer;
+                    scope.spawn(move || tables.model.in_thread(&mut || worker.work(control, layer)));
                 }
             });
         }

@@ -126,6 +126,21 @@ impl Model for PyModel {
         &self.shape
     }
 
+    /// With a thread state for the whole life of the thread: making one at every call is slow.
+    fn in_thread(&self, body: &mut dyn FnMut()) {
+        struct Body<'a>(&'a mut dyn FnMut());
+        // SAFETY: `detach` wants proof that the body touches nothing of Python without being attached. It runs in this
+        // thread, and asks the model, which attaches by itself.
+        unsafe impl Send for Body<'_> {}
+        let body = Body(body);
+        Python::attach(|py| {
+            py.detach(move || {
+                let body = body;
+                (body.0)();
+            });
+        });
+    }
+
     fn initial(&self) -> Result<Initial> {
         self.ask(|_, tabulation| {
             type Answer<'py> =
@@ -150,13 +165,21 @@ impl Model for PyModel {
         })
     }
 
-    fn guard(&self, process: usize, local: LocalId, handler: u16, message: MessageId) -> Result<Option<u32>> {
+    fn handlers(&self, process: usize, message: MessageId) -> Result<Vec<u16>> {
         self.ask(|py, tabulation| {
             let (sender, content) = self.message(py, message);
-            let answer =
-                tabulation.call_method1("guard", (process, self.local(py, local), handler, sender, content))?;
-            let group: Option<Bound<PyBytes>> = answer.extract()?;
-            Ok(group.map(|g| self.values.lock().groups.intern(g.as_bytes())))
+            tabulation.call_method1("handlers_for", (process, sender, content))?.extract()
+        })
+    }
+
+    fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
+        self.ask(|py, tabulation| {
+            let question = |&(handler, message): &(u16, MessageId)| (handler, self.message(py, message));
+            let asked: Vec<_> = questions.iter().map(question).collect();
+            let answer = tabulation.call_method1("guards", (process, self.local(py, local), asked))?;
+            let groups: Vec<Option<Bound<PyBytes>>> = answer.extract()?;
+            let mut values = self.values.lock();
+            Ok(groups.into_iter().map(|g| g.map(|g| values.groups.intern(g.as_bytes()))).collect())
         })
     }
 

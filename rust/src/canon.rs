@@ -37,6 +37,7 @@ pub struct Codec {
     enum_base: Py<PyType>,
     set_attribute: Py<PyAny>,
     classes: Mutex<Classes>,
+    pids: Mutex<HashMap<String, HashMap<u64, Py<PyAny>>>>,
 }
 
 #[derive(Default)]
@@ -52,7 +53,15 @@ impl Codec {
     fn new(py: Python, pid: Py<PyType>, probe_set: Py<PyType>, probe_frozen_set: Py<PyType>) -> PyResult<Codec> {
         let enum_base = py.import("enum")?.getattr("Enum")?.cast_into::<PyType>()?.unbind();
         let set_attribute = py.import("builtins")?.getattr("object")?.getattr("__setattr__")?.unbind();
-        Ok(Codec { pid, probe_set, probe_frozen_set, enum_base, set_attribute, classes: Mutex::default() })
+        Ok(Codec {
+            pid,
+            probe_set,
+            probe_frozen_set,
+            enum_base,
+            set_attribute,
+            classes: Mutex::default(),
+            pids: Mutex::default(),
+        })
     }
 
     /// The canonical bytes of a value.
@@ -72,6 +81,20 @@ impl Codec {
 }
 
 impl Codec {
+    /// Ids are immutable: one object each.
+    fn pid<'py>(&self, py: Python<'py>, role: &str, index: u64) -> PyResult<Bound<'py, PyAny>> {
+        {
+            let pids = self.pids.lock().expect("not poisoned");
+            if let Some(found) = pids.get(role).and_then(|of_role| of_role.get(&index)) {
+                return Ok(found.bind(py).clone());
+            }
+        }
+        let made = self.pid.bind(py).call1((role, index))?;
+        let mut pids = self.pids.lock().expect("not poisoned");
+        pids.entry(role.to_owned()).or_default().insert(index, made.clone().unbind());
+        Ok(made)
+    }
+
     fn class(&self, class: &Bound<PyType>) -> PyResult<std::sync::Arc<Class>> {
         let address = class.as_ptr() as usize;
         {
@@ -435,7 +458,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
             b'P' => {
                 let role = self.text()?;
                 let index = self.number()?;
-                self.codec.pid.bind(py).call1((role, index))?
+                self.codec.pid(py, role, index)?
             }
             b'E' => {
                 let class = self.class()?;

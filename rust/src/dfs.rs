@@ -69,13 +69,15 @@ pub fn search(tables: &Tables, control: &Control, stateful: bool) -> Result<()> 
         for index in 0..control.options.workers {
             let (initial, exchange) = (&initial, &exchange);
             scope.spawn(move || {
-                let mut worker = Worker::new(tables, control, exchange, stateful);
-                let start = if index == 0 { worker.enter(initial.clone(), fingerprint) } else { Ok(()) };
-                if let Err(fault) = start.and_then(|()| worker.work()) {
-                    control.fail(fault);
-                }
-                worker.publish();
-                exchange.leave();
+                tables.model.in_thread(&mut || {
+                    let mut worker = Worker::new(tables, control, exchange, stateful);
+                    let start = if index == 0 { worker.enter(initial.clone(), fingerprint) } else { Ok(()) };
+                    if let Err(fault) = start.and_then(|()| worker.work()) {
+                        control.fail(fault);
+                    }
+                    worker.publish();
+                    exchange.leave();
+                });
             });
         }
     });

@@ -170,10 +170,16 @@ pub fn monitor_bit(monitor: usize) -> u64 {
 /// A system, asked one step at a time. Calls may be slow (they run Python); each is made once per distinct input.
 pub trait Model: Sync {
     fn shape(&self) -> &Shape;
+    /// Run the body of a worker thread, with whatever the model needs in a thread that will ask it much.
+    fn in_thread(&self, body: &mut dyn FnMut()) {
+        body();
+    }
     fn initial(&self) -> Result<Initial>;
     fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>>;
-    /// None if the message cannot trigger the handler, else the id of the group it may form a quorum with.
-    fn guard(&self, process: usize, local: LocalId, handler: u16, message: MessageId) -> Result<Option<u32>>;
+    /// The handlers of a process that are for messages like this one, whatever its local state.
+    fn handlers(&self, process: usize, message: MessageId) -> Result<Vec<u16>>;
+    /// For each handler and message: None if the guard forbids it, else the id of the group it may form a quorum with.
+    fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>>;
     fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>>;
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
     fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;

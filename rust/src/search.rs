@@ -27,15 +27,17 @@ pub fn run(tables: &Tables, control: &Control, strategy: Strategy, tick: impl Fn
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _finish = Finish(control);
-            let result = match strategy {
-                Strategy::Bfs => bfs::search(tables, control),
-                Strategy::Dfs => dfs::search(tables, control, true),
-                Strategy::Stateless => dfs::search(tables, control, false),
-                Strategy::Random => walk::search(tables, control),
-            };
-            if let Err(fault) = result {
-                control.fail(fault);
-            }
+            tables.model.in_thread(&mut || {
+                let result = match strategy {
+                    Strategy::Bfs => bfs::search(tables, control),
+                    Strategy::Dfs => dfs::search(tables, control, true),
+                    Strategy::Stateless => dfs::search(tables, control, false),
+                    Strategy::Random => walk::search(tables, control),
+                };
+                if let Err(fault) = result {
+                    control.fail(fault);
+                }
+            });
         });
         control.watch(tick);
     });

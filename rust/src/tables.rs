@@ -134,6 +134,7 @@ pub struct Inner {
     arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
     armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
+    handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
     guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     steps: FxHashMap<StepKey, Arc<[Outcome]>>,
     trees: Vec<Tree>,
@@ -316,16 +317,19 @@ impl Expander<'_> {
         let mut deliverable = inbox::deliverable(self.model, pending);
         // By content, not by id: the order of transitions must not depend on the order of discovery.
         deliverable.sort_by_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
-        for armed in self.armed(process, node.local)?.iter() {
+        let armed = self.armed(process, node.local)?;
+        self.ask_guards(process, node.local, &armed, &deliverable)?;
+        for armed in armed.iter() {
             let sets = if armed.count == 0 {
                 vec![Vec::new()]
             } else {
-                let mut candidates = Vec::new();
-                for &message in &deliverable {
-                    if let Some(group) = self.guard(process, node.local, armed.handler, message)? {
-                        candidates.push(Candidate { message, sender: self.model.sender(message), group });
-                    }
-                }
+                let candidates: Vec<Candidate> = deliverable
+                    .iter()
+                    .filter_map(|&message| {
+                        let group = (*self.inner.guards.get(&(process, node.local, armed.handler, message))?)?;
+                        Some(Candidate { message, sender: self.model.sender(message), group })
+                    })
+                    .collect();
                 quorum::sets(&candidates, armed.count as usize)
             };
             for consumed in sets {
@@ -451,14 +455,33 @@ impl Expander<'_> {
         Ok(armed)
     }
 
-    fn guard(&mut self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Option<u32>> {
-        let key = (process, local, handler, message);
-        if let Some(found) = self.inner.guards.get(&key) {
-            return Ok(*found);
+    /// Make sure that the guards of all armed handlers are known for all messages that they are for.
+    fn ask_guards(&mut self, process: u16, local: LocalId, armed: &[Armed], messages: &[MessageId]) -> Result<()> {
+        let mut questions = Vec::new();
+        for &message in messages {
+            let handlers = self.handlers(process, message)?;
+            for armed in armed.iter().filter(|a| a.count > 0 && handlers.contains(&a.handler)) {
+                if !self.inner.guards.contains_key(&(process, local, armed.handler, message)) {
+                    questions.push((armed.handler, message));
+                }
+            }
         }
-        let group = self.model.guard(process as usize, local, handler, message)?;
-        self.inner.guards.insert(key, group);
-        Ok(group)
+        if !questions.is_empty() {
+            let groups = self.model.guards(process as usize, local, &questions)?;
+            for ((handler, message), group) in questions.into_iter().zip(groups) {
+                self.inner.guards.insert((process, local, handler, message), group);
+            }
+        }
+        Ok(())
+    }
+
+    fn handlers(&mut self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
+        if let Some(found) = self.inner.handlers.get(&(process, message)) {
+            return Ok(found.clone());
+        }
+        let handlers: Arc<[u16]> = self.model.handlers(process as usize, message)?.into();
+        self.inner.handlers.insert((process, message), handlers.clone());
+        Ok(handlers)
     }
 
     fn step(&mut self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<Arc<[Outcome]>> {

@@ -16,24 +16,27 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let initial = tables.initial()?;
     std::thread::scope(|scope| {
         for _ in 0..control.options.workers {
-            scope.spawn(|| {
-                let mut lens = Lens::new(tables);
-                let fingerprint = lens.fingerprint(&initial);
-                while !control.stopped() {
-                    let number = control.walks.fetch_add(1, Relaxed);
-                    if number >= control.options.walks {
-                        control.walks.fetch_sub(1, Relaxed);
-                        break;
-                    }
-                    if let Err(fault) = walk(&mut lens, control, &initial, fingerprint, number) {
-                        control.fail(fault);
-                    }
-                }
-            });
+            scope.spawn(|| tables.model.in_thread(&mut || walks(tables, control, &initial)));
         }
     });
     control.cut(Limit::Walks);
     Ok(())
+}
+
+/// Walk until enough walks were begun by all workers together.
+fn walks(tables: &Tables, control: &Control, initial: &[u32]) {
+    let mut lens = Lens::new(tables);
+    let fingerprint = lens.fingerprint(initial);
+    while !control.stopped() {
+        let number = control.walks.fetch_add(1, Relaxed);
+        if number >= control.options.walks {
+            control.walks.fetch_sub(1, Relaxed);
+            return;
+        }
+        if let Err(fault) = walk(&mut lens, control, initial, fingerprint, number) {
+            control.fail(fault);
+        }
+    }
 }
 
 fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, number: u64) -> Result<()> {

@@ -1,25 +1,33 @@
-"""Spin's side of the Paxos benchmark: emit the model in Promela, verify it, parse what pan reports.
+"""Spin's side of the Paxos benchmark: state the model in Promela, verify it, parse what pan reports.
 
-The protocol is single-message Paxos: proposer i owns ballot and value i + 1, every message is one step. Each possible
-message (kind, sender, receiver, ballot) is one slot, reset when it is consumed, so delivery is unordered and lossless;
-a message whose guard is false stays in its slot. One process takes every step, each in one d_step: its program counter
-never moves, so Spin's states are exactly those of the protocol. Every loop is unrolled here: Spin computes no index.
+The protocol is single-message Paxos (`plait.protocols.paxos` with quorum=False), in two statements that have exactly its
+states and transitions:
 
-    python paxos_pml.py 2 3 2            verify with Spin; print one line of JSON
-    python paxos_pml.py 2 3 2 --model    print the Promela model
+- `plain` (paxos.pml): as one writes it, a process per role instance, byte arrays for the message slots;
+- `unrolled` (unrolled.py): one process, bit fields, no index to compute; as fast as a statement of it gets in Spin.
+
+From benches/:
+
+    python -m peers.spin.paxos_pml 2 3 2                     verify with Spin; print one line of JSON
+    python -m peers.spin.paxos_pml 2 3 2 --style unrolled    the other statement
+    python -m peers.spin.paxos_pml 2 3 2 --model             print the Promela model
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Literal, get_args
 
-IDLE, READING, DONE = 0, 1, 2
+from . import unrolled
+
+Style = Literal["plain", "unrolled"]
 FLAGS = ("-O3", "-DNOREDUCE", "-DSAFETY")
 # Distinct states with one proposer, by (acceptors, learners); counted by Spin and by a brute-force search alike.
 ONE_PROPOSER = {(3, 1): 177, (3, 2): 681, (3, 3): 3_381, (4, 1): 713, (4, 2): 4_825, (5, 1): 9_473, (5, 2): 105_073}
@@ -30,88 +38,24 @@ class SpinError(RuntimeError):
     """Spin or the C compiler is missing, or a run did not give a complete search."""
 
 
-def promela(proposers: int, acceptors: int, learners: int) -> str:
+def promela(proposers: int, acceptors: int, learners: int, style: Style = "plain") -> str:
     """The Promela model of Paxos with these numbers of processes."""
     if min(proposers, acceptors, learners) < 1:
         raise ValueError("proposers, acceptors and learners must each be at least 1")
-    majority, b_max = acceptors // 2 + 1, proposers  # ballots and values are 1 to b_max
-    ps, accs, ls = range(proposers), range(acceptors), range(learners)
-    ballots = range(1, b_max + 1)
-    state, steps = list[str](), list[str]()
-
-    def var(name: str, largest: int) -> None:
-        state.append(f"unsigned {name} : {largest.bit_length()};")
-
-    def step(comment: str, guard: str, *effects: str) -> None:
-        body = ";\n      ".join(effects)
-        steps.append(f"  /* {comment} */\n  :: d_step {{ {guard} ->\n      {body} }}")
-
-    for p in ps:
-        b = p + 1
-        for field, largest in {"phase": DONE, "count": majority, "best_ballot": b_max, "best_value": b_max}.items():
-            var(f"{field}_{p}", largest)
-        for a in accs:  # a WRITE's slot holds its value; 0 is no message
-            for kind in ("read", "repl", "repl_ballot", "repl_value", "write"):
-                var(f"{kind}_{p}_{a}", 1 if kind in ("read", "repl") else b_max)
-        step(
-            f"proposer {p} starts",
-            f"phase_{p} == {IDLE}",
-            f"phase_{p} = {READING}",
-            *(f"read_{p}_{a} = 1" for a in accs),
-        )
-        for a in accs:
-            decide = [
-                f"if :: best_ballot_{p} == 0 -> best_value_{p} = {b} :: else fi",
-                *(f"write_{p}_{x} = best_value_{p}" for x in accs),
-                f"phase_{p} = {DONE}; count_{p} = 0; best_ballot_{p} = 0; best_value_{p} = 0",
-            ]
-            step(
-                f"proposer {p} receives READ_REPL from acceptor {a}",
-                f"repl_{p}_{a} && phase_{p} == {READING}",
-                f"count_{p} = count_{p} + 1",
-                f"if :: repl_ballot_{p}_{a} > best_ballot_{p} -> best_ballot_{p} = repl_ballot_{p}_{a};"
-                f" best_value_{p} = repl_value_{p}_{a} :: else fi",
-                f"repl_{p}_{a} = 0; repl_ballot_{p}_{a} = 0; repl_value_{p}_{a} = 0",
-                f"if :: count_{p} == {majority} ->\n        " + ";\n        ".join(decide) + "\n      :: else fi",
-            )
-
-    for a in accs:
-        for field in ("promised", "accepted_ballot", "accepted_value"):
-            var(f"{field}_{a}", b_max)
-        for p in ps:
-            b = p + 1
-            step(
-                f"acceptor {a} receives READ({b})",
-                f"read_{p}_{a} && promised_{a} < {b}",
-                f"read_{p}_{a} = 0; promised_{a} = {b}; repl_{p}_{a} = 1",
-                f"repl_ballot_{p}_{a} = accepted_ballot_{a}; repl_value_{p}_{a} = accepted_value_{a}",
-            )
-            step(
-                f"acceptor {a} receives WRITE({b}, value)",
-                f"write_{p}_{a} && promised_{a} <= {b}",
-                f"promised_{a} = {b}; accepted_ballot_{a} = {b}; accepted_value_{a} = write_{p}_{a}",
-                *(f"accept_{a}_{n}_{b} = write_{p}_{a}" for n in ls),
-                f"write_{p}_{a} = 0",
-            )
-
-    for n in ls:
-        for b in ballots:
-            var(f"votes_{n}_{b}", majority)
-            var(f"learned_{n}_{b}", b_max)
-            others = [f"learned_{m}_{c}" for m in ls for c in ballots if (m, c) != (n, b)]
-            agree = "".join(f";\n        assert({o} == 0 || {o} == learned_{n}_{b})" for o in others)
-            for a in accs:
-                slot = f"accept_{a}_{n}_{b}"
-                var(slot, b_max)  # the value; 0 is no message
-                step(
-                    f"learner {n} receives ACCEPT({b}, value) from acceptor {a}",
-                    f"{slot} && votes_{n}_{b} < {majority}",
-                    f"votes_{n}_{b} = votes_{n}_{b} + 1",
-                    f"if :: votes_{n}_{b} == {majority} -> learned_{n}_{b} = {slot}{agree}\n      :: else fi",
-                    f"{slot} = 0",
-                )
-
-    return "\n".join([*state, "", "active proctype system() {", "end:", "  do", *steps, "  od", "}", ""])
+    if style == "unrolled":
+        return unrolled.promela(proposers, acceptors, learners)
+    ps, accs = range(proposers), range(acceptors)
+    sizes = {
+        "P": proposers,
+        "A": acceptors,
+        "L": learners,
+        "MAJORITY": acceptors // 2 + 1,
+        "EACH_PROPOSER(step)": " ".join(f":: step({p})" for p in ps),
+        "EACH_ACCEPTOR(step)": " ".join(f":: step({a})" for a in accs),
+        "EACH_VOTE(step)": " ".join(f":: step({p}, {a})" for p in ps for a in accs),
+    }
+    body = Path(__file__).with_name("paxos.pml").read_text(encoding="ascii")
+    return "".join(f"#define {name} {value}\n" for name, value in sizes.items()) + "\n" + body
 
 
 def expected_states(proposers: int, acceptors: int, learners: int) -> int | None:
@@ -139,11 +83,34 @@ def _number(pattern: str, report: str) -> float:
     return float(found.group(1))
 
 
+@functools.cache
+def _workspace() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="plait-spin-")
+
+
+@functools.cache
+def _verifier(
+    proposers: int, acceptors: int, learners: int, style: Style, memory_mb: int, extra_flags: tuple[str, ...]
+) -> Path:
+    """Generate and compile pan, once for each model; the directory it is in."""
+    for tool in ("spin", "gcc"):
+        if shutil.which(tool) is None:
+            raise SpinError(f"{tool} is not on the PATH: install Debian's package {tool}")
+    work = Path(tempfile.mkdtemp(dir=_workspace().name))
+    (work / "paxos.pml").write_text(promela(proposers, acceptors, learners, style), encoding="ascii")
+    _call(["spin", "-a", "paxos.pml"], work)
+    pan = work / "pan.c"  # its report rounds to 8 digits: let it print whole numbers
+    pan.write_text(pan.read_text(encoding="utf-8").replace("%9.8g", "%9.0f"), encoding="utf-8")
+    _call(["gcc", *FLAGS, f"-DMEMLIM={memory_mb}", *extra_flags, "-o", "pan", "pan.c"], work)
+    return work
+
+
 def run(
     proposers: int,
     acceptors: int,
     learners: int,
     *,
+    style: Style = "plain",
     hash_bits: int | None = None,
     memory_mb: int = 16_000,
     extra_flags: tuple[str, ...] = (),
@@ -154,20 +121,11 @@ def run(
     where the count is not known beforehand). The depth is bounded: each step starts a proposer or consumes a message.
     `transitions` is pan's stored + matched, which counts the initial state too: one more than there are steps.
     """
-    for tool in ("spin", "gcc"):
-        if shutil.which(tool) is None:
-            raise SpinError(f"{tool} is not on the PATH: install Debian's package {tool}")
     expected = expected_states(proposers, acceptors, learners)
     bits = hash_bits or (24 if expected is None else max(16, (2 * expected).bit_length()))
     depth = proposers * (1 + acceptors * (3 + learners)) + 10
-    with tempfile.TemporaryDirectory(prefix="plait-spin-") as name:
-        work = Path(name)
-        (work / "paxos.pml").write_text(promela(proposers, acceptors, learners), encoding="ascii")
-        _call(["spin", "-a", "paxos.pml"], work)
-        pan = work / "pan.c"  # its report rounds to 8 digits: let it print whole numbers
-        pan.write_text(pan.read_text(encoding="utf-8").replace("%9.8g", "%9.0f"), encoding="utf-8")
-        _call(["gcc", *FLAGS, f"-DMEMLIM={memory_mb}", *extra_flags, "-o", "pan", "pan.c"], work)
-        report = _call(["./pan", f"-m{depth}", f"-w{bits}"], work)
+    work = _verifier(proposers, acceptors, learners, style, memory_mb, extra_flags)
+    report = _call(["./pan", f"-m{depth}", f"-w{bits}"], work)
     errors = int(_number(r"errors: (\d+)", report))
     if errors == 0 and ("Search not completed" in report or "max search depth too small" in report):
         raise SpinError(f"the search is incomplete:\n{report}")
@@ -175,6 +133,7 @@ def run(
         "states": int(_number(r"^\s*(\d+) states, stored", report)),
         "transitions": int(_number(r"^\s*(\d+) transitions \(= stored\+matched\)", report)),
         "seconds": _number(r"elapsed time (\S+) seconds", report),
+        "vector_bytes": int(_number(r"^State-vector (\d+) byte", report)),
         "memory_mb": _number(r"^\s*(\S+)\s+(?:total actual memory usage|memory usage \(Mbyte\))", report),
         "errors": errors,
     }
@@ -185,13 +144,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Verify single-message Paxos with Spin.")
     for role in ("proposers", "acceptors", "learners"):
         parser.add_argument(role, type=int)
+    parser.add_argument("--style", choices=get_args(Style), default="plain", help="which statement of the protocol")
     parser.add_argument("--hash-bits", type=int, help="pan's -w (default: by the number of states)")
     parser.add_argument("--model", action="store_true", help="print the Promela model and stop")
     args = parser.parse_args()
+    sizes = (args.proposers, args.acceptors, args.learners)
     if args.model:
-        print(promela(args.proposers, args.acceptors, args.learners), end="")
+        print(promela(*sizes, args.style), end="")
     else:
-        print(json.dumps(run(args.proposers, args.acceptors, args.learners, hash_bits=args.hash_bits)))
+        print(json.dumps(run(*sizes, style=args.style, hash_bits=args.hash_bits)))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,9 @@ _NO_CONTENT = (TypeError, ValueError, OverflowError)
 _OURS = ("plait.check.", "plait.kernel.", "plait.model.")
 
 
+_NOBODY = (-1, b"", None)
+
+
 class Tabulation:
     """Answers the questions of the native engine about one System.
 
@@ -54,6 +57,7 @@ class Tabulation:
         self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
         self._sent: set[type[Message]] = set()
         self._steps_of: dict[tuple[type[Process], str], int] = {}
+        self._looked_at: tuple[int, bytes, Any] = _NOBODY
         self._guards_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[int, tuple[Status, dict[str, Any]]] = {}
         self._inboxes: dict[int, tuple[Message, ...]] = {}
@@ -100,18 +104,33 @@ class Tabulation:
                 found.append((number, self._quorum(index, number, local)))
         return found
 
-    def guard(self, index: int, local: bytes, number: int, sender: int, content: bytes) -> bytes | None:
-        """None if this message cannot trigger this handler here, else the value of its `same` fields."""
-        handler = self.handlers[index][number]
+    def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
+        """The handlers of a process that are for a message like this: its type, and for a quorum its sender's role."""
         message = self._message(sender, content)
-        assert handler.message is not None
-        if not isinstance(message, handler.message):
-            return None
-        if isinstance(handler.quorum, Quorum) and not plays(self.system.classes[sender], handler.quorum.role):
-            return None
-        if handler.where is not None and not self._ask(index, number, local, handler.where, sender, content):
-            return None
-        return self.codec.encode(tuple(getattr(message, name) for name in handler.same))
+        found = []
+        for number, handler in enumerate(self.handlers[index]):
+            if handler.message is None or not isinstance(message, handler.message):
+                continue
+            if isinstance(handler.quorum, Quorum) and not plays(self.system.classes[sender], handler.quorum.role):
+                continue
+            found.append(number)
+        return found
+
+    def guards(
+        self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
+    ) -> list[bytes | None]:
+        """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
+        answers: list[bytes | None] = []
+        for number, (sender, content) in questions:
+            handler = self.handlers[index][number]
+            if handler.where is not None and not self._ask(index, number, local, handler.where, sender, content):
+                answers.append(None)
+            elif handler.same:
+                message = self._message(sender, content)
+                answers.append(self.codec.encode(tuple(getattr(message, name) for name in handler.same)))
+            else:
+                answers.append(b"")
+        return answers
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and audit that it is a function."""
@@ -331,7 +350,12 @@ class Tabulation:
         return value
 
     def _guarded(self, index: int, local: bytes, where: str, guard: Any, *delivered: Any, probe: bool = False) -> bool:
-        process = self._process(index, local, probe)
+        # A guard leaves the process as it is (checked below), so that the next guard may look at the same one.
+        if probe or self._looked_at[:2] != (index, local):
+            self._looked_at = (index, local, self._process(index, local, probe))
+        process = self._looked_at[2]
+        if probe:
+            self._looked_at = _NOBODY
         arguments = [self._message(delivered[0], delivered[1], probe)] if delivered else []
         fields = process.__plait_fields__
         try:

@@ -13,13 +13,15 @@ class Pid:
     Acceptor1
     """
 
-    __slots__ = ("index", "role")
+    __slots__ = ("_hash", "index", "role")
     role: str
     index: int
+    _hash: int
 
     def __init__(self, role: str, index: int) -> None:
         object.__setattr__(self, "role", role)
         object.__setattr__(self, "index", index)
+        object.__setattr__(self, "_hash", hash((role, index)))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a process id cannot be changed")
@@ -34,7 +36,7 @@ class Pid:
         return (self.role, self.index) < (other.role, other.index)
 
     def __hash__(self) -> int:
-        return hash((self.role, self.index))
+        return self._hash
 
     def __repr__(self) -> str:
         return f"{self.role}{self.index}"

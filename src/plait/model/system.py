@@ -53,6 +53,7 @@ class System:
             self.classes += [role] * count
         self.pids = self._number()
         self.index = {pid: i for i, pid in enumerate(self.pids)}
+        self._members: dict[tuple[type[Process], bool], list[int]] = {}
         for process, pid in zip(self.processes, self.pids, strict=False):
             process.__dict__["_id"] = pid
         self._check_shared()
@@ -61,8 +62,11 @@ class System:
 
     def members(self, role: type[Process], *, spares: bool = False) -> list[int]:
         """Positions of the processes of a role: its class, subclasses, and classes declared with `role=`."""
-        count = len(self.classes) if spares else len(self.processes)
-        return [i for i in range(count) if plays(self.classes[i], role)]
+        found = self._members.get((role, spares))
+        if found is None:
+            count = len(self.classes) if spares else len(self.processes)
+            found = self._members[role, spares] = [i for i in range(count) if plays(self.classes[i], role)]
+        return found
 
     def quorum_size(self, quorum: Quorum) -> int:
         return quorum.resolve(len(self.members(quorum.role)))

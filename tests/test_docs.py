@@ -1,0 +1,135 @@
+"""The documentation is true: its Python runs, its links lead somewhere, its tables list what there is."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import plait
+from plait import System, check
+from plait.kernel.verdict import EXIT_CODES
+from plait.protocols.ping_pong import ping_pong
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN_ELSEWHERE = {ROOT / "docs" / "benchmarks.md"}
+"""Pages with numbers that `make bench` makes; links to them count even where they are not there yet."""
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"<!-- file: (\S+) -->\n\Z")
+_LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page; `file` is the name of the file it shows, if it says so."""
+
+    language: str
+    text: str
+    line: int
+    file: str | None
+
+
+def blocks(page: Path, language: str) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in _FENCE.finditer(text):
+        if match[1] == language:
+            name = _FILE.search(text[: match.start()])
+            line = text[: match.start(2)].count("\n") + 1
+            found.append(Block(match[1], match[2], line, name[1] if name else None))
+    return found
+
+
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """Modules that a page makes are gone afterwards."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith("page_"):
+            del sys.modules[name]
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=page_name)
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page run one after the other, as one program; the models they make can be checked."""
+    monkeypatch.chdir(tmp_path)
+    module = types.ModuleType(f"page_{page.stem}")
+    sys.modules[module.__name__] = module
+    for block in blocks(page, "python"):
+        if block.file is not None:
+            continue  # a file of its own: see test_readme.py
+        if ">>> " in block.text:
+            test = doctest.DocTestParser().get_doctest(block.text, vars(module), page.name, str(page), block.line)
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+            assert runner.run(test, clear_globs=False).failed == 0
+            continue
+        # With the line numbers of the page: tracebacks lead there, and so does `inspect.getsource`.
+        source = "\n" * (block.line - 1) + block.text
+        exec(compile(source, str(page), "exec"), vars(module))
+    systems = [value for value in vars(module).values() if isinstance(value, System)]
+    for system in systems:
+        assert check(system, timeout=20).bound is None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for match in _LINK.finditer(_FENCE.sub("", text)):
+        target = match[1] or match[2]
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if file in WRITTEN_ELSEWHERE:
+            continue
+        assert file.exists(), f"{target} is not there"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+            assert anchor in anchors, f"{target}: there is no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """Paths into the repository that stand in the text as code."""
+    for name in re.findall(r"`((?:src|rust|tests|examples|benches)/[\w./-]+)`", page.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), f"{name} is not there"
+
+
+def test_modelling_mentions_everything_that_is_exported() -> None:
+    text = (ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")
+    unmentioned = [name for name in plait.__all__ if not re.search(rf"\b{name}\b", text)]
+    assert [name for name in unmentioned if name not in ("Network", "Property", "Trace")] == []
+
+
+def test_cli_lists_every_option() -> None:
+    """All parameters of the commands, read from their source."""
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for command in ("check", "show", "replay", "zoo"):
+        tree = ast.parse((ROOT / "src" / "plait" / "cli" / f"{command}.py").read_text(encoding="utf-8"))
+        function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
+        for argument in function.args.kwonlyargs:
+            option = {"parameters": "-p", "properties": "--property"}.get(argument.arg, f"--{argument.arg}")
+            assert f"`{option.replace('_', '-')}" in text, f"plait {command} {option} is not in docs/cli.md"
+
+
+def test_cli_lists_every_field_of_the_json() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name in check(ping_pong()).to_json():
+        assert f"`{name}`" in text, f"{name} is not in docs/cli.md"
+    for status, code in EXIT_CODES.items():
+        assert re.search(rf"\| {code} \| .*{status}", text)

@@ -1,0 +1,126 @@
+"""The README does what it says: its code is the example, its commands print what it shows, its picture is the tool's.
+
+After a change of the drawing, write the picture anew: PLAIT_WRITE=1 pytest tests/test_readme.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plait.check.api import check
+from plait.model.loader import load
+from plait.report.itf import load_trace
+from plait.report.svg import space_time
+from tests.test_docs import ROOT, Block, blocks
+
+README = ROOT / "README.md"
+EXAMPLE = ROOT / "examples" / "lease.py"
+PICTURE = ROOT / "docs" / "images" / "lease.svg"
+ELLIPSIS = "…"
+
+
+def plait(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, as a reader would."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "COLUMNS")}
+    return subprocess.run(
+        [sys.executable, "-m", "plait.cli.main", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder that has the examples where a clone has them."""
+    shutil.copytree(EXAMPLE.parent, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """The `plait` commands of the README, each with the lines it is said to print."""
+    found: list[tuple[str, list[str]]] = []
+    for block in blocks(README, "console"):
+        for line in block.text.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+    return [(command, lines) for command, lines in found if command.startswith("plait ")]
+
+
+def test_the_code_is_the_example() -> None:
+    code = blocks(README, "python")[0].text
+    assert code == EXAMPLE.read_text(encoding="utf-8")
+
+
+def test_the_example_is_about_forty_lines() -> None:
+    lines = [line for line in EXAMPLE.read_text(encoding="utf-8").splitlines() if line.strip()]
+    assert len([line for line in lines if not line.strip().startswith('"""')]) <= 42
+
+
+@pytest.mark.parametrize(("command", "expected"), commands(), ids=[c for c, _ in commands()])
+def test_commands_print_what_is_shown(clone: Path, command: str, expected: list[str]) -> None:
+    """Line by line, where an ellipsis stands for any number of lines."""
+    result = plait(command.split()[1:], clone)
+    assert result.returncode == (1 if expected[0].startswith("VIOLATED") else 0), result.stderr
+    pattern = "".join(r"(?:.*\n)*?" if line == ELLIPSIS else re.escape(line) + r"\n" for line in expected)
+    assert re.fullmatch(pattern, result.stdout), result.stdout
+
+
+def test_the_replay_command_replays(clone: Path) -> None:
+    plait(["check", "examples/lease.py"], clone)
+    shown = next(line for _, lines in commands() for line in lines if line.startswith("replay: plait "))
+    result = plait(shown.split()[2:], clone)
+    assert result.returncode == 0, result.stderr
+    assert "reproduced: property no_stale_write is violated after 7 steps" in result.stdout
+
+
+def test_the_picture_is_what_the_tool_draws(clone: Path) -> None:
+    plait(["check", "examples/lease.py", "--trace", "lease.itf.json"], clone)
+    drawn = space_time(load_trace(clone / "lease.itf.json"))
+    if os.environ.get("PLAIT_WRITE"):
+        PICTURE.write_text(drawn, encoding="utf-8")
+    shown = PICTURE.read_text(encoding="utf-8")
+    assert shown == drawn, "draw it anew: PLAIT_WRITE=1 pytest tests/test_readme.py"
+    size = re.search(r'width="(\d+)"', drawn)
+    assert size is not None
+    assert 'src="docs/images/lease.svg"' in README.read_text(encoding="utf-8")
+    assert f'width="{size[1]}"' in README.read_text(encoding="utf-8")
+
+
+def test_the_numbers_for_five_clients() -> None:
+    text = README.read_text(encoding="utf-8")
+    found = check(load(str(EXAMPLE), {"clients": 5, "fencing": True}, parse=False), workers=1).statistics
+    assert f"`-p clients=5`) it has {found.states:,} states" in text
+    assert f"{found.transitions:,} transitions" in text
+    assert 500 < found.python_calls < 1500, "about a thousand calls"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+def test_files_of_tests_pass(pytester: pytest.Pytester, page: str) -> None:
+    """What the pages show as a test file, run by pytest next to the examples."""
+    files: list[Block] = [block for block in blocks(ROOT / page, "python") if block.file is not None]
+    assert files
+    for block in files:
+        (pytester.path / str(block.file)).write_text(block.text, encoding="utf-8")
+    shutil.copy(EXAMPLE, pytester.path)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-W", "error")
+    assert result.ret == 0
+    result.assert_outcomes(passed=4 if page == "README.md" else 6)
+
+
+def test_the_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"^\$ make (\w+)", README.read_text(encoding="utf-8"), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
