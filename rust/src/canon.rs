@@ -4,11 +4,13 @@
 //! A value is a tag and its content. Sets and dicts are sorted by the bytes of their elements and keys. Classes (enums,
 //! dataclasses, named tuples) stand by their qualified name; a codec knows the classes it has met.
 
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType};
-use std::collections::HashMap;
-use std::sync::Mutex;
+use rustc_hash::FxHashMap as HashMap;
+use std::sync::Arc;
 
 const DEEPEST: usize = 100;
 
@@ -26,6 +28,8 @@ struct Class {
     kind: ClassKind,
     name: String,
     fields: Vec<Py<PyString>>,
+    /// Some field is a slot, or a descriptor: it cannot be set through the instance's dict.
+    has_slots: bool,
 }
 
 /// Encodes and decodes the values of one system.
@@ -35,6 +39,7 @@ pub struct Codec {
     probe_set: Py<PyType>,
     probe_frozen_set: Py<PyType>,
     enum_base: Py<PyType>,
+    new_object: Py<PyAny>,
     set_attribute: Py<PyAny>,
     classes: Mutex<Classes>,
     pids: Mutex<HashMap<String, HashMap<u64, Py<PyAny>>>>,
@@ -44,7 +49,7 @@ pub struct Codec {
 struct Classes {
     by_type: HashMap<usize, usize>,
     by_name: HashMap<String, usize>,
-    all: Vec<std::sync::Arc<Class>>,
+    all: Vec<Arc<Class>>,
 }
 
 #[pymethods]
@@ -52,12 +57,15 @@ impl Codec {
     #[new]
     fn new(py: Python, pid: Py<PyType>, probe_set: Py<PyType>, probe_frozen_set: Py<PyType>) -> PyResult<Codec> {
         let enum_base = py.import("enum")?.getattr("Enum")?.cast_into::<PyType>()?.unbind();
-        let set_attribute = py.import("builtins")?.getattr("object")?.getattr("__setattr__")?.unbind();
+        let object = py.import("builtins")?.getattr("object")?;
+        let new_object = object.getattr("__new__")?.unbind();
+        let set_attribute = object.getattr("__setattr__")?.unbind();
         Ok(Codec {
             pid,
             probe_set,
             probe_frozen_set,
             enum_base,
+            new_object,
             set_attribute,
             classes: Mutex::default(),
             pids: Mutex::default(),
@@ -84,21 +92,21 @@ impl Codec {
     /// Ids are immutable: one object each.
     fn pid<'py>(&self, py: Python<'py>, role: &str, index: u64) -> PyResult<Bound<'py, PyAny>> {
         {
-            let pids = self.pids.lock().expect("not poisoned");
+            let pids = self.pids.lock();
             if let Some(found) = pids.get(role).and_then(|of_role| of_role.get(&index)) {
                 return Ok(found.bind(py).clone());
             }
         }
         let made = self.pid.bind(py).call1((role, index))?;
-        let mut pids = self.pids.lock().expect("not poisoned");
+        let mut pids = self.pids.lock();
         pids.entry(role.to_owned()).or_default().insert(index, made.clone().unbind());
         Ok(made)
     }
 
-    fn class(&self, class: &Bound<PyType>) -> PyResult<std::sync::Arc<Class>> {
+    fn class(&self, class: &Bound<PyType>) -> PyResult<Arc<Class>> {
         let address = class.as_ptr() as usize;
         {
-            let classes = self.classes.lock().expect("not poisoned");
+            let classes = self.classes.lock();
             if let Some(&index) = classes.by_type.get(&address) {
                 return Ok(classes.all[index].clone());
             }
@@ -133,8 +141,13 @@ impl Codec {
         } else {
             (ClassKind::Other, Vec::new())
         };
-        let entry = std::sync::Arc::new(Class { class: class.clone().unbind(), kind, name: name.clone(), fields });
-        let mut classes = self.classes.lock().expect("not poisoned");
+        let is_slot = |field: &Py<PyString>| {
+            let found = class.getattr_opt(field.bind(py))?;
+            found.map_or(Ok(false), |attribute| attribute.get_type().hasattr("__set__"))
+        };
+        let has_slots = fields.iter().map(is_slot).collect::<PyResult<Vec<bool>>>()?.contains(&true);
+        let entry = Arc::new(Class { class: class.clone().unbind(), kind, name: name.clone(), fields, has_slots });
+        let mut classes = self.classes.lock();
         if kind != ClassKind::Other && kind != ClassKind::Pid {
             if classes.by_name.contains_key(&name) {
                 return Err(PyTypeError::new_err(format!("two different classes are called {name}")));
@@ -329,13 +342,13 @@ impl Encoder<'_> {
         let class = self.codec.class(&value.get_type())?;
         match class.kind {
             ClassKind::Pid => {
-                let role: String = value.getattr("role")?.extract()?;
-                let index: u64 = value.getattr("index")?.extract()?;
+                let role: String = value.getattr(intern!(py, "role"))?.extract()?;
+                let index: u64 = value.getattr(intern!(py, "index"))?.extract()?;
                 self.bytes(b'P', role.as_bytes());
                 self.number(index);
             }
             ClassKind::Enum => {
-                let member: String = value.getattr("name")?.extract().map_err(|_| {
+                let member: String = value.getattr(intern!(py, "_name_"))?.extract().map_err(|_| {
                     PyTypeError::new_err(format!("{value} is not a single member of its enum {}", class.name))
                 })?;
                 self.bytes(b'E', class.name.as_bytes());
@@ -405,9 +418,9 @@ impl<'a, 'py> Decoder<'a, 'py> {
         std::str::from_utf8(self.take(length)?).map_err(|_| PyValueError::new_err("text is not UTF-8"))
     }
 
-    fn class(&mut self) -> PyResult<std::sync::Arc<Class>> {
+    fn class(&mut self) -> PyResult<Arc<Class>> {
         let name = self.text()?;
-        let classes = self.codec.classes.lock().expect("not poisoned");
+        let classes = self.codec.classes.lock();
         let index = classes.by_name.get(name);
         index.map(|&i| classes.all[i].clone()).ok_or_else(|| PyValueError::new_err(format!("unknown class {name}")))
     }
@@ -473,12 +486,19 @@ impl<'a, 'py> Decoder<'a, 'py> {
             }
             b'D' => {
                 let class = self.class()?;
-                let bound = class.class.bind(py);
-                let instance = bound.call_method1("__new__", (bound,))?;
+                let instance = self.codec.new_object.bind(py).call1((class.class.bind(py),))?;
                 self.number()?;
+                // Past the class's own __setattr__, which may forbid it (a frozen dataclass).
+                let dict = instance.getattr_opt(intern!(py, "__dict__"))?;
+                let dict = dict.as_ref().and_then(|d| d.cast::<PyDict>().ok()).filter(|_| !class.has_slots);
                 for field in &class.fields {
                     let value = self.value()?;
-                    self.codec.set_attribute.bind(py).call1((&instance, field.bind(py), value))?;
+                    match dict {
+                        Some(dict) => dict.set_item(field.bind(py), value)?,
+                        None => {
+                            self.codec.set_attribute.bind(py).call1((&instance, field.bind(py), value))?;
+                        }
+                    }
                 }
                 instance
             }

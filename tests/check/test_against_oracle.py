@@ -18,7 +18,9 @@ from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.single_copy import single_copy
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.oracle.explorer import Exploration, evaluate, explore, initial, replay, successors
+from tests.oracle.explorer import Exploration, evaluate, explore
+from tests.oracle.relation import initial, successors
+from tests.oracle.replay import replay
 from tests.oracle.systems import explored_systems
 
 ZOO: dict[str, Callable[[], System]] = {

@@ -3,47 +3,79 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import itertools
+import math
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from plait.kernel.errors import ModelError
-from plait.kernel.pid import Pid
-from plait.model.message import Message
-from plait.model.network import Network
-from plait.model.process import Handler, Process, Quorum
-from plait.model.system import System, plays
-from tests.oracle.values import Frozen, freeze, freeze_fields, make, thaw
+from plait import Message, ModelError, Pid, Process, System
+from plait.model.process import Handler, Quorum
+from plait.model.system import plays
 
-Entry = tuple[int, Frozen]
-"""A pending message: the position of its sender, and its content."""
+Frozen = tuple[Any, ...]  # a value as a hashable tuple: its type, then its content
+Entry = tuple[int, Frozen]  # a pending message: the position of its sender, and its content
+Inbox = tuple[Entry, ...]  # in canonical order: a sorted bag, a sorted set, or the queues one after the other by sender
+Script = tuple[int, ...]  # which option each choice takes
+ATOMS = (bool, int, float, str, bytes, type(None), Pid)
 
 
 class Slot(NamedTuple):
-    """A process: up, crashed, down or unborn; its fields; its inbox in canonical order."""
-
-    status: str
+    status: str  # up, crashed, down or unborn
     fields: tuple[Frozen, ...] = ()
-    inbox: tuple[Entry, ...] = ()
+    inbox: Inbox = ()
 
 
 class State(NamedTuple):
     slots: tuple[Slot, ...]
     monitors: tuple[tuple[Frozen, ...], ...]
-    losses: int | None
-    duplications: int | None
-    crashes: tuple[int, ...]
-    """What is left of each fault's budget."""
+    budgets: tuple[float, ...]  # how many losses, duplications, and crashes of each fault may still happen
 
 
 class Transition(NamedTuple):
     kind: str
     process: int
     label: str
-    consumed: tuple[Entry, ...]
+    consumed: Inbox
     choices: tuple[Frozen, ...]
-    state: State | None
-    """None after a failed assertion."""
+    state: State | None  # None after a failed assertion
+
+
+def freeze(value: Any) -> Frozen:
+    kind = type(value)
+    if kind in ATOMS or isinstance(value, enum.Enum):
+        return kind, repr(value) if kind is float else value
+    if isinstance(value, list | tuple):
+        return kind, *map(freeze, value)
+    if kind in (set, frozenset, dict):
+        return kind, *sorted(map(freeze, value.items() if kind is dict else value), key=repr)
+    if dataclasses.is_dataclass(value):
+        return kind, *(freeze(getattr(value, f.name)) for f in dataclasses.fields(value))
+    raise ModelError(f"{value!r} is no model value")
+
+
+def thaw(frozen: Frozen) -> Any:
+    """A fresh value: nothing in it is shared with any other state."""
+    kind, *content = frozen
+    if kind in ATOMS or issubclass(kind, enum.Enum):
+        return float(content[0]) if kind is float else content[0]
+    if issubclass(kind, list | tuple | set | frozenset | dict):
+        return kind(*map(thaw, content)) if hasattr(kind, "_fields") else kind(map(thaw, content))
+    value = kind.__new__(kind)
+    for field, part in zip(dataclasses.fields(kind), content, strict=True):
+        object.__setattr__(value, field.name, thaw(part))  # as a frozen dataclass does it
+    return value
+
+
+def freeze_fields(thing: Any) -> tuple[Frozen, ...]:
+    return tuple(freeze(thing.__dict__[name]) for name in thing.__plait_fields__)
+
+
+def make(cls: Any, fields: tuple[Frozen, ...], **more: Any) -> Any:
+    thing = cls.__new__(cls)
+    thing.__dict__.update(zip(cls.__plait_fields__, map(thaw, fields), strict=bool(fields)), **more)
+    return thing
 
 
 def make_process(system: System, state: State, index: int, **more: Any) -> Any:
@@ -56,248 +88,145 @@ def make_message(system: System, entry: Entry) -> Message:
     return message
 
 
-# -- inboxes: a sorted bag, a sorted set, or the queues one after the other by sender
+def edit(state: State, index: int, spend: int | None = None, **changes: Any) -> State:
+    slots = (*state.slots[:index], state.slots[index]._replace(**changes), *state.slots[index + 1 :])
+    return state._replace(slots=slots, budgets=tuple(b - (i == spend) for i, b in enumerate(state.budgets)))
 
 
-def keeps(network: Network) -> bool:
-    """Whether delivery leaves the message where it is, so that an inbox is a set."""
-    return network.kind == "duplicating" and network.duplications is None
-
-
-def put(network: Network, inbox: tuple[Entry, ...], entry: Entry) -> tuple[Entry, ...]:
-    if keeps(network) and entry in inbox:
+def put(system: System, inbox: Inbox, entry: Entry) -> Inbox:
+    if keeps(system) and entry in inbox:
         return inbox
-    if network.kind == "fifo":
-        return tuple(sorted((*inbox, entry), key=lambda e: e[0]))  # stable: each sender's order stays
-    return tuple(sorted((*inbox, entry), key=lambda e: (e[0], repr(e[1]))))
+    queues = system.network.kind == "fifo"  # sorting is stable: each sender's order stays
+    return tuple(sorted((*inbox, entry), key=lambda e: (e[0], "" if queues else repr(e[1]))))
 
 
-def take(network: Network, inbox: tuple[Entry, ...], entry: Entry) -> tuple[Entry, ...]:
-    return inbox if keeps(network) else without(inbox, inbox.index(entry))
-
-
-def without(inbox: tuple[Entry, ...], position: int) -> tuple[Entry, ...]:
-    return inbox[:position] + inbox[position + 1 :]
-
-
-def deliverable(network: Network, inbox: tuple[Entry, ...]) -> list[Entry]:
-    """The distinct messages that may be taken now, by sender."""
-    if network.kind == "fifo":
-        return [entry for i, entry in enumerate(inbox) if i == 0 or inbox[i - 1][0] != entry[0]]
-    return list(dict.fromkeys(inbox))
-
-
-# -- one run of a handler
-
-
-class Run:
-    """What a running handler may ask for (`plait.model.process.Run`); choices follow a script, then take the first."""
-
-    def __init__(self, system: System, state: State, script: tuple[int, ...]) -> None:
-        self.system, self.state, self.script = system, state, script
-        self.taken: tuple[int, ...] = ()
-        self.alternatives: list[tuple[int, ...]] = []
-        self.choices: tuple[Frozen, ...] = ()
-        self.sends: list[tuple[int, Frozen]] = []
-        self.events: list[Frozen] = []
-        self.spawned: dict[int, Process] = {}
-
-    def send(self, to: Pid, message: Message) -> None:
-        self.sends.append((self.system.index[to], freeze(message)))
-
-    def announce(self, event: Any) -> None:
-        self.events.append(freeze(event))
-
-    def choose(self, options: Iterable[Any]) -> Any:
-        unsorted = isinstance(options, set | frozenset)
-        values = sorted(options, key=lambda v: repr(freeze(v))) if unsorted else list(options)
-        if not values:
-            raise ModelError("choose() was given no options")
-        position = len(self.taken)
-        if position == len(self.script):
-            self.alternatives += [(*self.taken, i) for i in range(1, len(values))]
-            self.script = (*self.script, 0)
-        self.taken = self.script[: position + 1]
-        chosen = values[self.taken[-1]]
-        self.choices = (*self.choices, freeze(chosen))
-        return chosen
-
-    def spawn(self, role: type[Process], fields: dict[str, Any]) -> Pid:
-        for i in range(len(self.system.processes), len(self.system.classes)):
-            if self.system.classes[i] is role and self.state.slots[i].status == "unborn" and i not in self.spawned:
-                self.spawned[i] = role(**fields)
-                return self.system.pids[i]
-        raise ModelError(f"spawn({role.__name__}): no free slot")
-
-    def ids(self, role: type[Process]) -> tuple[Pid, ...]:
-        return tuple(self.system.pids[i] for i in self.system.members(role))
+def keeps(system: System) -> bool:
+    """Whether delivery leaves the message where it is, so that an inbox is a set."""
+    return system.network.kind == "duplicating" and system.network.duplications is None
 
 
 def execute(
-    system: System, state: State, index: int, handler: Handler, kind: str, consumed: tuple[Entry, ...] = ()
+    system: System, state: State, index: int, handler: Handler, kind: str, consumed: Inbox = (), script: Script = ()
 ) -> Iterator[Transition]:
-    """Run a handler on every combination of its choices."""
-    scripts: list[tuple[int, ...]] = [()]
-    while scripts:
-        run = Run(system, state, scripts.pop())
-        process = make_process(system, state, index, _run=run)
-        messages = tuple(make_message(system, entry) for entry in consumed)
-        arguments = [messages] if handler.quorum is not None else messages
-        after: State | None
-        try:
-            handler.function(process, *arguments)
-        except AssertionError:
-            after = None
-        else:
-            after = effects(system, state, index, process, run, consumed)
-        yield Transition(kind, index, handler.name, consumed, run.choices, after)
-        scripts += run.alternatives
+    """Run a handler on every combination of its choices: they follow a script, and then take the first option."""
+    taken, choices, branches, sends, events, spawned = list(script), [], [], [], [], {}
 
+    def choose(options: Iterable[Any]) -> Any:
+        unsorted = isinstance(options, set | frozenset)
+        values = sorted(options, key=lambda v: repr(freeze(v))) if unsorted else list(options)
+        if len(choices) == len(taken):
+            branches.extend((*taken, i) for i in range(1, len(values)))
+            taken.append(0)
+        chosen = values[taken[len(choices)]]
+        choices.append(freeze(chosen))
+        return chosen
 
-def effects(system: System, state: State, index: int, process: Process, run: Run, consumed: tuple[Entry, ...]) -> State:
-    """Consume, change the fields, spawn, send, and tell the monitors."""
-    inbox = state.slots[index].inbox
-    for entry in consumed:
-        inbox = take(system.network, inbox, entry)
-    state = edit(state, index, fields=freeze_fields(process), inbox=inbox)
-    for slot, newborn in run.spawned.items():
-        state = edit(state, slot, status="up", fields=freeze_fields(newborn))
-    for to, message in run.sends:
-        if state.slots[to].status != "crashed":
-            state = edit(state, to, inbox=put(system.network, state.slots[to].inbox, (index, message)))
-    for event in run.events:
-        monitors = [make(type(m), fields) for m, fields in zip(system.monitors, state.monitors, strict=True)]
-        for monitor in monitors:
-            monitor.observe(system.pids[index], thaw(event))
-        state = state._replace(monitors=tuple(map(freeze_fields, monitors)))
-    return state
+    def spawn(role: type[Process], fields: dict[str, Any]) -> Pid:
+        for i, slot in enumerate(state.slots):
+            if system.classes[i] is role and slot.status == "unborn" and i not in spawned:
+                spawned[i] = role(**fields)
+                return system.pids[i]
+        raise ModelError(f"spawn({role.__name__}): no free slot")
 
-
-def edit(state: State, index: int, **changes: Any) -> State:
-    slots = (*state.slots[:index], state.slots[index]._replace(**changes), *state.slots[index + 1 :])
-    return state._replace(slots=slots)
-
-
-# -- the transition relation
+    may = SimpleNamespace(
+        send=lambda to, message: sends.append((system.index[to], freeze(message))),
+        announce=lambda event: events.append(freeze(event)),
+        ids=lambda role: tuple(system.pids[i] for i in system.members(role)),
+        choose=choose,
+        spawn=spawn,
+    )
+    process = make_process(system, state, index, _run=may)
+    messages = tuple(make_message(system, entry) for entry in consumed)
+    try:
+        handler.function(process, *([messages] if handler.quorum is not None else messages))
+    except AssertionError:
+        yield Transition(kind, index, handler.name, consumed, tuple(choices), None)
+    else:
+        inbox = list(state.slots[index].inbox)
+        for entry in () if keeps(system) else consumed:
+            inbox.remove(entry)
+        after = edit(state, index, fields=freeze_fields(process), inbox=tuple(inbox))
+        for slot, newborn in spawned.items():
+            after = edit(after, slot, status="up", fields=freeze_fields(newborn))
+        for to, message in sends:
+            if after.slots[to].status != "crashed":
+                after = edit(after, to, inbox=put(system, after.slots[to].inbox, (index, message)))
+        for event in events:
+            monitors = [make(type(m), fields) for m, fields in zip(system.monitors, after.monitors, strict=True)]
+            for monitor in monitors:
+                monitor.observe(system.pids[index], thaw(event))
+            after = after._replace(monitors=tuple(map(freeze_fields, monitors)))
+        yield Transition(kind, index, handler.name, consumed, tuple(choices), after)
+    for branch in branches:
+        yield from execute(system, state, index, handler, kind, consumed, branch)
 
 
 def initial(system: System) -> State:
-    slots = [Slot("up", freeze_fields(p)) for p in system.processes]
-    slots += [Slot("unborn")] * (len(system.classes) - len(system.processes))
-    network = system.network
+    network, spares = system.network, len(system.classes) - len(system.processes)
+    losses = (math.inf if network.losses is None else network.losses) if network.lossy else 0
     state = State(
-        tuple(slots),
+        (*(Slot("up", freeze_fields(p)) for p in system.processes), *[Slot("unborn")] * spares),
         tuple(map(freeze_fields, system.monitors)),
-        network.losses if network.lossy else None,
-        network.duplications if network.kind == "duplicating" else None,
-        tuple(fault.budget for fault in system.faults),
+        (losses, network.duplications or 0, *(f.budget for f in system.faults)),
     )
     for index, process in enumerate(system.processes):
-        for handler in process.__plait_handlers__:
-            if handler.kind == "init":
-                (only,) = execute(system, state, index, handler, "init")
-                if only.state is None or any(s.status == "up" for s in only.state.slots[len(system.processes) :]):
-                    raise ModelError("an @init method neither fails nor spawns")
-                state = only.state
+        for handler in (h for h in process.__plait_handlers__ if h.kind == "init"):
+            ((*_, state),) = execute(system, state, index, handler, "init")
     return state
 
 
 def successors(system: System, state: State) -> Iterator[Transition]:
-    for index, slot in enumerate(state.slots):
+    for index, (cls, slot) in enumerate(zip(system.classes, state.slots, strict=True)):
         if slot.status == "up":
-            yield from steps(system, state, index)
-            yield from crashes(system, state, index)
+            for handler in cls.__plait_handlers__:
+                for consumed in enabled(system, state, index, handler):
+                    yield from execute(system, state, index, handler, "step", consumed)
+            for number, fault in enumerate(system.faults, 2):
+                if state.budgets[number] and (not fault.roles or any(plays(cls, role) for role in fault.roles)):
+                    down = edit(state, index, number, status="down", fields=reset(system, state, index))
+                    after = down if fault.recovers else edit(state, index, number, status="crashed", inbox=())
+                    yield Transition("crash", index, "crash", (), (), after)
         if slot.status == "down":
-            yield from recoveries(system, state, index)
-        yield from network_steps(system, state, index)
+            back = edit(state, index, status="up")
+            wake = next((h for h in cls.__plait_handlers__ if h.kind == "recovery"), None)
+            simply = Transition("recover", index, "recover", (), (), back)
+            yield from execute(system, back, index, wake, "recover") if wake else [simply]
+        rests = {slot.inbox[:i] + slot.inbox[i + 1 :]: entry for i, entry in enumerate(slot.inbox)}
+        for rest, lost in rests.items() if state.budgets[0] else ():
+            yield Transition("lose", index, "lose", (lost,), (), edit(state, index, 0, inbox=rest))
+        for entry in dict.fromkeys(slot.inbox) if state.budgets[1] else ():
+            after = edit(state, index, 1, inbox=put(system, slot.inbox, entry))
+            yield Transition("duplicate", index, "duplicate", (entry,), (), after)
 
 
-def steps(system: System, state: State, index: int) -> Iterator[Transition]:
-    for handler in system.classes[index].__plait_handlers__:
-        if handler.kind == "action":
-            if handler.where is None or handler.where(make_process(system, state, index)):
-                yield from execute(system, state, index, handler, "step")
-        elif handler.kind == "message":
-            for consumed in message_sets(system, state, index, handler):
-                yield from execute(system, state, index, handler, "step", consumed)
-
-
-def message_sets(system: System, state: State, index: int, handler: Handler) -> Iterator[tuple[Entry, ...]]:
+def enabled(system: System, state: State, index: int, handler: Handler) -> Iterator[Inbox]:
     """The sets of messages that a handler may take: of distinct senders, and equal in the `same` fields."""
+    quorum, inbox = handler.quorum, state.slots[index].inbox
+    where: Any = handler.where or (lambda *_: True)
+    if handler.kind == "action" and where(make_process(system, state, index)):
+        yield ()
+    if system.network.kind == "fifo":
+        inbox = tuple(e for i, e in enumerate(inbox) if i == 0 or inbox[i - 1][0] != e[0])
+    size: Any = system.quorum_size(quorum) if isinstance(quorum, Quorum) else quorum or 1
+    size = size(make_process(system, state, index)) if callable(size) else size
 
     def matches(entry: Entry) -> bool:
-        message = make_message(system, entry)
-        of_role = not isinstance(handler.quorum, Quorum) or plays(system.classes[entry[0]], handler.quorum.role)
-        right_type = handler.message is not None and isinstance(message, handler.message)
-        where = handler.where or (lambda self, m: True)
-        return of_role and right_type and bool(where(make_process(system, state, index), message))
+        message, kind = make_message(system, entry), handler.message or ()
+        of_role = not isinstance(quorum, Quorum) or plays(system.classes[entry[0]], quorum.role)
+        return of_role and isinstance(message, kind) and bool(where(make_process(system, state, index), message))
 
-    def value(entry: Entry) -> Frozen:
-        return freeze(tuple(getattr(thaw(entry[1]), name) for name in handler.same))
-
-    size = quorum_size(system, state, index, handler)
-    candidates = [e for e in deliverable(system.network, state.slots[index].inbox) if matches(e)]
-    for chosen in itertools.combinations(candidates, size):
-        if len({sender for sender, _ in chosen}) == size and len(set(map(value, chosen))) == 1:
+    for chosen in itertools.combinations(filter(matches, dict.fromkeys(inbox)), size):
+        values = {freeze(tuple(getattr(thaw(content), name) for name in handler.same)) for _, content in chosen}
+        if len({sender for sender, _ in chosen}) == size and len(values) == 1:
             yield chosen
-
-
-def quorum_size(system: System, state: State, index: int, handler: Handler) -> int:
-    quorum = handler.quorum
-    if quorum is None:
-        return 1
-    if isinstance(quorum, Quorum):
-        return system.quorum_size(quorum)
-    size = quorum if isinstance(quorum, int) else quorum(make_process(system, state, index))
-    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(system.classes):
-        raise ModelError(f"{handler.name}: a quorum of {size!r}")
-    return size
-
-
-def crashes(system: System, state: State, index: int) -> Iterator[Transition]:
-    for number, fault in enumerate(system.faults):
-        left = state.crashes[number]
-        if left > 0 and (not fault.roles or any(plays(system.classes[index], role) for role in fault.roles)):
-            if fault.recovers:
-                after = edit(state, index, status="down", fields=reset(system, state, index))
-            else:
-                after = edit(state, index, status="crashed", inbox=())
-            budgets = (*state.crashes[:number], left - 1, *state.crashes[number + 1 :])
-            yield Transition("crash", index, "crash", (), (), after._replace(crashes=budgets))
 
 
 def reset(system: System, state: State, index: int) -> tuple[Frozen, ...]:
     """The fields after a crash: durable ones stay, the others are as at the start (of a spawned one: the default)."""
-    cls = system.classes[index]
-    now = make_process(system, state, index)
+    cls, now, first = system.classes[index], make_process(system, state, index), system.processes[index : index + 1]
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if field.name not in cls.__plait_durable__:
-            if index < len(system.processes):
-                now.__dict__[field.name] = system.processes[index].__dict__[field.name]
-            elif field.default is not dataclasses.MISSING:
-                now.__dict__[field.name] = field.default
-            elif field.default_factory is not dataclasses.MISSING:
-                now.__dict__[field.name] = field.default_factory()
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        start = first[0].__dict__[field.name] if first else default
+        if start is not dataclasses.MISSING and field.name not in cls.__plait_durable__:
+            now.__dict__[field.name] = start
     return freeze_fields(now)
-
-
-def recoveries(system: System, state: State, index: int) -> Iterator[Transition]:
-    back = edit(state, index, status="up")
-    handler = next((h for h in system.classes[index].__plait_handlers__ if h.kind == "recovery"), None)
-    if handler is None:
-        yield Transition("recover", index, "recover", (), (), back)
-    else:
-        yield from execute(system, back, index, handler, "recover")
-
-
-def network_steps(system: System, state: State, index: int) -> Iterator[Transition]:
-    network, inbox = system.network, state.slots[index].inbox
-    if network.lossy and state.losses != 0:
-        left = None if state.losses is None else state.losses - 1
-        for rest, lost in {without(inbox, i): inbox[i] for i in range(len(inbox))}.items():
-            after = edit(state, index, inbox=rest)._replace(losses=left)
-            yield Transition("lose", index, "lose", (lost,), (), after)
-    if state.duplications:
-        for entry in dict.fromkeys(inbox):
-            after = edit(state, index, inbox=put(network, inbox, entry))._replace(duplications=state.duplications - 1)
-            yield Transition("duplicate", index, "duplicate", (entry,), (), after)

@@ -8,8 +8,7 @@ from typing import Any
 from plait.kernel.trace import Event, Snapshot, Trace
 from plait.kernel.values import to_data
 from plait.model.system import System
-from tests.oracle.relation import Entry, State, Transition, initial, successors
-from tests.oracle.values import thaw, thaw_fields
+from tests.oracle.relation import Entry, State, Transition, initial, make, successors, thaw
 
 
 def replay(system: System, trace: Trace) -> State | None:
@@ -47,7 +46,7 @@ def agrees(system: System, state: State | None, trace: Trace, snapshot: Snapshot
     assert state is not None
     for pid, cls, slot in zip(system.pids, system.classes, state.slots, strict=True):
         lane = repr(pid)
-        fields = {name: to_data(value) for name, value in thaw_fields(cls, slot.fields).items()}
+        fields = {name: to_data(value) for name, value in vars(make(cls, slot.fields)).items()}
         there = (snapshot.status.get(lane, "up"), snapshot.fields.get(lane, {}))
         if shown(there) != shown((slot.status, fields)):
             return False
@@ -57,9 +56,10 @@ def agrees(system: System, state: State | None, trace: Trace, snapshot: Snapshot
     for monitor, values in zip(system.monitors, state.monitors, strict=True):
         data = snapshot.monitors[type(monitor).__name__]
         observed = {name: value for name, value in data.items() if name != "#type"}
-        if shown(observed) != shown({n: to_data(v) for n, v in thaw_fields(type(monitor), values).items()}):
+        if shown(observed) != shown({n: to_data(v) for n, v in vars(make(type(monitor), values)).items()}):
             return False
-    budgets = [b for b in (state.losses, state.duplications, *state.crashes) if b is not None]
+    limits = (system.network.losses, system.network.duplications, *(fault.budget for fault in system.faults))
+    budgets = [left for left, limit in zip(state.budgets, limits, strict=True) if limit is not None]
     return list(snapshot.budgets.values()) == budgets
 
 

@@ -10,7 +10,8 @@ from collections import Counter
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from plait.model.system import System
-from tests.oracle.explorer import State, Transition, explore
+from tests.oracle.explorer import explore
+from tests.oracle.relation import State, Transition, successors
 from tests.oracle.systems import Spec, build, specs
 
 
@@ -41,7 +42,9 @@ def features(system: System, limit: int) -> tuple[set[str], int]:
         if seen:
             found.add(name)
 
-    result = explore(system, limit=limit, visit=visit)
+    result = explore(system, limit=limit)
+    for state in result.seen:
+        visit(state, list(successors(system, state)))
     for name, r in result.properties.items():
         note(f"{r.kind} {'violated' if r.violated else 'holds'}", name != "assertions")
     note("any violation", bool(result.violated))

@@ -33,8 +33,8 @@ from plait import (
     some,
     unordered,
 )
-from tests.oracle.explorer import explore, initial, successors
-from tests.oracle.values import freeze, thaw
+from tests.oracle.explorer import explore
+from tests.oracle.relation import freeze, initial, successors, thaw
 
 
 class Note(Message):

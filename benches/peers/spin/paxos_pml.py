@@ -19,6 +19,7 @@ import argparse
 import functools
 import json
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -83,6 +84,12 @@ def _number(pattern: str, report: str) -> float:
     return float(found.group(1))
 
 
+def _cpu() -> float:
+    """Processor time of the child processes so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 @functools.cache
 def _workspace() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="plait-spin-")
@@ -125,7 +132,9 @@ def run(
     bits = hash_bits or (24 if expected is None else max(16, (2 * expected).bit_length()))
     depth = proposers * (1 + acceptors * (3 + learners)) + 10
     work = _verifier(proposers, acceptors, learners, style, memory_mb, extra_flags)
+    before = _cpu()
     report = _call(["./pan", f"-m{depth}", f"-w{bits}"], work)
+    cpu = _cpu() - before
     errors = int(_number(r"errors: (\d+)", report))
     if errors == 0 and ("Search not completed" in report or "max search depth too small" in report):
         raise SpinError(f"the search is incomplete:\n{report}")
@@ -133,6 +142,7 @@ def run(
         "states": int(_number(r"^\s*(\d+) states, stored", report)),
         "transitions": int(_number(r"^\s*(\d+) transitions \(= stored\+matched\)", report)),
         "seconds": _number(r"elapsed time (\S+) seconds", report),
+        "cpu": cpu,
         "vector_bytes": int(_number(r"^State-vector (\d+) byte", report)),
         "memory_mb": _number(r"^\s*(\S+)\s+(?:total actual memory usage|memory usage \(Mbyte\))", report),
         "errors": errors,
