@@ -21,7 +21,7 @@ help: ## List the targets
 setup: $(VENV)/.built ## Virtual environment, pinned tools, native engine, `plait` installed
 
 $(VENV)/.installed: requirements-dev.lock
-	@command -v $(CARGO) >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust, https://rustup.rs"; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust with rustup"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Plait needs Python 3.11 or later"; echo "hint: make clean && make setup PYTHON=python3.11"; exit 1; }

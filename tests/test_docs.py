@@ -16,6 +16,7 @@ import pytest
 import plait
 from plait import System, check
 from plait.kernel.verdict import EXIT_CODES
+from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
 
 ROOT = Path(__file__).parents[1]
@@ -108,6 +109,13 @@ def test_files_that_are_named_exist(page: Path) -> None:
     """Paths into the repository that stand in the text as code."""
     for name in re.findall(r"`((?:src|rust|tests|examples|benches)/[\w./-]+)`", page.read_text(encoding="utf-8")):
         assert (ROOT / name).exists(), f"{name} is not there"
+
+
+def test_the_numbers_of_the_architecture() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    found = check(paxos(proposers=3, quorum=False)).statistics
+    assert f"{found.states:,} states and {found.transitions:,} transitions" in text
+    assert found.python_calls < 2_000, "less than 2,000 questions"
 
 
 def test_modelling_mentions_everything_that_is_exported() -> None:

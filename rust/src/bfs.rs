@@ -21,8 +21,26 @@ type Chunk = Vec<u32>;
 
 struct Worker<'t> {
     lens: Lens<'t>,
+    recent: Recent,
     batch: Batch,
     next: Chunk,
+}
+
+/// Fingerprints that this worker met a short while ago, in a table that stays in the cache: states that follow each other
+/// in a layer are often siblings, whose successors meet again at once, and need not be looked up twice.
+struct Recent(Box<[u64]>);
+
+impl Recent {
+    fn new() -> Recent {
+        Recent(vec![0; 1 << 15].into())
+    }
+
+    /// Whether the fingerprint was met; it is remembered afterwards.
+    #[inline]
+    fn meet(&mut self, fingerprint: u64) -> bool {
+        let slot = fingerprint as usize & (self.0.len() - 1);
+        std::mem::replace(&mut self.0[slot], fingerprint) == fingerprint
+    }
 }
 
 /// Successors that wait to be looked up.
@@ -41,8 +59,9 @@ struct Layer {
 
 pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let workers = control.options.workers;
-    let mut crew: Vec<Worker> =
-        (0..workers).map(|_| Worker { lens: Lens::new(tables), batch: Batch::default(), next: Vec::new() }).collect();
+    let mut crew: Vec<Worker> = (0..workers)
+        .map(|_| Worker { lens: Lens::new(tables), recent: Recent::new(), batch: Batch::default(), next: Vec::new() })
+        .collect();
     let width = crew[0].lens.width + 2;
 
     let mut chunk = tables.initial()?;
@@ -103,7 +122,7 @@ impl Worker<'_> {
             let fingerprint = u64::from(halves[0]) | u64::from(halves[1]) << 32;
             let mut moved = false;
             let mut failed: Option<Way> = None;
-            let batch = &mut self.batch;
+            let (recent, batch) = (&mut self.recent, &mut self.batch);
             self.lens.successors(state, fingerprint, |successor| {
                 transitions += 1;
                 if successor.fails {
@@ -112,6 +131,9 @@ impl Worker<'_> {
                     return;
                 }
                 moved |= successor.moves && successor.fingerprint != fingerprint;
+                if recent.meet(successor.fingerprint) {
+                    return;
+                }
                 batch.fingerprints.push(successor.fingerprint);
                 batch.origins.push((index as u32, successor.way));
             })?;
@@ -139,7 +161,7 @@ impl Worker<'_> {
 
     /// Look the batch up in the visited set; what is new is judged and goes into the next layer.
     fn flush(&mut self, control: &Control, layer: &Layer, chunk: &[u32], width: usize) -> Result<()> {
-        let Worker { lens, batch, next } = self;
+        let Worker { lens, batch, next, .. } = self;
         let count = batch.fingerprints.len();
         let others = (control.options.workers - 1) * count.max(2 * BATCH);
         let mut session = control.visited.session(count, others)?;

@@ -161,7 +161,17 @@ def headline(verdict: Verdict) -> tuple[str, str]:
         return "HOLDS", subject if count else "no property was given"
     if verdict.status == "violated":
         return "VIOLATED", visible(verdict.property or "a property")
-    return "INCONCLUSIVE", f"stopped at {visible(verdict.bound)}" if verdict.bound else "the search is not complete"
+    return "INCONCLUSIVE", stopped(verdict.bound) if verdict.bound else "the search is not complete"
+
+
+def stopped(bound: str) -> str:
+    """How a search ended before it had seen everything.
+
+    >>> stopped("max-states"), stopped("interrupted")
+    ('stopped at max-states', 'interrupted')
+    """
+    said = {"interrupted": "interrupted", "walks": "random walks do not see everything"}
+    return said.get(bound) or f"stopped at {visible(bound)}"
 
 
 def claim(verdict: Verdict) -> str:
@@ -172,13 +182,16 @@ def claim(verdict: Verdict) -> str:
     if verdict.status == "violated":
         said = f"A violation was found after {states}{walks}."
         if verdict.bound:
-            said += f" The search stopped at {visible(verdict.bound)}: other properties may be undecided."
+            said += f" The search was not complete ({stopped(verdict.bound)}): other properties may be undecided."
         return said
     if verdict.status == "inconclusive":
         bad = any(p.status == "violated" for p in verdict.properties)
-        limit = visible(verdict.bound) if verdict.bound else "a limit"
+        if verdict.bound == "walks":
+            limit = f"{states} seen{walks}"
+        else:
+            limit = f"{stopped(verdict.bound) if verdict.bound else 'stopped at a limit'} after {states}{walks}"
         found = "see the properties below" if bad else "nothing found so far"
-        return f"Inconclusive: stopped at {limit} after {states}{walks}; {found}. More states may exist."
+        return f"Inconclusive: {limit}; {found}. More states may exist."
     if verdict.bound:
         within = f"Holds only within the bound {visible(verdict.bound)}"
         return f"{within}: {states} searched{walks}; nothing is shown beyond it."

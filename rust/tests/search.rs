@@ -1,0 +1,221 @@
+//! The searches on models written in Rust, with counts that can be computed by hand. No Python.
+
+use _native::control::{Control, Limit, Options};
+use _native::hash;
+use _native::model::{
+    Armed, Component, Evaluation, EventId, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts,
+    PropertyKind, Result, Shape, Status, field_bit,
+};
+use _native::path;
+use _native::search::{Strategy, run};
+use _native::tables::Tables;
+use std::sync::Arc;
+
+/// n counters that go from 0 to k, each step tells a collector which takes the messages in any order.
+///
+/// A local state is its number. Message i is "counter i made a step"; the collector (the last process) counts them.
+struct Counters {
+    shape: Shape,
+    limit: u32,
+    tell: bool,
+}
+
+impl Counters {
+    fn new(counters: usize, limit: u32, tell: bool, network: Network) -> Counters {
+        let shape = Shape {
+            processes: counters + usize::from(tell),
+            monitors: 0,
+            network,
+            lossy: false,
+            losses: None,
+            duplications: None,
+            faults: vec![],
+            properties: vec![PropertyKind::Always],
+        };
+        Counters { shape, limit, tell }
+    }
+
+    fn counters(&self) -> usize {
+        self.shape.processes - usize::from(self.tell)
+    }
+}
+
+impl Model for Counters {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn initial(&self) -> Result<Initial> {
+        Ok(Initial { locals: vec![0; self.shape.processes], ..Initial::default() })
+    }
+
+    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
+        let is_counter = process < self.counters();
+        Ok(if is_counter && local < self.limit {
+            vec![Armed { handler: 0, count: 0 }]
+        } else if is_counter {
+            vec![]
+        } else {
+            vec![Armed { handler: 0, count: 1 }]
+        })
+    }
+
+    fn handlers(&self, _: usize, _: MessageId) -> Result<Vec<u16>> {
+        Ok(vec![0])
+    }
+
+    fn guards(&self, _: usize, _: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
+        Ok(vec![Some(0); questions.len()])
+    }
+
+    fn step(&self, process: usize, local: LocalId, _: u16, _: &[MessageId]) -> Result<Vec<Outcome>> {
+        let tells = self.tell && process < self.counters();
+        let sends = if tells { vec![(self.counters() as u16, process as u32)] } else { vec![] };
+        Ok(vec![Outcome { local: local + 1, sends, ..Outcome::default() }])
+    }
+
+    fn crash(&self, _: usize, local: LocalId, _: bool) -> Result<LocalId> {
+        Ok(local)
+    }
+
+    fn recover(&self, _: usize, _: LocalId) -> Result<Vec<Outcome>> {
+        Ok(vec![])
+    }
+
+    fn observe(&self, _: usize, state: MonitorId, _: EventId) -> Result<MonitorId> {
+        Ok(state)
+    }
+
+    /// Not all counters are at their limit.
+    fn evaluate(&self, _: usize, parts: &Parts) -> Result<Evaluation> {
+        let mut found = Evaluation { value: false, ..Evaluation::default() };
+        for (process, &local) in parts.locals.iter().enumerate().take(self.counters()) {
+            found.reads.push(Component::Local(process as u16));
+            found.fields |= field_bit(process, 0);
+            if local < self.limit {
+                found.value = true;
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn altered(&self, process: usize, before: LocalId, after: LocalId) -> u64 {
+        if before == after { 0 } else { field_bit(process, 0) }
+    }
+
+    fn status(&self, _: LocalId) -> Status {
+        Status::Up
+    }
+
+    fn sender(&self, message: MessageId) -> u16 {
+        message as u16
+    }
+
+    fn local_hash(&self, local: LocalId) -> u64 {
+        hash::content(&local.to_le_bytes())
+    }
+
+    fn message_hash(&self, message: MessageId) -> u64 {
+        hash::content(&message.to_be_bytes())
+    }
+
+    fn monitor_hash(&self, _: MonitorId) -> u64 {
+        0
+    }
+}
+
+fn search(model: Counters, strategy: Strategy, options: Options) -> (Tables, Control) {
+    let control = Control::new(&model.shape, options).unwrap();
+    let tables = Tables::new(Arc::new(model));
+    run(&tables, &control, strategy, || true).unwrap();
+    (tables, control)
+}
+
+fn counts(control: &Control) -> (usize, u64, u64) {
+    use std::sync::atomic::Ordering::Relaxed;
+    (control.visited.len(), control.transitions.load(Relaxed), control.terminal.load(Relaxed))
+}
+
+#[test]
+fn independent_counters_make_a_grid() {
+    for (n, k) in [(1, 5), (3, 4), (5, 3)] {
+        for strategy in [Strategy::Bfs, Strategy::Dfs] {
+            for workers in [1, 2, 3] {
+                let options = Options { workers, keep_going: true, ..Options::default() };
+                let (_, control) = search(Counters::new(n, k, false, Network::Bag), strategy, options);
+                let side = k as usize + 1;
+                let edges = n * k as usize * side.pow(n as u32 - 1);
+                assert_eq!(counts(&control), (side.pow(n as u32), edges as u64, 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bag_counts_messages_and_a_set_keeps_them() {
+    let options = || Options { keep_going: true, ..Options::default() };
+    // One counter: at value v, of v equal messages 0 to v were taken.
+    let (_, bag) = search(Counters::new(1, 4, true, Network::Bag), Strategy::Bfs, options());
+    assert_eq!(bag.visited.len(), 1 + 2 + 3 + 4 + 5);
+    let (_, queue) = search(Counters::new(1, 4, true, Network::Fifo), Strategy::Bfs, options());
+    assert_eq!(queue.visited.len(), bag.visited.len());
+    // A set is never emptied: the collector counts for ever.
+    let endless = Options { max_states: 1000, ..options() };
+    let (_, set) = search(Counters::new(1, 4, true, Network::Set), Strategy::Bfs, endless);
+    assert_eq!(set.bound(), Some(Limit::MaxStates));
+}
+
+#[test]
+fn breadth_first_finds_the_shortest_run_and_rebuilds_it() {
+    for workers in [1, 2] {
+        let options = Options { workers, ..Options::default() };
+        let (tables, control) = search(Counters::new(3, 7, true, Network::Bag), Strategy::Bfs, options);
+        let finding = &control.findings()[0];
+        assert_eq!(finding.depth, 21);
+        let steps = path::to(&tables, &control, finding.fingerprint).unwrap().unwrap();
+        assert_eq!(steps.len(), 21);
+        assert_eq!(steps.last().unwrap().fingerprint, finding.fingerprint);
+    }
+}
+
+#[test]
+fn a_random_walk_knows_its_run() {
+    let options = Options { walks: 10, ..Options::default() };
+    let (tables, control) = search(Counters::new(2, 3, false, Network::Bag), Strategy::Random, options);
+    let run = control.findings()[0].run.clone().unwrap();
+    assert_eq!(run.len(), 7);
+    assert_eq!(path::along(&tables, &run).unwrap().unwrap().len(), 6);
+}
+
+#[test]
+fn a_stateless_search_counts_paths() {
+    let options = Options { keep_going: true, ..Options::default() };
+    let (_, control) = search(Counters::new(2, 2, false, Network::Bag), Strategy::Stateless, options);
+    // Prefixes of the C(4, 2) interleavings: 1 + 2 + 4 + 6 + 6.
+    assert_eq!(control.visits.load(std::sync::atomic::Ordering::Relaxed), 19);
+    assert_eq!(control.bound(), None);
+}
+
+#[test]
+fn fingerprints_do_not_depend_on_the_way() {
+    let options = |workers| Options { workers, keep_going: true, ..Options::default() };
+    let sorted = |strategy, workers| {
+        let (_, control) = search(Counters::new(3, 3, true, Network::Fifo), strategy, options(workers));
+        let mut all = control.visited.fingerprints();
+        all.sort_unstable();
+        all
+    };
+    let one = sorted(Strategy::Bfs, 1);
+    assert_eq!(one, sorted(Strategy::Bfs, 2));
+    assert_eq!(one, sorted(Strategy::Dfs, 1));
+    assert_eq!(one, sorted(Strategy::Dfs, 2));
+}
+
+#[test]
+fn a_tick_ends_the_search() {
+    let control = Control::new(&Counters::new(8, 9, true, Network::Bag).shape, Options::default()).unwrap();
+    let tables = Tables::new(Arc::new(Counters::new(8, 9, true, Network::Bag)));
+    run(&tables, &control, Strategy::Bfs, || false).unwrap();
+    assert_eq!(control.bound(), Some(Limit::Interrupted));
+}

@@ -1,0 +1,1014 @@
+"""What a bad model gets: an error that names the place (class, handler, field, line) and the next act."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import os
+import random
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plait import (
+    Message,
+    ModelError,
+    Monitor,
+    Pid,
+    PlaitError,
+    Process,
+    System,
+    UsageError,
+    Verdict,
+    action,
+    always,
+    check,
+    crash_recovery,
+    everyone,
+    field,
+    fifo,
+    final,
+    init,
+    majority,
+    on,
+    reachable,
+    recovery,
+    some,
+)
+
+
+class Note(Message):
+    content: Any = None
+
+
+class Other(Message):
+    pass
+
+
+class Sink(Process):
+    """Takes everything."""
+
+    @on(Note)
+    def take(self, m: Note) -> None:
+        pass
+
+
+class Child(Process):
+    age: int = 0
+
+
+def node(act: Callable[[Any], Any], when: Any = lambda self: self.n < 3) -> type[Process]:
+    """A process class with one action."""
+    body = {
+        "__annotations__": {"n": int, "a": object, "b": object, "names": set, "frozen": frozenset, "table": dict},
+        "n": 0,
+        "a": None,
+        "b": None,
+        "names": field(default_factory=lambda: {"red", "green", "blue"}),
+        "frozen": frozenset({"red", "green", "blue"}),
+        "table": field(default_factory=dict),
+        "act": action(act, when=when),
+    }
+    return types.new_class("Node", (Process,), {}, lambda namespace: namespace.update(body))
+
+
+def run(act: Callable[[Any], Any], when: Any = lambda self: self.n < 3, workers: int = 1, **system: Any) -> Verdict:
+    return check(System([node(act, when)(), Sink()], **system), workers=workers)
+
+
+def explained(call: Callable[[], Any], *words: str) -> PlaitError:
+    """The error that a call raises: it has these words, a hint, and nothing of ours in it."""
+    with pytest.raises((ModelError, UsageError)) as caught:
+        call()
+    error = caught.value
+    for word in words:
+        assert word in error.message
+    assert error.hint
+    assert str(error) == f"{error.message}\nhint: {error.hint}"
+    assert "Traceback" not in str(error)
+    assert f"{os.sep}plait{os.sep}" not in str(error)
+    # What is shown below it is the user's own exception, and never the error itself.
+    assert error.__cause__ is None or not isinstance(error.__cause__, PlaitError)
+    return error
+
+
+# -- what a handler does ---------------------------------------------------------------------------------------------
+
+
+def sends_to_nobody(self: Any) -> None:
+    self.send(Pid("Ghost", 0), Note())
+
+
+def sends_to_a_number(self: Any) -> None:
+    self.send(3, Note())
+
+
+def sends_a_number(self: Any) -> None:
+    self.send(self.id, 3)
+
+
+def sends_without_content(self: Any) -> None:
+    self.send(Sink.pid(0), Note({"key": [object()]}))
+
+
+def sets_an_object(self: Any) -> None:
+    self.b = object()
+
+
+def sets_a_function(self: Any) -> None:
+    self.a = lambda: None
+
+
+def sets_a_generator(self: Any) -> None:
+    self.table["key"] = (x for x in ())
+
+
+def sets_a_huge_number(self: Any) -> None:
+    self.a = 10**5000
+
+
+def sets_a_pid_that_cannot_be(self: Any) -> None:
+    self.a = Pid("Node", -1)
+
+
+def announces_an_object(self: Any) -> None:
+    self.announce(object())
+
+
+def chooses_an_object(self: Any) -> None:
+    self.choose([object()])
+
+
+def chooses_from_objects(self: Any) -> None:
+    self.choose({object()})
+
+
+def chooses_from_nothing(self: Any) -> None:
+    self.choose([])
+
+
+def chooses_from_no_collection(self: Any) -> None:
+    self.choose(3)
+
+
+def shares_a_list(self: Any) -> None:
+    self.a = self.b = [1]
+
+
+def shares_a_list_inside(self: Any) -> None:
+    row = [0]
+    self.a = (row, row)
+
+
+def contains_itself(self: Any) -> None:
+    self.a = [1]
+    self.a.append(self.a)
+
+
+def sets_an_unknown_field(self: Any) -> None:
+    self.oops = 1
+
+
+def deletes_a_field(self: Any) -> None:
+    del self.a
+
+
+def raises(self: Any) -> None:
+    self.table["missing"]
+
+
+def asks_a_new_message_for_its_sender(self: Any) -> None:
+    self.a = Note().sender
+
+
+def spawns_without_slots(self: Any) -> None:
+    self.spawn(Child)
+
+
+HANDLERS: dict[Callable[[Any], None], tuple[str, ...]] = {
+    sends_to_nobody: ("sends to Ghost0",),
+    sends_to_a_number: ("sends to 3",),
+    sends_a_number: ("sends 3", "not a Message"),
+    sends_without_content: ("message Note", "field content", "object"),
+    sets_an_object: ("field b", "object"),
+    sets_a_function: ("field a", "function"),
+    sets_a_generator: ("field table", "generator"),
+    sets_a_huge_number: ("field a", "4300 digits"),
+    sets_a_pid_that_cannot_be: ("field a",),
+    announces_an_object: ("announced event", "object"),
+    chooses_an_object: ("chosen option", "object"),
+    chooses_from_objects: ("option", "object"),
+    chooses_from_nothing: ("choose() was given no options",),
+    chooses_from_no_collection: ("choose(3)",),
+    shares_a_list: ("fields a and b", "the same list object [1]"),
+    shares_a_list_inside: ("field a", "the same list object [0]"),
+    contains_itself: ("field a", "the same list object"),
+    sets_an_unknown_field: ("sets self.oops", "does not declare"),
+    deletes_a_field: ("deletes self.a",),
+    raises: ("raised KeyError: 'missing'", f"test_bad_models.py:{raises.__code__.co_firstlineno + 1}"),
+    asks_a_new_message_for_its_sender: ("Note has no sender yet",),
+    spawns_without_slots: ("spawns Child", "no spare slots"),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("act", HANDLERS, ids=lambda act: act.__name__)
+def test_what_a_handler_must_not_do(act: Callable[[Any], None], workers: int) -> None:
+    explained(lambda: run(act, workers=workers), "Node.act", *HANDLERS[act])
+
+
+def test_the_hint_of_an_unknown_receiver_lists_the_processes() -> None:
+    assert explained(lambda: run(sends_to_nobody)).hint == "send to one of: Node0, Sink0"
+
+
+@pytest.mark.parametrize("search", ["dfs", "random", "stateless"])
+def test_every_search_reports_model_errors(search: Any) -> None:
+    system = System([node(sets_an_object)(), Sink()])
+    explained(lambda: check(system, search=search, workers=1), "Node.act", "field b")
+
+
+def test_the_users_exception_is_the_cause() -> None:
+    assert isinstance(explained(lambda: run(raises)).__cause__, KeyError)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_all_spare_slots_are_taken(workers: int) -> None:
+    def act(self: Any) -> None:
+        self.n += 1
+        self.spawn(Child, age=self.n)
+
+    error = explained(lambda: run(act, workers=workers, spare={Child: 2}), "Node.act spawns Child", "all 2 spare slots")
+    assert "more spare slots" in str(error.hint)
+    assert run(act, workers=workers, spare={Child: 3}).statistics.states == 4
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_after_a_spawn_keeps_its_hint(workers: int) -> None:
+    def act(self: Any) -> None:
+        self.n += 1
+        self.spawn(Child)
+        self.send(Pid("Ghost", 0), Note())
+
+    error = explained(lambda: run(act, workers=workers, spare={Child: 1}), "Node.act sends to Ghost0")
+    assert "Node0, Sink0, Child0" in str(error.hint)
+
+
+def test_spawning_with_unknown_fields() -> None:
+    def act(self: Any) -> None:
+        self.spawn(Child, weight=3)
+
+    assert (
+        explained(lambda: run(act, spare={Child: 1}), "Node.act spawns Child", "weight").hint == "its fields are: age"
+    )
+
+
+def test_a_handler_that_would_never_run() -> None:
+    def act(self: Any) -> Any:
+        yield self.n
+
+    explained(lambda: node(act), "act", "generator")
+
+
+# -- guards, quorums, the beginning ----------------------------------------------------------------------------------
+
+
+COLOURS = {"red", "green", "blue"}
+PLAIN = tuple(COLOURS)
+
+
+def step(self: Any) -> None:
+    self.n += 1
+
+
+GUARDS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
+    "raises": (lambda self: 1 / self.n, ("raised ZeroDivisionError: division by zero", "test_bad_models.py:")),
+    "changes a value": (lambda self: self.names.add("black") is None, ("changes the state of Node0",)),
+    "changes a field": (lambda self: setattr(self, "n", 7) is None, ("changes the state of Node0",)),
+    "makes a field": (lambda self: setattr(self, "oops", 7) is None, ("sets self.oops",)),
+    "deletes a field": (lambda self: delattr(self, "a") is None, ("deletes self.a",)),
+    "stores an object": (lambda self: setattr(self, "a", object()) is None, ("field a",)),
+    "sends": (lambda self: self.send(self.id, Note()) is None, ("Node.send()", "outside of a handler")),
+    "announces": (lambda self: self.announce(1) is None, ("Node.announce()", "outside of a handler")),
+    "chooses": (lambda self: self.choose([True, False]), ("Node.choose()", "outside of a handler")),
+    "spawns": (lambda self: self.spawn(Child) is None, ("Node.spawn()", "outside of a handler")),
+    "looks at the clock": (lambda self: time.perf_counter_ns() % 97 < 48, ("not a function of its inputs",)),
+    "depends on the order of a set": (
+        lambda self: self.n < 20 and PLAIN[0] == next(iter(self.names)),
+        ("not a function",),
+    ),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", GUARDS)
+def test_what_a_guard_must_not_do(name: str, workers: int) -> None:
+    guard, words = GUARDS[name]
+    explained(lambda: run(step, guard, workers), "the guard of Node.act", *words)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_guard_on_messages_must_not_change_state(workers: int) -> None:
+    class Keeper(Process):
+        seen: list[int] = field(default_factory=list)
+
+        @on(Note, where=lambda self, m: self.seen.append(1) is None)
+        def keep(self, m: Note) -> None:
+            pass
+
+    def act(self: Any) -> None:
+        self.n += 1
+        self.send(Keeper.pid(0), Note())
+
+    system = System([node(act)(), Keeper()])
+    explained(lambda: check(system, workers=workers), "the guard of Keeper.keep changes the state of Keeper0")
+
+
+def test_quorums_that_can_never_be() -> None:
+    class Larger(Process):
+        @on(Note, quorum=3)
+        def gather(self, ms: Any) -> None:
+            pass
+
+    class More(Process):
+        @on(Note, quorum=some(2, Sink))
+        def gather(self, ms: Any) -> None:
+            pass
+
+    class Nobody(Process):
+        @on(Note, quorum=everyone(Child))
+        def gather(self, ms: Any) -> None:
+            pass
+
+    class Odd(Process):
+        @on(Note, quorum=lambda self: 7)
+        def gather(self, ms: Any) -> None:
+            pass
+
+    explained(lambda: System([Larger(), Sink()]), "Larger.gather", "a quorum of 3 senders", "2 processes")
+    explained(lambda: System([More(), Sink()]), "More.gather", "a quorum of 2 Sink", "has 1")
+    explained(lambda: System([Nobody(), Sink()]), "Nobody.gather", "a quorum of 0 Child")
+    explained(lambda: check(System([Odd(), Sink()])), "the quorum of Odd.gather is 7")
+    with pytest.raises(ModelError, match="quorum=0"):
+        on(Note, quorum=0)
+    with pytest.raises(ModelError, match="no field 'colour'"):
+        on(Note, quorum=majority(Sink), same="colour")
+
+
+def test_beginnings() -> None:
+    def chooses(self: Any) -> None:
+        self.age = self.choose([1, 2])
+
+    def spawns(self: Any) -> None:
+        self.spawn(Child)
+
+    def fails(self: Any) -> None:
+        raise AssertionError("never")
+
+    for start in (chooses, spawns, fails):
+        cls = types.new_class("Early", (Child,), {}, lambda body, start=start: body.update(start=init(start)))
+        explained(lambda cls=cls: check(System([cls()], spare={Child: 1})), "Early.start", "@init")
+
+
+# -- the System ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Box:
+    inner: list[int]
+
+
+def test_mutable_values_that_processes_would_share() -> None:
+    class Holder(Process):
+        value: Any
+
+    for value, kind in (([1], "list"), ({1}, "set"), ({1: 2}, "dict"), (([1],), "list"), (Box([1]), "Box")):
+        with pytest.raises(ModelError, match=rf"Holder0.value and Holder1.value hold the same {kind} object") as caught:
+            System([Holder(value=value), Holder(value=value)])
+        assert caught.value.hint == "processes share nothing: give each its own copy"
+    assert check(System([Holder(value=[1]), Holder(value=[1])])).statistics.states == 1
+    assert check(System([Holder(value=(1, "a")), Holder(value=(1, "a"))])).statistics.states == 1
+
+
+def test_mutable_defaults() -> None:
+    for base, kind in ((Process, "process"), (Monitor, "monitor"), (Message, "message")):
+        body = {"__annotations__": {"items": list}, "items": []}
+        explained(
+            lambda base=base, body=body: types.new_class("Careless", (base,), {}, lambda space: space.update(body)),
+            f"{kind} Careless",
+            "items",
+        )
+
+
+def test_one_list_in_two_fields_at_the_start() -> None:
+    class Twin(Process):
+        left: list[int]
+        right: list[int]
+
+    both = [1]
+    explained(lambda: check(System([Twin(left=both, right=both)])), "Twin0", "fields left and right", "the same list")
+    own: list[Any] = []
+    own.append(own)
+    explained(lambda: check(System([Twin(left=own, right=[])])), "Twin0: field left")
+    explained(lambda: check(System([Twin(left=object(), right=[])])), "Twin0: field left", "object")  # type: ignore[arg-type]
+
+
+def test_acting_outside_of_a_handler() -> None:
+    for act in (
+        lambda p: p.send(p.id, Note()),
+        lambda p: p.broadcast(Sink, Note()),
+        lambda p: p.announce(1),
+        lambda p: p.choose([1]),
+        lambda p: p.spawn(Child),
+    ):
+        sink = Sink()
+        System([sink])
+        explained(lambda act=act, sink=sink: act(sink), "Sink.", "outside of a handler")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"workers": 0}, "workers=0"),
+        ({"search": "best"}, "search='best'"),
+        ({"max_states": -1}, "max_states=-1"),
+        ({"max_states": 1.5}, "max_states=1.5"),
+        ({"max_depth": "3"}, "max_depth='3'"),
+        ({"timeout": float("nan")}, "timeout=nan"),
+        ({"timeout": float("inf")}, "timeout=inf"),
+        ({"memory": True}, "memory=True"),
+        ({"seed": 2**64}, f"seed={2**64}"),
+        ({"properties": ["ghost"]}, "no property 'ghost'"),
+    ],
+)
+def test_wrong_arguments_of_check(arguments: dict[str, Any], named: str) -> None:
+    explained(lambda: check(System([Sink()]), **arguments), named)
+
+
+def test_checking_something_else() -> None:
+    explained(lambda: check(Sink), "not a System")  # type: ignore[arg-type]
+    explained(lambda: System([Sink]), "is not a Process")  # type: ignore[list-item]
+    explained(lambda: System([]), "at least one process")
+    explained(lambda: System([Sink()], properties=[lambda s: True]), "is not a Property")  # type: ignore[list-item]
+
+
+# -- properties ------------------------------------------------------------------------------------------------------
+
+
+class Watch(Monitor):
+    events: list[Any] = field(default_factory=list)
+
+    def observe(self, process: Pid, event: Any) -> None:
+        self.events.append(event)
+
+
+def talk(self: Any) -> None:
+    self.n += 1
+    self.announce(self.n)
+    self.send(Sink.pid(0), Note([self.n]))
+
+
+PROPERTIES: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
+    "raises": (lambda s: 1 / 0 > 1, ("raised ZeroDivisionError", "test_bad_models.py:")),
+    "returns nothing": (lambda s: None, ("returned None",)),
+    "returns a list": (lambda s: [], ("returned []",)),
+    "changes a field's value": (lambda s: s.processes[0].names.add("x") is None, ("changes the state", "Node0")),
+    "spoils a field": (lambda s: s.processes[0].names.add(object()) is None, ("changes the state", "Node0")),
+    "changes a message": (lambda s: all(m.content.append(1) is None for m in s.messages), ("the inbox of Sink0",)),
+    "changes a monitor": (lambda s: s[Watch].events.append(1) is None, ("changes the state", "monitor Watch")),
+    "sets a monitor's field": (lambda s: setattr(s[Watch], "events", []) is None, ("changes the state", "Watch")),
+    "makes a monitor's field": (lambda s: setattr(s[Watch], "oops", 1) is None, ("sets self.oops",)),
+    "sets a process's field": (lambda s: setattr(s.processes[0], "n", 1) is None, ("AttributeError", "'n'")),
+    "reads an unknown field": (lambda s: s[Sink][0].weight == 0, ("Sink has no field 'weight'",)),
+    "reads an unknown process": (lambda s: s[Pid("Ghost", 1)].n == 0, ("no process Ghost1",)),
+    "reads something else": (lambda s: s["Sink"] == 0, ("the view has no 'Sink'",)),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("kind", [always, reachable, final])
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_what_a_property_must_not_do(name: str, kind: Any, workers: int) -> None:
+    predicate, words = PROPERTIES[name]
+    prop = kind(predicate, name="careful")
+    # A monitor that has seen something, a message that is pending; a final property sees the last state only.
+    system = {"properties": [prop], "monitors": [Watch()]}
+    cls = node(talk, lambda self: self.n < 2)
+    quiet = types.new_class("Sink", (Process,), {})
+    sink = Sink if kind is not final else quiet
+    if name in ("reads an unknown field",) and kind is final:
+        pytest.skip("the sink is another class")
+    explained(lambda: check(System([cls(), sink()], **system), workers=workers), "property careful", *words)
+
+
+def test_a_failed_assertion_in_a_property_is_a_violation() -> None:
+    def positive(s: Any) -> bool:
+        assert s.processes[0].n < 2
+        return True
+
+    verdict = run(step, properties=[always(positive)])
+    assert (verdict.status, verdict.property, len(verdict.trace or [])) == ("violated", "positive", 2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_vacuous_properties(workers: int) -> None:
+    verdict = run(step, workers=workers, properties=[reachable(lambda s: s.processes[0].n == 9, name="nine")])
+    assert (verdict.status, verdict.property) == ("violated", "nine")
+    assert verdict.message == "nine is violated: no example: false in all 4 reachable states"
+
+    def turn(self: Any) -> None:
+        self.n = (self.n + 1) % 3
+
+    verdict = run(turn, workers=workers, properties=[final(lambda s: False, name="end")])
+    assert verdict.status == "holds"
+    assert any("end was never evaluated: no state is terminal" in warning for warning in verdict.warnings)
+    assert [p.note for p in verdict.properties] == ["vacuously: no state is terminal"]
+    assert any("no properties" in warning for warning in run(step, workers=workers).warnings)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_handlers_that_never_run(workers: int) -> None:
+    class Hopeful(Process):
+        @on(Other)
+        def wait(self, m: Other) -> None:
+            pass
+
+        @on(Note, where=lambda self, m: m.content == "never")
+        def refuse(self, m: Note) -> None:
+            pass
+
+    def act(self: Any) -> None:
+        self.n += 1
+        self.broadcast(Hopeful, Note(self.n))
+
+    verdict = check(System([node(act)(), Hopeful()], properties=[always(lambda s: True)]), workers=workers)
+    assert "Hopeful.wait never ran: nobody sends a Other" in verdict.warnings
+    assert "Hopeful.refuse never ran: its guard never held" in verdict.warnings
+    assert not any("Node" in warning for warning in verdict.warnings)
+    # A search that did not see everything does not say so.
+    stopped = check(System([node(act)(), Hopeful()], properties=[always(lambda s: True)]), max_states=2)
+    assert not any("never ran" in warning for warning in stopped.warnings)
+
+
+# -- handlers must be functions of their inputs ----------------------------------------------------------------------
+
+COUNT = 0
+
+
+def uses_random(self: Any) -> None:
+    self.a = random.random()
+
+
+def throws_a_coin(self: Any) -> None:
+    self.a = random.choice(["heads", "tails"])
+
+
+def looks_at_the_clock(self: Any) -> None:
+    self.a = time.time()
+
+
+def looks_at_the_fine_clock(self: Any) -> None:
+    self.send(Sink.pid(0), Note(time.perf_counter_ns()))
+
+
+def counts_globally(self: Any) -> None:
+    global COUNT
+    COUNT += 1
+    self.a = COUNT
+
+
+def counts_in_a_closure() -> Callable[[Any], None]:
+    calls = 0
+
+    def act(self: Any) -> None:
+        nonlocal calls
+        calls += 1
+        self.send(Sink.pid(0), Note(calls))
+
+    return act
+
+
+def counts_in_a_default(self: Any, calls: list[int] = []) -> None:  # noqa: B006
+    calls.append(1)
+    self.a = len(calls)
+
+
+def asks_the_system(self: Any) -> None:
+    self.a = os.urandom(8)
+
+
+def announces_the_clock(self: Any) -> None:
+    self.announce(time.perf_counter_ns())
+
+
+def chooses_at_random(self: Any) -> None:
+    self.choose([random.random()])
+
+
+def chooses_sometimes(self: Any) -> None:
+    self.choose(range(1 + time.perf_counter_ns() % 1000))
+
+
+def uses_the_address(self: Any) -> None:
+    self.keep = [object() for _ in range(1000)]
+    self.a = id(self)
+    del self.keep
+
+
+def sends_a_tuple_of_a_set(self: Any) -> None:
+    self.send(Sink.pid(0), Note(tuple(self.names)))
+
+
+def sends_a_list_of_a_frozenset(self: Any) -> None:
+    self.send(Sink.pid(0), Note([*self.frozen]))
+
+
+def sends_a_display(self: Any) -> None:
+    self.send(Sink.pid(0), Note(tuple({"red", "green", "blue"})))
+
+
+def sends_a_comprehension(self: Any) -> None:
+    self.send(Sink.pid(0), Note(list({name.upper() for name in ("red", "green", "blue")})))
+
+
+def sends_a_made_set(self: Any) -> None:
+    self.send(Sink.pid(0), Note(" ".join(set(["red", "green", "blue"]))))  # noqa: C405
+
+
+def sends_a_made_frozenset(self: Any) -> None:
+    self.send(Sink.pid(0), Note(tuple(frozenset(("red", "green", "blue")))))
+
+
+def sends_a_union(self: Any) -> None:
+    self.send(Sink.pid(0), Note(tuple(self.names | self.frozen)))
+
+
+def sends_a_difference(self: Any) -> None:
+    self.send(Sink.pid(0), Note(tuple(self.names.difference(["red"]))))
+
+
+def sends_common_keys(self: Any) -> None:
+    self.send(Sink.pid(0), Note(tuple({"red": 1, "green": 2, "blue": 3}.keys() & {"red": 4, "green": 5}.keys())))
+
+
+def sends_the_text_of_a_set(self: Any) -> None:
+    self.send(Sink.pid(0), Note(str(self.names)))
+
+
+def keeps_the_first_of_the_longest(self: Any) -> None:
+    self.a = max({"green", "black", "white"}, key=len)
+
+
+def pops(self: Any) -> None:
+    self.a = self.names.pop()
+
+
+def takes_the_first(self: Any) -> None:
+    self.a = next(iter(self.names))
+
+
+def numbers_by_a_set(self: Any) -> None:
+    self.table = {number: name for number, name in enumerate(self.names)}  # noqa: C416
+
+
+def announces_in_the_order_of_a_set(self: Any) -> None:
+    for name in self.names:
+        self.announce(name)
+
+
+def spawns_in_the_order_of_a_set(self: Any) -> None:
+    for name in self.names:
+        self.spawn(Child, age=len(name))
+
+
+UNSTEADY = {
+    uses_random: "set a to",
+    throws_a_coin: "set a to",
+    looks_at_the_clock: "set a to",
+    looks_at_the_fine_clock: "sent Note(content=",
+    counts_globally: "set a to",
+    counts_in_a_default: "set a to",
+    asks_the_system: "set a to",
+    announces_the_clock: "announced",
+    chooses_at_random: "chose",
+    chooses_sometimes: "",
+    sends_a_tuple_of_a_set: "sent Note(content=(",
+    sends_a_list_of_a_frozenset: "sent Note(content=[",
+    sends_a_display: "sent Note(content=(",
+    sends_a_comprehension: "sent Note(content=[",
+    sends_a_made_set: "sent Note(content='",
+    sends_a_made_frozenset: "sent Note(content=(",
+    sends_a_union: "sent Note(content=(",
+    sends_a_difference: "sent Note(content=(",
+    sends_common_keys: "sent Note(content=(",
+    sends_the_text_of_a_set: "sent Note(content=",
+    keeps_the_first_of_the_longest: "set a to",
+    pops: "set a to",
+    takes_the_first: "set a to",
+    numbers_by_a_set: "set table to",
+    announces_in_the_order_of_a_set: "announced",
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("act", UNSTEADY, ids=lambda act: act.__name__)
+def test_handlers_that_are_no_functions(act: Callable[[Any], None], workers: int) -> None:
+    def several(self: Any) -> None:
+        self.n += 1
+        act(self)
+
+    # In its own right, where its source is known: three steps, each run five times.
+    cls = node(act, lambda self: True)
+    error = explained(lambda: check(System([cls(), cls(), Sink()]), workers=workers, max_states=50), "Node.act")
+    assert "is not a function of its inputs: run twice, it" in error.message
+    assert UNSTEADY[act] in error.message
+    assert "self.choose" in str(error.hint)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_counter_in_a_closure_is_caught(workers: int) -> None:
+    explained(
+        lambda: run(counts_in_a_closure(), workers=workers), "Node.act", "sent Note(content=1) to Sink0", "and then"
+    )
+
+
+def test_the_order_of_spawning_is_caught() -> None:
+    def act(self: Any) -> None:
+        self.n += 3
+        for name in self.names:
+            self.spawn(Child, age=len(name))
+
+    explained(lambda: run(act, spare={Child: 3}), "Node.act is not a function of its inputs")
+
+
+def test_the_order_of_sends_matters_on_queues_only() -> None:
+    def act(self: Any) -> None:
+        self.n += 3
+        for name in self.names:
+            self.send(Sink.pid(0), Note(name))
+
+    explained(lambda: run(act, network=fifo()), "Node.act is not a function of its inputs", "sent")
+    assert run(act).statistics.states == 1 + 2**3
+
+
+@pytest.mark.parametrize("content", [{"red", "green"}, frozenset({"red", "green"}), ({"red", "green"},)])
+def test_a_set_in_a_received_message(content: Any) -> None:
+    class Reader(Process):
+        order: tuple[str, ...] = ()
+
+        @on(Note)
+        def read(self, m: Note) -> None:
+            names = m.content[0] if isinstance(m.content, tuple) else m.content
+            self.order = tuple(names)
+
+    def act(self: Any) -> None:
+        self.n += 3
+        self.send(Reader.pid(0), Note(content))
+
+    explained(lambda: check(System([node(act)(), Reader()])), "Reader.read", "set order to")
+
+
+def test_recoveries_and_beginnings_are_audited() -> None:
+    class Unsteady(Process):
+        stamp: int = 0
+
+        @recovery
+        def wake(self) -> None:
+            self.stamp = time.perf_counter_ns()
+
+    class Early(Process):
+        stamp: int = 0
+
+        @init
+        def start(self) -> None:
+            self.stamp = time.perf_counter_ns()
+
+    explained(lambda: check(System([Unsteady()], faults=[crash_recovery(Unsteady)])), "Unsteady.wake", "set stamp to")
+    explained(lambda: check(System([Early()])), "Early.start", "set stamp to")
+
+
+def announce(self: Any) -> None:
+    self.n += 1
+    self.announce(self.names)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_monitors(workers: int) -> None:
+    def observed(observe: Callable[..., None]) -> Callable[[], Any]:
+        body = {"__annotations__": {"order": Any}, "order": None, "observe": observe}
+        cls = types.new_class("Eye", (Monitor,), {}, lambda namespace: namespace.update(body))
+        return lambda: run(announce, workers=workers, monitors=[cls()])
+
+    def by_clock(self: Any, process: Pid, event: Any) -> None:
+        self.order = time.perf_counter_ns()
+
+    def by_order(self: Any, process: Pid, event: Any) -> None:
+        self.order = tuple(event)
+
+    def by_own_set(self: Any, process: Pid, event: Any) -> None:
+        self.order = tuple({"red", "green", "blue"})
+
+    def by_object(self: Any, process: Pid, event: Any) -> None:
+        self.order = object()
+
+    def by_new_field(self: Any, process: Pid, event: Any) -> None:
+        self.oops = 1
+
+    def by_raising(self: Any, process: Pid, event: Any) -> None:
+        event["red"]
+
+    def by_sorting(self: Any, process: Pid, event: Any) -> None:
+        self.order = sorted(event)
+
+    for observe in (by_clock, by_order, by_own_set):
+        explained(observed(observe), "Eye.observe is not a function of its state and the event")
+    explained(observed(by_object), "Eye.observe", "field order", "object")
+    explained(observed(by_new_field), "Eye.observe sets self.oops")
+    explained(observed(by_raising), "Eye.observe raised TypeError", "test_bad_models.py:")
+    assert observed(by_sorting)().statistics.states == 4
+
+    class Blind(Monitor):
+        pass
+
+    explained(lambda: run(announce, workers=workers, monitors=[Blind()]), "Blind", "observe")
+    start = types.new_class(
+        "Eye", (Monitor,), {}, lambda body: body.update(__annotations__={"x": Any}, observe=by_sorting)
+    )
+    explained(lambda: run(announce, monitors=[start(x=object())]), "monitor Eye: field x")  # type: ignore[call-arg]
+
+
+# -- and what is fine ------------------------------------------------------------------------------------------------
+
+
+def sums(self: Any) -> None:
+    self.a = sum({len(name) for name in self.names})
+
+
+def sorts(self: Any) -> None:
+    self.a = sorted(self.names)
+    self.b = min(self.frozen)
+
+
+def broadcasts_over_a_set(self: Any) -> None:
+    self.a = 1
+    for pid in {self.id, Sink.pid(0)}:
+        self.send(pid, Note(len(self.names)))
+
+
+def chooses_from_a_set(self: Any) -> None:
+    self.a = self.choose(self.names)
+    self.b = self.choose({"black", "white"})
+
+
+def keeps_the_order_of_a_dict(self: Any) -> None:
+    self.table = {"z": 1, "a": 2}
+    self.a = tuple(self.table)
+
+
+def builds_sets(self: Any) -> None:
+    self.names = {name.upper() for name in self.names} | {"black"} - {"white"}
+    self.names ^= {"RED"}
+    self.frozen = frozenset(name for name in self.names if name)
+    self.a = len(self.names & self.frozen), self.names == set(self.frozen), self.frozen <= self.names, repr({1}), set()
+
+
+def compares_types(self: Any) -> None:
+    self.a = isinstance(self.names, set) and isinstance(self.frozen, frozenset) and isinstance({1}, set)
+
+
+def matches(self: Any) -> None:
+    match -1 - self.n:
+        case -1 | -2:
+            self.a = 1
+        case _:
+            self.a = 2 - 1j == 2
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        sums,
+        sorts,
+        broadcasts_over_a_set,
+        chooses_from_a_set,
+        keeps_the_order_of_a_dict,
+        builds_sets,
+        compares_types,
+        matches,
+    ],
+    ids=lambda act: act.__name__,
+)
+def test_what_is_fine_is_not_reported(act: Callable[[Any], None]) -> None:
+    cls = node(act, lambda self: self.a is None)
+    verdict = check(System([cls(), Sink()]))
+    assert verdict.status == "holds"
+    assert verdict.statistics.states > 1
+
+
+def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator that adds something of its own."""
+
+    @functools.wraps(function)
+    def wrapper(self: Any, *arguments: Any, **more: Any) -> Any:
+        self.trail = (*self.trail, function.__name__)
+        return function(self, *arguments, **more)
+
+    return wrapper
+
+
+class Colour(enum.Flag):
+    RED = 1
+    BLUE = 2
+
+
+class Base(Process):
+    n: int = 0
+    trail: tuple[str, ...] = ()
+    found: Any = None
+
+    @action(when=lambda self: self.n < 1)
+    def first(self) -> None:
+        self.n += 1
+        self.trail = (*self.trail, "base")
+
+
+def offset(amount: int) -> Callable[..., None]:
+    doubled = amount * 2
+
+    def act(self: Any, *, step: int = 1) -> None:
+        self.found = {doubled + step} | {amount}
+
+    return act
+
+
+class Rich(Base):
+    """Everything that a function can have."""
+
+    @action(when=lambda self: self.n < 1)
+    def first(self, more: int = 2, *, again: int = 3) -> None:
+        super().first()
+        self.found = sorted({more, again})
+        self.__private(again)
+
+    def __private(self, value: int) -> None:
+        self.trail = (*self.trail, f"private {value}")
+
+    @action(when=lambda self: self.n == 1)
+    @logged
+    def inside(self) -> None:
+        def add(amount: int) -> set[int]:
+            nonlocal total
+            total += amount
+            return {total, 0}
+
+        total = self.n
+        self.n = max(add(1)) + len(add(0)) - 1
+        self.found = [sum(x for x in {1, 2}) for _ in range(2)]
+
+    @logged
+    @action(when=lambda self: self.n == 3)
+    def outside(self) -> None:
+        self.n += 1
+        set = len  # noqa: A001
+        self.found = set("four")
+
+    closure = action(offset(5), when=lambda self: self.n == 4 and self.found == 4)
+
+
+def test_every_kind_of_function_works_as_a_probe() -> None:
+    """The same result as by plain Python, which is worked out here by hand."""
+    ends: set[Any] = set()
+
+    def look(s: Any) -> bool:
+        p = s[Rich][0]
+        ends.add((p.n, p.trail, repr(p.found)))
+        return True
+
+    assert check(System([Rich()], properties=[always(look)])).status == "holds"
+    one = ("base", "private 3")
+    assert ends == {
+        (0, (), "None"),
+        (1, one, "[2, 3]"),
+        (3, (*one, "inside"), "[3, 3]"),
+        (4, (*one, "inside", "outside"), "4"),
+        (4, (*one, "inside", "outside"), "{11, 5}"),
+    } or ends == {
+        (0, (), "None"),
+        (1, one, "[2, 3]"),
+        (3, (*one, "inside"), "[3, 3]"),
+        (4, (*one, "inside", "outside"), "4"),
+        (4, (*one, "inside", "outside"), "{5, 11}"),
+    }
+
+
+def test_a_set_in_a_decorated_handler_is_caught() -> None:
+    class Leaky(Base):
+        @action(when=lambda self: self.n == 1)
+        @logged
+        def leak(self) -> None:
+            self.found = tuple({"red", "green", "blue"})
+
+    explained(lambda: check(System([Leaky()])), "Leaky.leak", "set found to")
