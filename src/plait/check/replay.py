@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from plait._native import Transition
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Event, Snapshot, Trace
+from plait.kernel.trace import Event, Sent, Snapshot, Trace
 from plait.kernel.values import Data, text
 from plait.model.system import System
 
 _STALE = "the model has changed since the trace was made: check it again for a new one"
+_BROKEN = "the trace was edited or is damaged: check the model again for a new one"
 
 
 def replay(system: System, trace: Trace) -> Iterator[Event]:
@@ -22,31 +25,54 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
     """
     runner = Runner(system)
     tracer = Tracer(runner)
-    _same("the initial state", trace.initial, tracer.initial)
+    _same("the initial state", trace, trace.initial, tracer, tracer.initial)
     for number, event in enumerate(trace.events, 1):
         here = f"step {number} ({event.lane}: {event.label})"
-        candidates = [t for t in runner.engine.successors(tracer.state) if _matches(tracer, t, trace, event)]
+        consumed = _messages(here, trace.messages, event.consumed)
+        candidates = [t for t in runner.engine.successors(tracer.state) if _matches(tracer, t, event, consumed)]
         if not candidates:
             raise TraceError(f"{here} is not possible any more", hint=_STALE)
+        if event.note and number < len(trace.events):
+            raise TraceError(f"{here} failed, but the trace goes on after it", hint=_BROKEN)
         # Among steps that look alike (a fifo queue that loses one of two equal messages) take the one that fits.
         chosen = next((t for t in candidates if _fits(tracer, t, event)), candidates[0])
         now = tracer.step(chosen)
-        _same(f"the state after {here}", event.state, now.state)
+        _same(f"the state after {here}", trace, event.state, tracer, now.state)
+        _same_effects(here, trace, event, tracer, now)
         yield now
     _confirm(runner, tracer, trace)
 
 
-def _matches(tracer: Tracer, transition: Transition, trace: Trace, event: Event) -> bool:
-    if transition.kind != event.kind or tracer.names[transition.process] != event.lane:
+def _messages(place: str, messages: Sequence[Sent], ids: Sequence[int]) -> list[str]:
+    """The content of messages, in canonical order."""
+    known = {m.id: m for m in messages}
+    for number in ids:
+        if number not in known:
+            raise TraceError(f"{place} refers to message {number}, which the trace does not describe", hint=_BROKEN)
+    return sorted(_exact([known[i].sender, known[i].receiver, known[i].type, known[i].fields]) for i in ids)
+
+
+def _exact(data: Data) -> str:
+    """Data as text that differs where the values differ (1, 1.0 and True are three values)."""
+    try:
+        return msgspec.json.encode(data, order="sorted").decode()
+    except (TypeError, ValueError):
+        return repr(data)
+
+
+def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: list[str]) -> bool:
+    lane = tracer.names[transition.process]
+    if transition.kind != event.kind or lane != event.lane or tracer.label(transition) != event.label:
         return False
     decode = tracer.runner.tabulation.codec.decode
-    consumed = [tracer.message(content, sender) for _, sender, content in transition.consumed]
-    recorded = [(trace.messages[i].sender, trace.messages[i].type, trace.messages[i].fields) for i in event.consumed]
-    choices = [text(tracer.data(decode(choice))) for choice in transition.choices]
+    consumed = []
+    for _, sender, content in transition.consumed:
+        name, kind, fields = tracer.message(content, sender)
+        consumed.append(_exact([name, lane, kind, fields]))
+    choices = [tracer.data(decode(choice)) for choice in transition.choices]
     return (
-        tracer.label(transition) == event.label
-        and sorted(map(str, consumed)) == sorted(map(str, recorded))
-        and choices == [text(choice) for choice in event.choices]
+        sorted(consumed) == recorded
+        and _exact(choices) == _exact(event.choices)
         and bool(transition.failure) == bool(event.note)
     )
 
@@ -56,41 +82,66 @@ def _fits(tracer: Tracer, transition: Transition, event: Event) -> bool:
     locals_, inboxes, _, _ = tracer.runner.engine.components(transition.state)
     for index, name in enumerate(tracer.names):
         fields = tracer.runner.tabulation.local_value(index, locals_[index])[1]
-        if {k: tracer.data(v) for k, v in fields.items()} != event.state.fields[name]:
+        if {k: tracer.data(v) for k, v in fields.items()} != event.state.fields.get(name):
             return False
-        if len(tracer.runner.engine.store.inbox(inboxes[index])) != len(event.state.pending[name]):
+        if len(tracer.runner.engine.store.inbox(inboxes[index])) != len(event.state.pending.get(name, [])):
             return False
     return True
 
 
-def _same(place: str, then: Snapshot, now: Snapshot) -> None:
-    for name in sorted(then.fields.keys() | now.fields.keys()):
+def _same(place: str, trace: Trace, then: Snapshot, tracer: Tracer, now: Snapshot) -> None:
+    for name in sorted({*then.fields, *then.pending, *now.fields}):
         if name not in now.fields or name not in then.fields:
             raise TraceError(
-                f"{place} differs: process {name} {'left' if name in then.fields else 'is new'}", hint=_STALE
+                f"{place} differs: process {name} {'is new' if name in now.fields else 'left'}", hint=_STALE
             )
         _same_record(f"{place} differs: {name}", then.fields[name], now.fields[name])
-        if len(then.pending.get(name, [])) != len(now.pending.get(name, [])):
+        was = _messages(place, trace.messages, then.pending.get(name, []))
+        if was != _messages(place, tracer.messages, now.pending[name]):
             raise TraceError(f"{place} differs: other messages are pending for {name}", hint=_STALE)
-    for what, was, is_now in (
+    for what, before, after in (
         ("status", then.status, now.status),
         ("monitor", then.monitors, now.monitors),
         ("budget", then.budgets, now.budgets),
     ):
-        _same_record(f"{place} differs: {what}", was, is_now)
+        _same_record(f"{place} differs: {what}", before, after)
 
 
 def _same_record(place: str, was: dict[str, Data], now: dict[str, Data]) -> None:
     for key in sorted(was.keys() | now.keys()):
-        if was.get(key) != now.get(key):
+        if _exact(was.get(key)) != _exact(now.get(key)):
             raise TraceError(
-                f"{place} {key} was {text(was.get(key))} in the trace and is {text(now.get(key))} now", hint=_STALE
+                f"{place} {key} was {_shown(was.get(key))} in the trace and is {_shown(now.get(key))} now", hint=_STALE
             )
+
+
+def _shown(data: Data) -> str:
+    try:
+        return text(data)
+    except (TypeError, ValueError):
+        return repr(data)  # a tag that does not hold what it says
+
+
+def _same_effects(here: str, trace: Trace, then: Event, tracer: Tracer, now: Event) -> None:
+    """What a step did besides changing the state."""
+    for what, was, is_now in (
+        ("sent", _messages(here, trace.messages, then.sent), _messages(here, tracer.messages, now.sent)),
+        ("announced", then.announced, now.announced),
+        ("spawned", then.spawned, now.spawned),
+        ("changed", {k: list(v) for k, v in then.changed.items()}, {k: list(v) for k, v in now.changed.items()}),
+    ):
+        if _exact(was) != _exact(is_now):
+            raise TraceError(f"{here} {what} something else in the trace than it does now", hint=_STALE)
 
 
 def _confirm(runner: Runner, tracer: Tracer, trace: Trace) -> None:
     """The property must be decided in the last state as the trace says."""
-    if trace.property is None or trace.property == "assertions":
+    if trace.property is None:
+        return
+    end = f"the last state of the trace (after step {len(trace.events)})" if trace.events else "the initial state"
+    if trace.property == "assertions":
+        if not (trace.events and trace.events[-1].note):
+            raise TraceError(f"{end} comes without a failed assertion", hint=_BROKEN)
         return
     numbers = {p.name: i for i, p in enumerate(runner.system.properties)}
     if trace.property not in numbers:
@@ -98,6 +149,6 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace) -> None:
     number = numbers[trace.property]
     kind = runner.system.properties[number].kind
     if kind == "final" and not runner.is_terminal(tracer.state):
-        raise TraceError("the last state of the trace is not terminal any more", hint=_STALE)
+        raise TraceError(f"{end} is not terminal any more", hint=_STALE)
     if runner.holds(number, tracer.state) != (kind == "reachable"):
-        raise TraceError(f"the last state of the trace no longer decides {trace.property}", hint=_STALE)
+        raise TraceError(f"{end} no longer decides {trace.property}", hint=_STALE)

@@ -100,7 +100,14 @@ class StepRun:
             raise ModelError(
                 f"{self._where}: choose() was given no options", hint="guard the handler so that it has an option"
             )
-        chosen = values[self._branches.next(len(values))]
+        pick = self._branches.next(len(values))
+        if pick >= len(values):
+            raise ModelError(
+                f"{self._where} is not a function of its inputs: run twice, it chose from {len(values)} options after "
+                "more of them",
+                hint="a handler must not use randomness, clocks, globals or the order of a set",
+            )
+        chosen = values[pick]
         self.choices.append(self._encode(chosen, f"{self._where}: chosen option"))
         return chosen
 

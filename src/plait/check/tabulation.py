@@ -511,7 +511,7 @@ def _explained(where: str, error: Exception) -> PlaitError:
             line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
     return ModelError(
-        f"{where} raised {type(error).__name__}: {error}{line}", hint="fix the model, or guard the handler"
+        f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
     )
 
 

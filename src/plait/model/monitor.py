@@ -33,4 +33,7 @@ class Monitor:
 
     def observe(self, process: Pid, event: Any) -> None:
         """Take note of an event that `process` announced."""
-        raise ModelError(f"monitor {type(self).__name__} does not define observe(self, process, event)")
+        raise ModelError(
+            f"monitor {type(self).__name__} does not define observe(self, process, event)",
+            hint="define it: it is called with everything that a process announces",
+        )

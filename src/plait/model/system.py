@@ -97,7 +97,7 @@ class System:
                     if seen.setdefault(id(value), place) != place:
                         raise ModelError(
                             f"{seen[id(value)]} and {place} hold the same {type(value).__name__} object",
-                            hint="processes share nothing: give each its own copy",
+                            hint="nothing is shared, neither between processes nor fields: give each its own copy",
                         )
 
     def _check_quorums(self) -> None:

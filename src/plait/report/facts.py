@@ -195,6 +195,8 @@ def claim(verdict: Verdict) -> str:
     if verdict.bound:
         within = f"Holds only within the bound {visible(verdict.bound)}"
         return f"{within}: {states} searched{walks}; nothing is shown beyond it."
+    if s.search == "stateless":
+        return f"All runs were searched, in {plural(s.states, 'visit')} to states (met again, a state counts again)."
     if s.reductions:
         said = f"All {states} of the reduced state space ({', '.join(map(visible, s.reductions))}) were searched"
     else:
