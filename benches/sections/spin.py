@@ -46,7 +46,10 @@ def ensure_spin() -> None:
 
 def measure(sizes: Sizes, settings: Settings, section: Section) -> None:
     def spin(style: paxos_pml.Style) -> dict[str, Any]:
-        return dict(paxos_pml.run(*sizes, style=style))
+        try:
+            return dict(paxos_pml.run(*sizes, style=style))
+        except paxos_pml.SpinError as error:
+            raise SkippedError(str(error)) from None
 
     runs = interleaved(
         settings.repeats,

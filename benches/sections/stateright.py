@@ -23,7 +23,10 @@ def run(settings: Settings) -> Section:
     )
 
     def stateright() -> dict[str, Any]:
-        return dict(peer.run(CLIENTS, SERVERS, WORKERS))
+        try:
+            return dict(peer.run(CLIENTS, SERVERS, WORKERS))
+        except peer.StaterightError as error:
+            raise SkippedError(str(error)) from None
 
     def plait(workers: int) -> dict[str, Any]:
         return checked(register_paxos(clients=CLIENTS, servers=SERVERS), UNIQUE, workers=workers)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from peers.spin.paxos_pml import expected_states
 
-from .common import MILLION, Section, Settings, Sizes, checked, in_millions, interleaved, median, single_message_paxos
-from .common import times as as_times
+from .common import (
+    MILLION,
+    Section,
+    Settings,
+    Sizes,
+    checked,
+    in_millions,
+    interleaved,
+    median,
+    single_message_paxos,
+    times,
+)
 
 RATE, SPEED_UP, CALLS, BYTES = 10 * MILLION, 1.6, 0.001, 24
 
@@ -27,6 +37,7 @@ def measure(sizes: Sizes, settings: Settings, section: Section) -> None:
     )
     section.raw[str(sizes)] = runs
     rates = {name: median([r["transitions"] / r["seconds"] for r in results]) for name, results in runs.items()}
+    by_cpu = median([r["transitions"] / r["cpu"] for r in runs["one"]])
     first = runs["one"][0]
     name = f"{sizes}, {first['states']:,} states, {first['transitions']:,} transitions"
     section.add(
@@ -37,7 +48,7 @@ def measure(sizes: Sizes, settings: Settings, section: Section) -> None:
     )
     ratio = rates["two"] / rates["one"]
     section.add(
-        "  two workers", in_millions(rates["two"]), ratio=as_times(ratio), target="≥ 1.6 x one", met=ratio >= SPEED_UP
+        "  two workers", in_millions(rates["two"]), ratio=times(ratio), target="≥ 1.6 x one", met=ratio >= SPEED_UP
     )
     share = first["python_calls"] / first["transitions"]
     section.add(
@@ -56,3 +67,6 @@ def measure(sizes: Sizes, settings: Settings, section: Section) -> None:
             target="≤ 24 B/state",
             met=per_state <= BYTES,
         )
+    section.notes.append(
+        f"{sizes}, one worker, by processor time, which a busy machine disturbs less: {in_millions(by_cpu)}."
+    )

@@ -14,12 +14,10 @@ print(check(System([Node(has=True), Node()], properties=[...])))
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
-from plait.check.api import check
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
 from plait.kernel.pid import Pid
-from plait.kernel.trace import Trace
-from plait.kernel.verdict import Verdict
 from plait.model.faults import crash_recovery, crash_stop
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -27,6 +25,11 @@ from plait.model.network import Network, duplicating, fifo, unordered
 from plait.model.process import Process, action, durable, everyone, init, majority, on, recovery, some
 from plait.model.properties import Property, always, deadlock_free, final, reachable
 from plait.model.system import System
+
+if TYPE_CHECKING:
+    from plait.check.api import check
+    from plait.kernel.trace import Trace
+    from plait.kernel.verdict import Verdict
 
 __version__ = "0.1.0"
 __all__ = [
@@ -63,3 +66,15 @@ __all__ = [
     "some",
     "unordered",
 ]
+
+_LAZY = {"check": "plait.check.api", "Trace": "plait.kernel.trace", "Verdict": "plait.kernel.verdict"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the engine when it is first asked for: a model file and `plait --help` do without it."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'plait' has no attribute {name!r}")
+    import importlib
+
+    value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
+    return value

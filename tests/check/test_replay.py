@@ -160,14 +160,12 @@ class Twice(Process):
 
 
 def test_the_traces_are_as_expected() -> None:
-    assert [e.label for e in found("poor").events] == ["give", "take", "give", "take"] or len(found("poor")) == 4
     for name in ("poor", "balanced", "rich"):
         assert len(list(replay(coins(), found(name)))) == 4
 
 
 def test_a_changed_model_is_noticed() -> None:
     trace = found("poor")
-    first = f"step 1 ({trace.events[0].lane}: {trace.events[0].label})"
     assert "the initial state differs: Giver0 left was 2 in the trace and is 3 now" in refused(
         coins(giver=Giver(left=3)), trace
     )
@@ -178,7 +176,6 @@ def test_a_changed_model_is_noticed() -> None:
     extra = System([Giver(), Taker(), Taker()], properties=[poor])
     assert "the initial state differs: process Taker1 is new" in refused(extra, trace)
     assert "process Giver0 left" in refused(System([Taker()], properties=[poor]), trace)
-    assert first in f"{first} …"
 
 
 def test_a_removed_guard_makes_the_end_no_end() -> None:
@@ -288,7 +285,7 @@ def test_any_damage_is_refused_or_harmless() -> None:
             if not keys:
                 return
             key = chance.choice(keys)
-            if isinstance(place[key], dict | list) and place[key] and chance.random() < 0.8:
+            if isinstance(place[key], dict | list) and place[key] and chance.random() < 0.97:
                 place = place[key]
                 continue
             if chance.random() < 0.3:
@@ -298,16 +295,15 @@ def test_any_damage_is_refused_or_harmless() -> None:
             return
 
     refusals = 0
-    for _ in range(300):
+    for _ in range(600):
         try:
             broken = edited(trace, damage)
         except msgspec.ValidationError:
             continue  # a file with this would not have been loaded
         try:
             events: list[Event] = list(replay(coins(), broken))
-        except TraceError as error:
+        except TraceError:
             refusals += 1
-            assert error.hint
         else:
             assert [e.label for e in events] == [e.label for e in trace.events]
     assert refusals > 50

@@ -126,7 +126,8 @@ def run(
 
     `hash_bits` is pan's -w. By default the table has 2 to 4 slots a state, the fastest of those tried (2**24 slots
     where the count is not known beforehand). The depth is bounded: each step starts a proposer or consumes a message.
-    `transitions` is pan's stored + matched, which counts the initial state too: one more than there are steps.
+    `transitions` is pan's stored + matched, which counts the initial state too: one more than there are steps. `cpu` is
+    the processor time of pan's whole process.
     """
     expected = expected_states(proposers, acceptors, learners)
     bits = hash_bits or (24 if expected is None else max(16, (2 * expected).bit_length()))

@@ -59,9 +59,9 @@ class Tabulation:
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._looked_at: tuple[int, bytes, Any] = _NOBODY
         self._guards_of: dict[tuple[type[Process], str], int] = {}
-        self._locals: dict[int, tuple[Status, dict[str, Any]]] = {}
+        self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
         self._inboxes: dict[int, tuple[Message, ...]] = {}
-        self._monitors: dict[int, Monitor] = {}
+        self._monitors: dict[tuple[int, int], Monitor] = {}
 
     # -- what the engine asks -------------------------------------------------------------------------------------
 
@@ -238,13 +238,15 @@ class Tabulation:
 
     def local_value(self, index: int, local: int) -> tuple[Status, dict[str, Any]]:
         """Status and fields of a local state."""
-        found = self._locals.get(local)
+        # Ids stand for content, which does not tell the class: equal fields of two classes have one id.
+        key = (self.system.classes[index], local)
+        found = self._locals.get(key)
         if found is None:
             assert self.store is not None
             content = self.store.local(local)
             names = self.system.classes[index].__plait_fields__
             fields = dict(zip(names, self.codec.decode(content[1:]), strict=True)) if content[0] != UNBORN else {}
-            found = self._locals[local] = (STATUSES[content[0]], fields)
+            found = self._locals[key] = (STATUSES[content[0]], fields)
         return found
 
     def inbox_value(self, inbox: int) -> tuple[Message, ...]:
@@ -256,13 +258,13 @@ class Tabulation:
         return found
 
     def monitor_value(self, number: int, state: int) -> Monitor:
-        found = self._monitors.get(state)
+        found = self._monitors.get((number, state))
         if found is None:
             assert self.store is not None
             cls = type(self.system.monitors[number])
             found = object.__new__(cls)
             found.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(self.store.monitor(state)), strict=True))
-            self._monitors[state] = found
+            self._monitors[number, state] = found
         return found
 
     def where(self, index: int, number: int) -> str:
@@ -442,9 +444,9 @@ class Tabulation:
                 if content[0] == UNBORN:
                     continue
                 what, then = repr(self.system.pids[i]), [content[1:]]
-                now = [tuple(self._locals[locals_[i]][1].values())]
+                now = [tuple(self._locals[self.system.classes[i], locals_[i]][1].values())]
             elif kind == "monitor":
-                monitor = self._monitors[monitors[i]]
+                monitor = self._monitors[i, monitors[i]]
                 what, then = f"monitor {type(monitor).__name__}", [self.store.monitor(monitors[i])]
                 self._no_extra(monitor, monitor.__plait_fields__, f"property {name}")
                 now = [_values(monitor, monitor.__plait_fields__)]
