@@ -1,7 +1,7 @@
 //! A model whose answers come from Python: `plait.check.tabulation.Tabulation`.
 //!
-//! Values cross the border as canonical bytes and are interned here. Lock order: the visited set, the tables, the GIL, then
-//! `values`; no lock is taken while one further right is held.
+//! Values cross the border as canonical bytes and are interned here. Lock order: the visited set, the tables (`filling`,
+//! then the GIL or `inner`), then `values`; no lock is waited for while one further right is held.
 
 use crate::canon::fields;
 use crate::intern::Interner;

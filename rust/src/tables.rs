@@ -1,8 +1,8 @@
 //! The lazily tabulated automata: one per process, whose states are *nodes*, that is, a local state with an inbox.
 //!
 //! A node's transitions follow from the node alone, up to messages to others, announcements and budgets. Each is computed
-//! once, here, under a lock and perhaps with calls of Python; workers keep their own copies (`lens`), so that the
-//! search itself reads without locks.
+//! once, here, perhaps with calls of Python; workers keep their own copies (`lens`), so that the search itself reads
+//! without locks. One worker at a time asks the model (`filling`), and meanwhile the others may read what is known.
 
 use crate::model::{
     Armed, CrashFault, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
@@ -120,10 +120,12 @@ pub struct Expansion {
 pub struct Tables {
     pub model: Arc<dyn Model + Send + Sync>,
     inner: Mutex<Inner>,
+    /// Held by the worker that asks the model; taken before `inner`, which is not held during the question.
+    filling: Mutex<()>,
 }
 
 #[derive(Default)]
-pub struct Inner {
+struct Inner {
     nodes: Vec<Node>,
     node_ids: FxHashMap<(u16, LocalId, InboxId), NodeId>,
     expansions: FxHashMap<NodeId, Arc<Expansion>>,
@@ -147,7 +149,8 @@ impl Tables {
     pub fn new(model: Arc<dyn Model + Send + Sync>) -> Self {
         let trees: Vec<Tree> = model.shape().properties.iter().map(|_| Tree::default()).collect();
         let fields_read = vec![0; trees.len()];
-        Tables { model, inner: Mutex::new(Inner { trees, fields_read, ..Inner::default() }) }
+        let inner = Mutex::new(Inner { trees, fields_read, ..Inner::default() });
+        Tables { model, inner, filling: Mutex::new(()) }
     }
 
     /// The initial state: a node per process, monitors, budgets.
@@ -176,9 +179,14 @@ impl Tables {
 
     /// The transitions of a node.
     pub fn expansion(&self, node: NodeId) -> Result<Arc<Expansion>> {
+        let known = |inner: &Inner| inner.expansions.get(&node).cloned();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let _filling = self.filling.lock();
         let mut inner = self.inner.lock();
-        if let Some(found) = inner.expansions.get(&node) {
-            return Ok(found.clone());
+        if let Some(found) = known(&inner) {
+            return Ok(found);
         }
         let expansion = Arc::new(Expander { model: &*self.model, inner: &mut inner, node }.expand()?);
         inner.transitions += expansion.transitions.len();
@@ -192,31 +200,45 @@ impl Tables {
     }
 
     pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
-        let mut inner = self.inner.lock();
         let key = (monitor as u16, state, event);
-        if let Some(&found) = inner.observations.get(&key) {
+        let known = |inner: &Inner| inner.observations.get(&key).copied();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let _filling = self.filling.lock();
+        if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
         let next = self.model.observe(monitor, state, event)?;
-        inner.observations.insert(key, next);
+        self.inner.lock().observations.insert(key, next);
         Ok(next)
     }
 
     /// A property on a state, with the path through its decision tree for the worker's own copy.
     pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>, u64)> {
         let shape = self.model.shape();
-        let mut inner = self.inner.lock();
-        let nodes: Vec<Node> = state[..shape.processes].iter().map(|&n| inner.nodes[n as usize]).collect();
+        let nodes: Vec<Node> = {
+            let inner = self.inner.lock();
+            state[..shape.processes].iter().map(|&n| inner.nodes[n as usize]).collect()
+        };
         let locals: Vec<LocalId> = nodes.iter().map(|n| n.local).collect();
         let inboxes: Vec<InboxId> = nodes.iter().map(|n| n.inbox).collect();
         let monitors = &state[shape.processes..shape.processes + shape.monitors];
         let parts = Parts { locals: &locals, inboxes: &inboxes, monitors };
-        if let Some((value, path)) = inner.trees[property].path(&parts) {
-            return Ok((value, path, inner.fields_read[property]));
+        let known = |inner: &Inner| {
+            let (value, path) = inner.trees[property].path(&parts)?;
+            Some((value, path, inner.fields_read[property]))
+        };
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
         }
-        // Python may ask for the content of an inbox: do not hold the lock meanwhile.
-        let found = MutexGuard::unlocked(&mut inner, || self.model.evaluate(property, &parts))?;
+        let _filling = self.filling.lock();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let found = self.model.evaluate(property, &parts)?;
         let path = found.reads.into_iter().map(|component| Value::of(component, &parts)).collect::<Vec<_>>();
+        let mut inner = self.inner.lock();
         inner.trees[property].insert(&path, found.value);
         inner.fields_read[property] |= found.fields;
         Ok((found.value, path, inner.fields_read[property]))
@@ -286,13 +308,19 @@ impl Inner {
 }
 
 /// Computes the transitions of one node.
-struct Expander<'a> {
+struct Expander<'a, 'b> {
     model: &'a dyn Model,
-    inner: &'a mut Inner,
+    inner: &'a mut MutexGuard<'b, Inner>,
     node: NodeId,
 }
 
-impl Expander<'_> {
+impl Expander<'_, '_> {
+    /// Ask the model, with the tables open to others meanwhile.
+    fn ask<T>(&mut self, question: impl FnOnce(&dyn Model) -> T) -> T {
+        let model = self.model;
+        MutexGuard::unlocked(self.inner, || question(model))
+    }
+
     fn expand(mut self) -> Result<Expansion> {
         let node = self.inner.nodes[self.node as usize];
         let pending = self.inner.inboxes[node.inbox as usize].clone();
@@ -303,7 +331,7 @@ impl Expander<'_> {
                 self.crashes(node, &pending, &mut expansion)?;
             }
             Status::Down => {
-                let outcomes: Arc<[Outcome]> = self.model.recover(node.process as usize, node.local)?.into();
+                let outcomes: Arc<[Outcome]> = self.ask(|m| m.recover(node.process as usize, node.local))?.into();
                 self.outcomes(Kind::Recover, 0, &[], &pending, &outcomes, &mut expansion);
             }
             Status::Crashed | Status::Unborn => {}
@@ -378,7 +406,7 @@ impl Expander<'_> {
     fn crashes(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
         for (index, fault) in self.model.shape().faults.iter().enumerate() {
             if fault.may_crash[node.process as usize] {
-                let local = self.model.crash(node.process as usize, node.local, fault.recovers)?;
+                let local = self.ask(|m| m.crash(node.process as usize, node.local, fault.recovers))?;
                 let target = self.inner.node(self.model, node.process as usize, local, pending.to_vec());
                 let budget = self.model.shape().crash_budget(index) as u8;
                 let details = Details { kind: Kind::Crash, handler: index as u16, consumed: vec![], outcome: None };
@@ -450,7 +478,7 @@ impl Expander<'_> {
         if let Some(found) = self.inner.armed.get(&(process, local)) {
             return Ok(found.clone());
         }
-        let armed: Arc<[Armed]> = self.model.armed(process as usize, local)?.into();
+        let armed: Arc<[Armed]> = self.ask(|m| m.armed(process as usize, local))?.into();
         self.inner.armed.insert((process, local), armed.clone());
         Ok(armed)
     }
@@ -467,7 +495,7 @@ impl Expander<'_> {
             }
         }
         if !questions.is_empty() {
-            let groups = self.model.guards(process as usize, local, &questions)?;
+            let groups = self.ask(|m| m.guards(process as usize, local, &questions))?;
             for ((handler, message), group) in questions.into_iter().zip(groups) {
                 self.inner.guards.insert((process, local, handler, message), group);
             }
@@ -479,7 +507,7 @@ impl Expander<'_> {
         if let Some(found) = self.inner.handlers.get(&(process, message)) {
             return Ok(found.clone());
         }
-        let handlers: Arc<[u16]> = self.model.handlers(process as usize, message)?.into();
+        let handlers: Arc<[u16]> = self.ask(|m| m.handlers(process as usize, message))?.into();
         self.inner.handlers.insert((process, message), handlers.clone());
         Ok(handlers)
     }
@@ -489,7 +517,7 @@ impl Expander<'_> {
         if let Some(found) = self.inner.steps.get(&key) {
             return Ok(found.clone());
         }
-        let outcomes: Arc<[Outcome]> = self.model.step(process as usize, local, handler, consumed)?.into();
+        let outcomes: Arc<[Outcome]> = self.ask(|m| m.step(process as usize, local, handler, consumed))?.into();
         self.inner.steps.insert(key, outcomes.clone());
         Ok(outcomes)
     }
