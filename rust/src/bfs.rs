@@ -19,6 +19,8 @@ const SMALL: usize = 2 * CHUNK;
 /// States laid end to end; each is its components and the two halves of its fingerprint.
 type Chunk = Vec<u32>;
 
+/// Aligned, so that two workers share no cache line.
+#[repr(align(128))]
 struct Worker<'t> {
     lens: Lens<'t>,
     recent: Recent,
