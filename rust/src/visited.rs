@@ -58,14 +58,20 @@ impl Slots {
         ((u128::from(fingerprint) * self.buckets as u128) >> 64) as usize
     }
 
+    /// Whether the fingerprint is new; it is in afterwards. `alone`: nobody else inserts meanwhile.
     #[inline]
-    fn insert(&self, fingerprint: u64, hint: u32) -> bool {
+    fn insert(&self, fingerprint: u64, hint: u32, alone: bool) -> bool {
         let all = self.all();
         let mut index = self.home(fingerprint);
         loop {
             let bucket = &all[index];
             for (key, slot) in bucket.keys.iter().zip(&bucket.hints) {
                 let mut found = key.load(Relaxed);
+                if found == 0 && alone {
+                    key.store(fingerprint, Relaxed);
+                    slot.store(hint, Relaxed);
+                    return true;
+                }
                 if found == 0 {
                     match key.compare_exchange(0, fingerprint, Relaxed, Relaxed) {
                         Ok(_) => {
@@ -109,11 +115,13 @@ impl Slots {
         let mut entries: Vec<(u64, u32)> = Vec::new();
         for index in (0..old).rev() {
             let bucket = &self.all()[index];
-            for (key, hint) in bucket.keys.iter().zip(&bucket.hints) {
-                let found = (key.swap(0, Relaxed), hint.load(Relaxed));
-                if found.0 != 0 {
-                    entries.push(found);
+            for (slot, hint) in bucket.keys.iter().zip(&bucket.hints) {
+                let key = slot.load(Relaxed);
+                if key == 0 {
+                    break;
                 }
+                slot.store(0, Relaxed);
+                entries.push((key, hint.load(Relaxed)));
             }
             if index >= LOW || index == 0 {
                 entries.drain(..).for_each(|(key, hint)| self.put(key, hint));
@@ -160,12 +168,13 @@ impl Visited {
         Ok(Visited { slots: RwLock::new(Slots::new(1 << 13)?), count: AtomicUsize::new(0), memory })
     }
 
-    /// Access for a while, with room for `room` more entries; other sessions may insert `others` meanwhile.
+    /// Access for a while, with room for `room` more entries; other sessions may insert `others` meanwhile (0: there are
+    /// none).
     pub fn session(&self, room: usize, others: usize) -> io::Result<Session<'_>> {
         loop {
             let slots = self.slots.read();
             if self.count.load(Relaxed) + room + others <= slots.limit {
-                return Ok(Session { slots, count: &self.count, added: 0 });
+                return Ok(Session { slots, alone: others == 0, count: &self.count, added: 0 });
             }
             drop(slots);
             self.grow(room + others)?;
@@ -235,6 +244,7 @@ impl Slots {
 /// A time in which the table does not move.
 pub struct Session<'a> {
     slots: RwLockReadGuard<'a, Slots>,
+    alone: bool,
     count: &'a AtomicUsize,
     added: usize,
 }
@@ -257,7 +267,7 @@ impl Session<'_> {
     /// Whether the fingerprint is new; it is in afterwards.
     #[inline]
     pub fn insert(&mut self, fingerprint: u64, parent: u64) -> bool {
-        let new = self.slots.insert(fingerprint, (parent >> 32) as u32);
+        let new = self.slots.insert(fingerprint, (parent >> 32) as u32, self.alone);
         self.added += usize::from(new);
         new
     }
