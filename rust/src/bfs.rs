@@ -15,6 +15,9 @@ const AHEAD: usize = 16;
 const CHUNK: usize = 256;
 /// Layers of fewer states are not worth waking the other workers for.
 const SMALL: usize = 2 * CHUNK;
+/// Nor are layers in which the model is asked more often than once in so many states: it is asked by one worker at a time,
+/// and asking takes longer than expanding this many.
+const ASKING: usize = 128;
 
 /// States laid end to end; each is its components and the two halves of its fingerprint.
 type Chunk = Vec<u32>;
@@ -75,7 +78,7 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     chunk.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
 
     let mut layer = Layer { depth: 0, chunks: Mutex::new(vec![chunk]), next: Mutex::default() };
-    let mut size = 1;
+    let (mut size, mut busy) = (1, false);
     while size > 0 && !control.stopped() {
         control.depth.store(layer.depth, Relaxed);
         control.frontier.store(size, Relaxed);
@@ -83,7 +86,8 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
             control.cut(Limit::MaxDepth);
             return Ok(());
         }
-        if workers == 1 || size < SMALL {
+        let asked = tables.fillings();
+        if workers == 1 || size < SMALL || busy {
             crew[0].work(control, &layer);
         } else {
             std::thread::scope(|scope| {
@@ -93,6 +97,7 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
                 }
             });
         }
+        busy = (tables.fillings() - asked) * ASKING > size;
         let chunks = std::mem::take(&mut *layer.next.lock());
         size = chunks.iter().map(|c| c.len() / width).sum();
         layer = Layer { depth: layer.depth + 1, chunks: Mutex::new(chunks), next: Mutex::default() };

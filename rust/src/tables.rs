@@ -13,6 +13,7 @@ use crate::{hash, inbox, quorum};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub type NodeId = u32;
 pub type InboxId = u32;
@@ -122,6 +123,8 @@ pub struct Tables {
     inner: Mutex<Inner>,
     /// Held by the worker that asks the model; taken before `inner`, which is not held during the question.
     filling: Mutex<()>,
+    /// How often a worker had to ask.
+    fillings: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -150,7 +153,7 @@ impl Tables {
         let trees: Vec<Tree> = model.shape().properties.iter().map(|_| Tree::default()).collect();
         let fields_read = vec![0; trees.len()];
         let inner = Mutex::new(Inner { trees, fields_read, ..Inner::default() });
-        Tables { model, inner, filling: Mutex::new(()) }
+        Tables { model, inner, filling: Mutex::new(()), fillings: AtomicUsize::new(0) }
     }
 
     /// The initial state: a node per process, monitors, budgets.
@@ -183,7 +186,7 @@ impl Tables {
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
-        let _filling = self.filling.lock();
+        let _filling = self.fill();
         let mut inner = self.inner.lock();
         if let Some(found) = known(&inner) {
             return Ok(found);
@@ -205,7 +208,7 @@ impl Tables {
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
-        let _filling = self.filling.lock();
+        let _filling = self.fill();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
@@ -232,7 +235,7 @@ impl Tables {
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
-        let _filling = self.filling.lock();
+        let _filling = self.fill();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
@@ -242,6 +245,16 @@ impl Tables {
         inner.trees[property].insert(&path, found.value);
         inner.fields_read[property] |= found.fields;
         Ok((found.value, path, inner.fields_read[property]))
+    }
+
+    fn fill(&self) -> MutexGuard<'_, ()> {
+        self.fillings.fetch_add(1, Relaxed);
+        self.filling.lock()
+    }
+
+    /// How often the model was asked so far.
+    pub fn fillings(&self) -> usize {
+        self.fillings.load(Relaxed)
     }
 
     /// Approximate memory in use.
