@@ -28,6 +28,8 @@ struct Class {
     kind: ClassKind,
     name: String,
     fields: Vec<Py<PyString>>,
+    /// An instance may change, so that it must be in one place only.
+    mutable: bool,
     /// Some field is a slot, or a descriptor: it cannot be set through the instance's dict.
     has_slots: bool,
 }
@@ -77,6 +79,12 @@ impl Codec {
         let mut encoder = Encoder { codec: self, out: Vec::with_capacity(64), mutable: Vec::new(), depth: 0 };
         encoder.value(value)?;
         Ok(PyBytes::new(py, &encoder.out))
+    }
+
+    /// The parts of a local state: its status, and the content of each field.
+    #[staticmethod]
+    fn fields<'py>(py: Python<'py>, local: &[u8]) -> Vec<Bound<'py, PyBytes>> {
+        fields(local).into_iter().map(|part| PyBytes::new(py, part)).collect()
     }
 
     /// A fresh value; as a probe, its sets iterate backwards.
@@ -146,7 +154,10 @@ impl Codec {
             found.map_or(Ok(false), |attribute| attribute.get_type().hasattr("__set__"))
         };
         let has_slots = fields.iter().map(is_slot).collect::<PyResult<Vec<bool>>>()?.contains(&true);
-        let entry = Arc::new(Class { class: class.clone().unbind(), kind, name: name.clone(), fields, has_slots });
+        let mutable = kind == ClassKind::Dataclass
+            && !class.getattr("__dataclass_params__")?.getattr("frozen")?.extract::<bool>()?;
+        let entry =
+            Arc::new(Class { class: class.clone().unbind(), kind, name: name.clone(), fields, mutable, has_slots });
         let mut classes = self.classes.lock();
         if kind != ClassKind::Other && kind != ClassKind::Pid {
             if classes.by_name.contains_key(&name) {
@@ -348,7 +359,9 @@ impl Encoder<'_> {
                 self.number(index);
             }
             ClassKind::Enum => {
-                let member: String = value.getattr(intern!(py, "_name_"))?.extract().map_err(|_| {
+                let member: Option<String> = value.getattr(intern!(py, "_name_"))?.extract()?;
+                let single = member.filter(|name| !name.contains('|'));
+                let member = single.ok_or_else(|| {
                     PyTypeError::new_err(format!("{value} is not a single member of its enum {}", class.name))
                 })?;
                 self.bytes(b'E', class.name.as_bytes());
@@ -360,6 +373,9 @@ impl Encoder<'_> {
                 self.items(b't', items.iter())?;
             }
             ClassKind::Dataclass => {
+                if class.mutable {
+                    self.once(value, &class.name)?;
+                }
                 self.bytes(b'D', class.name.as_bytes());
                 self.number(class.fields.len() as u64);
                 for field in &class.fields {

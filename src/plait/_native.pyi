@@ -13,6 +13,10 @@ class Codec:
     def encode(self, value: object) -> bytes:
         """The canonical bytes of a value, whatever the order of sets and dicts or the hash seed."""
 
+    @staticmethod
+    def fields(local: bytes) -> list[bytes]:
+        """The parts of a local state: its status, and the content of each field."""
+
     def decode(self, content: bytes, probe: bool = False) -> Any:
         """A fresh value; as a probe, its sets iterate backwards."""
 

@@ -248,13 +248,14 @@ def infinite(tmp_path: Path) -> Path:
 
 
 MEASURE = """
-import json, resource, runpy, sys
+import json, re, runpy, sys
+from pathlib import Path
 from plait import check
 model = runpy.run_path(sys.argv[1])[sys.argv[2]]()
 limit = int(sys.argv[5])
 check(model, max_states=10)
 verdict = check(model, search=sys.argv[3], workers=int(sys.argv[4]), memory=limit, timeout=100)
-most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+most = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 print(json.dumps([verdict.status, verdict.bound, verdict.exit_code, most]))
 """
 

@@ -14,15 +14,32 @@ import functools
 import inspect
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+
+def _backwards(probe: Any) -> Iterator[Any]:
+    """The elements in the opposite order of the plain set that this one stands for.
+
+    Copying a set may change its order, so a probe remembers the plain set it was copied from, while they are equal.
+    """
+    plain = probe.__dict__["plain"]
+    kind: Any = type(probe).__base__
+    return iter(list(plain if plain is not None and kind.__eq__(plain, probe) else kind.__iter__(probe))[::-1])
+
+
+def _plain(items: Any) -> Any:
+    return items if type(items) in (set, frozenset) else None
 
 
 class ProbeSet(set[Any]):
     """A set that iterates backwards."""
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(list(super().__iter__())[::-1])
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        super().__init__(items)
+        self.plain = _plain(items)
+
+    __iter__ = _backwards
 
     def __repr__(self) -> str:
         return "{" + ", ".join(map(repr, self)) + "}" if self else "set()"
@@ -36,8 +53,10 @@ class ProbeSet(set[Any]):
 class ProbeFrozenSet(frozenset[Any]):
     """A frozenset that iterates backwards."""
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(list(super().__iter__())[::-1])
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self.plain = _plain(items)
+
+    __iter__ = _backwards
 
     def __repr__(self) -> str:
         return "frozenset(" + ("{" + ", ".join(map(repr, self)) + "}" if self else "") + ")"

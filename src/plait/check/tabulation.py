@@ -11,54 +11,45 @@ not a function of its local state, the consumed messages and its choices.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from plait._native import Codec, Store
-from plait.check.probe import ProbeFrozenSet, ProbeSet, probing
+from plait._native import Store
+from plait.check.content import CRASHED, DOWN, NO_CONTENT, UNBORN, UP, Content, cause, declared_values, explained
+from plait.check.guards import Guards
+from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
-from plait.kernel.errors import ModelError, PlaitError
-from plait.kernel.pid import Pid
+from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
 from plait.model.monitor import Monitor
-from plait.model.process import Handler, Process, Quorum
-from plait.model.system import System, plays
+from plait.model.process import Handler, Process
+from plait.model.system import System
 from plait.model.view import Component, Status, View
 
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
-UP, CRASHED, DOWN, UNBORN = range(4)
 _ATTENTIVE_STEPS = 8
 """So many first steps of each handler run five times instead of twice, to catch a coin that fell equal."""
-
-
-_NO_CONTENT = (TypeError, ValueError, OverflowError)
-"""What the codec raises on a value that no state can hold."""
-_OURS = ("plait.check.", "plait.kernel.", "plait.model.")
-
-
-_NOBODY = (-1, b"", None)
 
 
 class Tabulation:
     """Answers the questions of the native engine about one System.
 
-    A local state is one status byte and the canonical bytes of the tuple of its fields. A message travels with the
-    position of its sender.
+    A message travels with the position of its sender.
     """
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.codec = Codec(Pid, ProbeSet, ProbeFrozenSet)
+        self.content = Content(system)
+        self.codec = self.content.codec
         self.store: Store | None = None
         """The engine's interned values, by id; set when the engine is made."""
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
         self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
+        guards = Guards(self.content, self.handlers)
+        self.armed, self.handlers_for, self.guards = guards.armed, guards.handlers_for, guards.guards
         self._sent: set[type[Message]] = set()
         self._steps_of: dict[tuple[type[Process], str], int] = {}
-        self._looked_at: tuple[int, bytes, Any] = _NOBODY
-        self._guards_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
         self._inboxes: dict[int, tuple[Message, ...]] = {}
         self._monitors: dict[tuple[int, int], Monitor] = {}
@@ -68,14 +59,10 @@ class Tabulation:
     def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
         """Local states, messages (sender, receiver, content) and monitor states before the first step."""
         system = self.system
-        monitors = [
-            self._fields(_values(m, m.__plait_fields__), m.__plait_fields__, f"monitor {type(m).__name__}")
-            for m in system.monitors
-        ]
+        monitors = [self._named(m, f"monitor {type(m).__name__}") for m in system.monitors]
         locals_, messages = [], []
         for index, process in enumerate(system.processes):
-            values = _values(process, process.__plait_fields__)
-            local = self._local(UP, values, process.__plait_fields__, repr(process.id))
+            local = bytes([UP]) + self._named(process, repr(process.id))
             for number, handler in enumerate(self.handlers[index]):
                 if handler.kind != "init":
                     continue
@@ -93,45 +80,6 @@ class Tabulation:
         locals_ += [bytes([UNBORN])] * (len(system.classes) - len(system.processes))
         return locals_, messages, monitors
 
-    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
-        """Handlers that may run in this local state: (handler, how many messages it takes; 0 for an enabled action)."""
-        found = []
-        for number, handler in enumerate(self.handlers[index]):
-            if handler.kind == "action":
-                if handler.where is None or self._ask(index, number, local, handler.where):
-                    found.append((number, 0))
-            elif handler.kind == "message":
-                found.append((number, self._quorum(index, number, local)))
-        return found
-
-    def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
-        """The handlers of a process that are for a message like this: its type, and for a quorum its sender's role."""
-        message = self._message(sender, content)
-        found = []
-        for number, handler in enumerate(self.handlers[index]):
-            if handler.message is None or not isinstance(message, handler.message):
-                continue
-            if isinstance(handler.quorum, Quorum) and not plays(self.system.classes[sender], handler.quorum.role):
-                continue
-            found.append(number)
-        return found
-
-    def guards(
-        self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
-    ) -> list[bytes | None]:
-        """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
-        answers: list[bytes | None] = []
-        for number, (sender, content) in questions:
-            handler = self.handlers[index][number]
-            if handler.where is not None and not self._ask(index, number, local, handler.where, sender, content):
-                answers.append(None)
-            elif handler.same:
-                message = self._message(sender, content)
-                answers.append(self.codec.encode(tuple(getattr(message, name) for name in handler.same)))
-            else:
-                answers.append(b"")
-        return answers
-
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and audit that it is a function."""
         outcomes = self._explore(index, local, number, messages, probe=False)
@@ -147,10 +95,10 @@ class Tabulation:
         """The local state after a crash: all fields stay visible, or the volatile ones are back at their start."""
         if not recovers:
             return bytes([CRASHED]) + local[1:]
-        fields = self._process(index, local).__dict__
+        fields = self.content.process(index, local).__dict__
         fields |= self._volatile(index)
         names = self.system.classes[index].__plait_fields__
-        return self._local(
+        return self.content.local(
             DOWN, tuple(fields[name] for name in names), names, f"{self.system.pids[index]} after a crash"
         )
 
@@ -189,9 +137,8 @@ class Tabulation:
             try:
                 function(copy, self.system.pids[index], self.codec.decode(event, probe))
             except Exception as error:
-                raise _explained(where, error) from _cause(error)
-            self._no_extra(copy, cls.__plait_fields__, where)
-            results.append(self._fields(_values(copy, cls.__plait_fields__), cls.__plait_fields__, where))
+                raise explained(where, error) from cause(error)
+            results.append(self._named(copy, where))
         if results[0] != results[1]:
             raise ModelError(
                 f"{where} is not a function of its state and the event: run twice, it gave "
@@ -219,7 +166,7 @@ class Tabulation:
         except AssertionError:
             value = False
         except Exception as error:
-            raise _explained(f"property {prop.name}", error) from _cause(error)
+            raise explained(f"property {prop.name}", error) from cause(error)
         if not isinstance(value, bool):
             raise ModelError(
                 f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
@@ -253,7 +200,7 @@ class Tabulation:
         found = self._inboxes.get(inbox)
         if found is None:
             assert self.store is not None
-            found = tuple(self._message(sender, content) for _, sender, content in self.store.inbox(inbox))
+            found = tuple(self.content.message(sender, content) for _, sender, content in self.store.inbox(inbox))
             self._inboxes[inbox] = found
         return found
 
@@ -288,12 +235,12 @@ class Tabulation:
         function = probing(handler.function) if probe else handler.function
         branches, outcomes = Branches(), []
         while True:
-            process = self._process(index, local, probe)
-            run = StepRun(self.system, where, branches, self._encode)
+            process = self.content.process(index, local, probe=probe)
+            run = StepRun(self.system, where, branches, self.content.encode)
             process.__dict__["_run"] = run
             arguments: list[Any] = []
             if handler.kind == "message":
-                given = tuple(self._message(sender, content, probe) for sender, content in messages)
+                given = tuple(self.content.message(sender, content, probe=probe) for sender, content in messages)
                 arguments = [given] if handler.quorum is not None else [given[0]]
             try:
                 function(process, *arguments)
@@ -304,133 +251,25 @@ class Tabulation:
             except NoSlotError as error:
                 outcomes.append(_failed(local, run, (False, str(error))))
             except Exception as error:
-                explained = _explained(where, error)
                 if not run.expected:
-                    raise explained from _cause(error)
+                    raise explained(where, error) from cause(error)
                 # After a spawn the branch may be one that never happens: the engine knows.
-                outcomes.append(_failed(local, run, (False, str(explained))))
+                outcomes.append(_failed(local, run, (False, str(explained(where, error)))))
             self._sent |= run.types
             if not branches.advance():
                 return outcomes
 
     def _outcome(self, process: Process, run: StepRun, where: str) -> Outcome:
-        fields = process.__plait_fields__
-        self._no_extra(process, fields, where)
-        spawns = [
-            (slot, self._local(UP, _values(p, p.__plait_fields__), p.__plait_fields__, f"{where}: spawned process"))
-            for slot, p in run.spawned
-        ]
+        spawns = [(slot, bytes([UP]) + self._named(p, f"{where}: spawned process")) for slot, p in run.spawned]
         # On an unordered network the order of sends is of no consequence, and must not make outcomes differ.
         sends = run.sends if self.system.network.kind == "fifo" else sorted(run.sends)
-        local = self._local(UP, _values(process, fields), fields, where)
+        local = bytes([UP]) + self._named(process, where)
         return Outcome(local, sends, run.events, spawns, sorted(run.expected.items()), run.choices, None)
 
-    def _process(self, index: int, local: bytes, probe: bool = False) -> Process:
-        cls = self.system.classes[index]
-        process = object.__new__(cls)
-        process.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(local[1:], probe), strict=True))
-        process.__dict__["_id"] = self.system.pids[index]
-        return process
-
-    def _message(self, sender: int, content: bytes, probe: bool = False) -> Message:
-        message: Message = self.codec.decode(content, probe)
-        message.__dict__["_sender"] = self.system.pids[sender]
-        return message
-
-    def _ask(self, index: int, number: int, local: bytes, guard: Any, *delivered: Any) -> bool:
-        """Evaluate a guard (on a delivered message: its sender and content), which must leave the state as it is."""
-        where = f"the guard of {self.where(index, number)}"
-        value = self._guarded(index, local, where, guard, *delivered)
-        key = (self.system.classes[index], self.handlers[index][number].name)
-        count = self._guards_of[key] = self._guards_of.get(key, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE_STEPS else 0):
-            if self._guarded(index, local, where, guard, *delivered, probe=True) != value:
-                raise ModelError(
-                    f"{where} is not a function of its inputs: asked twice, it said {value} and then {not value}",
-                    hint="a guard must not use randomness, clocks, globals or the order of a set",
-                )
-        return value
-
-    def _guarded(self, index: int, local: bytes, where: str, guard: Any, *delivered: Any, probe: bool = False) -> bool:
-        # A guard leaves the process as it is (checked below), so that the next guard may look at the same one.
-        if probe or self._looked_at[:2] != (index, local):
-            self._looked_at = (index, local, self._process(index, local, probe))
-        process = self._looked_at[2]
-        if probe:
-            self._looked_at = _NOBODY
-        arguments = [self._message(delivered[0], delivered[1], probe)] if delivered else []
-        fields = process.__plait_fields__
-        try:
-            value = bool(guard(process, *arguments))
-        except Exception as error:
-            raise _explained(where, error) from _cause(error)
-        self._no_extra(process, fields, where)
-        if self._local(UP, _values(process, fields), fields, where) != local:
-            raise ModelError(
-                f"{where} changes the state of {self.system.pids[index]!r}",
-                hint="a guard only looks: move the change into the handler",
-            )
-        return value
-
-    def _quorum(self, index: int, number: int, local: bytes) -> int:
-        quorum = self.handlers[index][number].quorum
-        if quorum is None:
-            return 1
-        if isinstance(quorum, Quorum):
-            return self.system.quorum_size(quorum)
-        if isinstance(quorum, int):
-            return quorum
-        where = f"the quorum of {self.where(index, number)}"
-        try:
-            size = quorum(self._process(index, local))
-        except Exception as error:
-            raise _explained(where, error) from _cause(error)
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
-            raise ModelError(
-                f"{where} is {size!r}", hint=f"a quorum is a number from 1 to {len(self.system.classes)} processes"
-            )
-        return size
-
-    # -- canonical content, with errors that name the place -------------------------------------------------------
-
-    def _encode(self, value: object, place: str) -> bytes:
-        try:
-            return self.codec.encode(value)
-        except _NO_CONTENT as error:
-            if isinstance(value, Message):
-                place = f"{place} {type(value).__name__}"
-                names = tuple(f.name for f in dataclasses.fields(value))  # type: ignore[arg-type]
-                self._fields(tuple(getattr(value, name, None) for name in names), names, place)
-            raise ModelError(
-                f"{place}: {error}",
-                hint="use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
-                "each list, dict and set in one place only",
-            ) from None
-
-    def _local(self, status: int, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
-        return bytes([status]) + self._fields(values, names, place)
-
-    def _fields(self, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
-        try:
-            return self.codec.encode(values)
-        except _NO_CONTENT:
-            for name, value in zip(names, values, strict=True):
-                self._encode(value, f"{place}: field {name}")
-            # Each has content, but not together: two of them share an object.
-            for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=True), 2):
-                self._encode((x, y), f"{place}: fields {a} and {b}")
-            raise
-
-    def _no_extra(self, thing: Any, fields: tuple[str, ...], where: str) -> None:
-        for name in thing.__dict__:
-            if name not in fields and name not in ("_id", "_run"):
-                raise ModelError(
-                    f"{where} sets self.{name}, which {type(thing).__name__} does not declare",
-                    hint=f"declare the field in the class: {name}: … = …",
-                )
-        for name in fields:
-            if name not in thing.__dict__:
-                raise ModelError(f"{where} deletes self.{name}", hint="set it to None instead")
+    def _named(self, thing: Process | Monitor, where: str) -> bytes:
+        """The content of the fields of a process or monitor."""
+        fields = thing.__plait_fields__
+        return self.content.fields(declared_values(thing, fields, where), fields, where)
 
     def _check_untouched(
         self, name: str, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
@@ -448,14 +287,13 @@ class Tabulation:
             elif kind == "monitor":
                 monitor = self._monitors[i, monitors[i]]
                 what, then = f"monitor {type(monitor).__name__}", [self.store.monitor(monitors[i])]
-                self._no_extra(monitor, monitor.__plait_fields__, f"property {name}")
-                now = [_values(monitor, monitor.__plait_fields__)]
+                now = [declared_values(monitor, monitor.__plait_fields__, f"property {name}")]
             else:
                 what, then = f"the inbox of {self.system.pids[i]!r}", [m for _, _, m in self.store.inbox(inboxes[i])]
                 now = list(self._inboxes[inboxes[i]])
             try:
                 same = [self.codec.encode(value) for value in now] == then
-            except _NO_CONTENT:
+            except NO_CONTENT:
                 same = False
             if not same:
                 raise ModelError(
@@ -496,27 +334,3 @@ def _comparable(outcome: Outcome) -> tuple[Any, ...]:
 def _failed(local: bytes, run: StepRun, failure: tuple[bool, str]) -> Outcome:
     """A step that leads nowhere."""
     return Outcome(local, [], [], [], sorted(run.expected.items()), run.choices, failure)
-
-
-def _values(thing: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
-    return tuple(thing.__dict__[name] for name in fields)
-
-
-def _explained(where: str, error: Exception) -> PlaitError:
-    """An exception that the user's code raised, with the place and the line of the user's file it came from."""
-    if isinstance(error, PlaitError):
-        return error if where in error.message else ModelError(f"{where}: {error.message}", hint=error.hint)
-    line = ""
-    trace = error.__traceback__
-    while trace is not None:
-        if not trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
-            line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
-        trace = trace.tb_next
-    return ModelError(
-        f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
-    )
-
-
-def _cause(error: Exception) -> Exception | None:
-    """What to show below an explained error: the user's exception, but not one of ours."""
-    return None if isinstance(error, PlaitError) else error

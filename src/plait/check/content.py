@@ -1,0 +1,112 @@
+"""Model values as canonical content and back, with errors that name the place and what was expected there."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+from plait._native import Codec
+from plait.check.probe import ProbeFrozenSet, ProbeSet
+from plait.kernel.errors import ModelError, PlaitError
+from plait.kernel.pid import Pid
+from plait.model.message import Message
+from plait.model.process import Process
+from plait.model.system import System
+
+UP, CRASHED, DOWN, UNBORN = range(4)
+"""The first byte of a local state; the canonical bytes of the tuple of its fields follow."""
+
+NO_CONTENT = (TypeError, ValueError, OverflowError)
+"""What the codec raises on a value that no state can hold."""
+_OURS = ("plait.check.", "plait.kernel.", "plait.model.")
+_UNDECLARED = ("_id", "_run", "_reads")
+"""Attributes of ours that are no fields."""
+
+
+class Content:
+    """Makes processes and messages of one System from their content, and content from their values."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.codec = Codec(Pid, ProbeSet, ProbeFrozenSet)
+
+    def process(self, index: int, local: bytes, *, probe: bool = False, cls: type[Process] | None = None) -> Process:
+        """A fresh process in this local state."""
+        declared = self.system.classes[index]
+        process = object.__new__(cls or declared)
+        fields = object.__getattribute__(process, "__dict__")
+        fields.update(zip(declared.__plait_fields__, self.codec.decode(local[1:], probe), strict=True))
+        fields["_id"] = self.system.pids[index]
+        return process
+
+    def message(self, sender: int, content: bytes, *, probe: bool = False) -> Message:
+        """A fresh message that knows its sender."""
+        message: Message = self.codec.decode(content, probe)
+        message.__dict__["_sender"] = self.system.pids[sender]
+        return message
+
+    def encode(self, value: object, place: str) -> bytes:
+        try:
+            return self.codec.encode(value)
+        except NO_CONTENT as error:
+            if isinstance(value, Message):
+                place = f"{place} {type(value).__name__}"
+                names = tuple(f.name for f in dataclasses.fields(value))  # type: ignore[arg-type]
+                self.fields(tuple(getattr(value, name, None) for name in names), names, place)
+            raise ModelError(
+                f"{place}: {error}",
+                hint="use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
+                "each list, dict and set in one place only",
+            ) from None
+
+    def local(self, status: int, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
+        """The content of a local state."""
+        return bytes([status]) + self.fields(values, names, place)
+
+    def fields(self, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
+        """The content of a tuple of named values."""
+        try:
+            return self.codec.encode(values)
+        except NO_CONTENT:
+            for name, value in zip(names, values, strict=True):
+                self.encode(value, f"{place}: field {name}")
+            # Each has content, but not together: two of them share an object.
+            for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=True), 2):
+                self.encode((x, y), f"{place}: fields {a} and {b}")
+            raise
+
+
+def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[Any, ...]:
+    """The values of the fields of a process or monitor, which must have these and no others."""
+    there = object.__getattribute__(thing, "__dict__")
+    for name in there:
+        if name not in fields and name not in _UNDECLARED:
+            raise ModelError(
+                f"{where} sets self.{name}, which {type(thing).__name__} does not declare",
+                hint=f"declare the field in the class: {name}: … = …",
+            )
+    for name in fields:
+        if name not in there:
+            raise ModelError(f"{where} deletes self.{name}", hint="set it to None instead")
+    return tuple(there[name] for name in fields)
+
+
+def explained(where: str, error: Exception) -> PlaitError:
+    """An exception that the user's code raised, with the place and the line of the user's file it came from."""
+    if isinstance(error, PlaitError):
+        return error if where in error.message else ModelError(f"{where}: {error.message}", hint=error.hint)
+    line = ""
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
+            line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return ModelError(
+        f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
+    )
+
+
+def cause(error: Exception) -> Exception | None:
+    """What to show below an explained error: the user's exception, but not one of ours."""
+    return None if isinstance(error, PlaitError) else error

@@ -1,0 +1,161 @@
+"""Guards: which handlers may run in a local state, and which messages may trigger them.
+
+A guard looks at few fields. It is asked once per distinct content of what it read (`_Watched` notes that), not once per
+local state.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from plait.check.content import UP, Content, cause, declared_values, explained
+from plait.kernel.errors import ModelError
+from plait.model.process import Handler, Process, Quorum
+from plait.model.system import plays
+
+_ATTENTIVE = 8
+"""So many first evaluations of each guard are made five times, to see that it is a function."""
+
+Answers = dict[tuple[bytes, ...], bool]
+
+
+@functools.cache
+def _watched(cls: type[Process]) -> type[Process]:
+    """The class, noting which fields are read in `_reads`."""
+    fields = frozenset(cls.__plait_fields__)
+
+    def read(self: Any, name: str) -> Any:
+        if name in fields:
+            object.__getattribute__(self, "__dict__")["_reads"].add(name)
+        elif name == "__dict__":
+            there: dict[str, Any] = object.__getattribute__(self, "__dict__")
+            there["_reads"].update(fields)
+        return super(watched, self).__getattribute__(name)
+
+    watched: type[Process] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
+    return watched
+
+
+class Guards:
+    """Answers what may run where, for one System."""
+
+    def __init__(self, content: Content, handlers: list[tuple[Handler, ...]]) -> None:
+        self.content = content
+        self.system = content.system
+        self.handlers = handlers
+        self._asked: dict[tuple[type[Process], str], int] = {}
+        self._known: dict[tuple[int, int, int, bytes], dict[tuple[int, ...], Answers]] = {}
+        """Per process, handler and message: per set of fields that an evaluation read, the answers by their content."""
+
+    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
+        """Handlers that may run in this local state: (handler, how many messages it takes; 0 for an enabled action)."""
+        found = []
+        for number, handler in enumerate(self.handlers[index]):
+            if handler.kind == "action":
+                if handler.where is None or self._audited(index, number, local)[0]:
+                    found.append((number, 0))
+            elif handler.kind == "message":
+                found.append((number, self._quorum(index, number, local)))
+        return found
+
+    def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
+        """The handlers of a process that are for a message like this: its type, and for a quorum its sender's role."""
+        message = self.content.message(sender, content)
+        found = []
+        for number, handler in enumerate(self.handlers[index]):
+            if handler.message is None or not isinstance(message, handler.message):
+                continue
+            if isinstance(handler.quorum, Quorum) and not plays(self.system.classes[sender], handler.quorum.role):
+                continue
+            found.append(number)
+        return found
+
+    def guards(
+        self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
+    ) -> list[bytes | None]:
+        """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
+        fields = self.content.codec.fields(local)
+        answers: list[bytes | None] = []
+        for number, (sender, content) in questions:
+            handler = self.handlers[index][number]
+            if handler.where is not None and not self._holds(index, number, local, fields, sender, content):
+                answers.append(None)
+            elif handler.same:
+                message = self.content.message(sender, content)
+                answers.append(self.content.codec.encode(tuple(getattr(message, name) for name in handler.same)))
+            else:
+                answers.append(b"")
+        return answers
+
+    def _holds(self, index: int, number: int, local: bytes, fields: list[bytes], sender: int, content: bytes) -> bool:
+        known = self._known.setdefault((index, number, sender, content), {})
+        for read, answers in known.items():
+            value = answers.get(tuple(fields[i] for i in read))
+            if value is not None:
+                return value
+        value, names = self._audited(index, number, local, sender, content)
+        # Field 0 is the status, which is the same for all that ask.
+        read = tuple(i for i, name in enumerate(self.system.classes[index].__plait_fields__, 1) if name in names)
+        known.setdefault(read, {})[tuple(fields[i] for i in read)] = value
+        return value
+
+    def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
+        """Evaluate a guard (on a delivered message: its sender and content); at first, make sure that it is a function."""
+        value, read = self._evaluate(index, number, local, *delivered)
+        key = (self.system.classes[index], self.handlers[index][number].name)
+        count = self._asked[key] = self._asked.get(key, 0) + 1
+        for _ in range(4 if count <= _ATTENTIVE else 0):
+            if self._evaluate(index, number, local, *delivered, probe=True)[0] != value:
+                raise ModelError(
+                    f"{self._where(index, number)} is not a function of its inputs: "
+                    f"asked twice, it said {value} and then {not value}",
+                    hint="a guard must not use randomness, clocks, globals or the order of a set",
+                )
+        return value, read
+
+    def _evaluate(
+        self, index: int, number: int, local: bytes, *delivered: Any, probe: bool = False
+    ) -> tuple[bool, set[str]]:
+        """The value of a guard, and the fields that it read; it must leave the state as it is."""
+        cls, where = self.system.classes[index], self._where(index, number)
+        guard: Any = self.handlers[index][number].where
+        watched: type[Process] = _watched(cls)  # type: ignore[arg-type]
+        process = self.content.process(index, local, probe=probe, cls=watched)
+        read: set[str] = set()
+        object.__getattribute__(process, "__dict__")["_reads"] = read
+        message = [self.content.message(*delivered, probe=probe)] if delivered else []
+        try:
+            value = bool(guard(process, *message))
+        except Exception as error:
+            raise explained(where, error) from cause(error)
+        names = cls.__plait_fields__
+        if self.content.local(UP, declared_values(process, names, where), names, where) != local:
+            raise ModelError(
+                f"{where} changes the state of {self.system.pids[index]!r}",
+                hint="a guard only looks: move the change into the handler",
+            )
+        return value, read
+
+    def _where(self, index: int, number: int) -> str:
+        return f"the guard of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
+
+    def _quorum(self, index: int, number: int, local: bytes) -> int:
+        quorum = self.handlers[index][number].quorum
+        if quorum is None:
+            return 1
+        if isinstance(quorum, Quorum):
+            return self.system.quorum_size(quorum)
+        if isinstance(quorum, int):
+            return quorum
+        where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
+        try:
+            size = quorum(self.content.process(index, local))
+        except Exception as error:
+            raise explained(where, error) from cause(error)
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
+            raise ModelError(
+                f"{where} is {size!r}", hint=f"a quorum is a number from 1 to {len(self.system.classes)} processes"
+            )
+        return size
