@@ -7,6 +7,7 @@ use crate::control::{Control, Finding, Limit};
 use crate::lens::{Lens, Touched, Way, look};
 use crate::model::Result;
 use crate::tables::Tables;
+use crate::visited::Session;
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,6 +29,8 @@ struct Worker<'t> {
     lens: Lens<'t>,
     recent: Recent,
     batch: Batch,
+    /// Indices of what is new in the batch.
+    fresh: Vec<usize>,
     next: Chunk,
 }
 
@@ -65,7 +68,13 @@ struct Layer {
 pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let workers = control.options.workers;
     let mut crew: Vec<Worker> = (0..workers)
-        .map(|_| Worker { lens: Lens::new(tables), recent: Recent::new(), batch: Batch::default(), next: Vec::new() })
+        .map(|_| Worker {
+            lens: Lens::new(tables),
+            recent: Recent::new(),
+            batch: Batch::default(),
+            fresh: Vec::new(),
+            next: Vec::new(),
+        })
         .collect();
     let width = crew[0].lens.width + 2;
 
@@ -156,10 +165,10 @@ impl Worker<'_> {
                 })?;
             }
             if self.batch.fingerprints.len() >= BATCH {
-                self.flush(control, layer, chunk, width)?;
+                self.flush(control, layer, chunk)?;
             }
         }
-        self.flush(control, layer, chunk, width)?;
+        self.flush(control, layer, chunk)?;
         control.transitions.fetch_add(transitions, Relaxed);
         control.terminal.fetch_add(terminals, Relaxed);
         control.check_states();
@@ -167,26 +176,43 @@ impl Worker<'_> {
     }
 
     /// Look the batch up in the visited set; what is new is judged and goes into the next layer.
-    fn flush(&mut self, control: &Control, layer: &Layer, chunk: &[u32], width: usize) -> Result<()> {
-        let Worker { lens, batch, next, .. } = self;
-        let count = batch.fingerprints.len();
+    ///
+    /// With other workers, reads come first, so that their misses overlap, and then the inserts, each of which waits for all
+    /// memory before it. The new states are built without holding the visited set.
+    fn flush(&mut self, control: &Control, layer: &Layer, chunk: &[u32]) -> Result<()> {
+        let Worker { lens, batch, fresh, next, .. } = self;
+        let (width, count) = (lens.width, batch.fingerprints.len());
+        let entry = |index: usize| {
+            let from = batch.origins[index].0 as usize * (width + 2);
+            &chunk[from..from + width + 2]
+        };
+        let insert = |session: &mut Session, index: usize| {
+            session.insert(batch.fingerprints[index], u64::from(entry(index)[width + 1]) << 32)
+        };
+        let alone = control.options.workers == 1;
         let others = (control.options.workers - 1) * count.max(2 * BATCH);
         let mut session = control.visited.session(count, others)?;
         for &fingerprint in batch.fingerprints.iter().take(AHEAD) {
             session.prefetch(fingerprint);
         }
-        for index in 0..count {
+        fresh.clear();
+        for (index, &fingerprint) in batch.fingerprints.iter().enumerate() {
             if let Some(&later) = batch.fingerprints.get(index + AHEAD) {
                 session.prefetch(later);
             }
-            let fingerprint = batch.fingerprints[index];
-            let from = batch.origins[index].0 as usize * (width + 2);
-            let parent = &chunk[from..from + width + 2];
-            if !session.insert(fingerprint, u64::from(parent[width + 1]) << 32) {
-                continue;
+            let new = if alone { insert(&mut session, index) } else { !session.contains(fingerprint) };
+            if new {
+                fresh.push(index);
             }
+        }
+        if !alone {
+            fresh.retain(|&index| insert(&mut session, index));
+        }
+        drop(session);
+        for &index in fresh.iter() {
+            let fingerprint = batch.fingerprints[index];
             let start = next.len();
-            next.extend_from_slice(&parent[..width]);
+            next.extend_from_slice(&entry(index)[..width]);
             let touched = lens.take(&mut next[start..], batch.origins[index].1)?;
             look(lens, control, &next[start..], touched, false, |property| {
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });

@@ -58,6 +58,21 @@ impl Slots {
         ((u128::from(fingerprint) * self.buckets as u128) >> 64) as usize
     }
 
+    #[inline]
+    fn contains(&self, fingerprint: u64) -> bool {
+        let mut index = self.home(fingerprint);
+        loop {
+            for key in &self.all()[index].keys {
+                match key.load(Relaxed) {
+                    0 => return false,
+                    found if found == fingerprint => return true,
+                    _ => {}
+                }
+            }
+            index += 1;
+        }
+    }
+
     /// Whether the fingerprint is new; it is in afterwards. `alone`: nobody else inserts meanwhile.
     #[inline]
     fn insert(&self, fingerprint: u64, hint: u32, alone: bool) -> bool {
@@ -105,13 +120,24 @@ impl Slots {
         }
     }
 
-    /// Make room for more buckets. The table is nearly sorted, and every entry's home moves up: from the top down, each
-    /// entry has a free place above all that have not moved yet.
-    fn grow(&mut self, buckets: usize) -> io::Result<()> {
-        /// Below this, an entry may have been displaced further than its home moves: these wait outside.
-        const LOW: usize = 16 * OVERFLOW;
+    /// Make room for more buckets. `helped`: a second thread fetches the new memory, which takes as long as the moving.
+    fn grow(&mut self, buckets: usize, helped: bool) -> io::Result<()> {
         let old = self.buckets + OVERFLOW;
         self.resize(buckets)?;
+        std::thread::scope(|scope| {
+            if helped {
+                scope.spawn(|| self.fetch(old));
+            }
+            self.move_up(old);
+        });
+        Ok(())
+    }
+
+    /// The table is nearly sorted, and every entry's home moves up: from the top down, each of the entries in the first
+    /// `old` buckets has a free place above all that have not moved yet.
+    fn move_up(&self, old: usize) {
+        /// Below this, an entry may have been displaced further than its home moves: these wait outside.
+        const LOW: usize = 16 * OVERFLOW;
         let mut entries: Vec<(u64, u32)> = Vec::new();
         for index in (0..old).rev() {
             let bucket = &self.all()[index];
@@ -127,7 +153,22 @@ impl Slots {
                 entries.drain(..).for_each(|(key, hint)| self.put(key, hint));
             }
         }
-        Ok(())
+    }
+
+    /// Have the system provide the memory behind the first `old` buckets, from the top down; only advice.
+    fn fetch(&self, old: usize) {
+        #[cfg(target_os = "linux")]
+        {
+            const STRIDE: usize = 4 << 20;
+            let mut end = self.memory.len();
+            while end > old * BUCKET_BYTES {
+                let start = (end - 1) / STRIDE * STRIDE;
+                let _ = self.memory.advise_range(memmap2::Advice::PopulateWrite, start, end - start);
+                end = start;
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = old;
     }
 
     /// More memory with the same content; what is new is zero.
@@ -177,11 +218,11 @@ impl Visited {
                 return Ok(Session { slots, alone: others == 0, count: &self.count, added: 0 });
             }
             drop(slots);
-            self.grow(room + others)?;
+            self.grow(room + others, others > 0)?;
         }
     }
 
-    fn grow(&self, room: usize) -> io::Result<()> {
+    fn grow(&self, room: usize, helped: bool) -> io::Result<()> {
         let mut slots = self.slots.write();
         let needed = self.count.load(Relaxed) + room;
         if needed <= slots.limit {
@@ -196,7 +237,7 @@ impl Visited {
         if self.memory != usize::MAX && resident().unwrap_or(0) + more > self.memory {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        slots.grow(buckets)
+        slots.grow(buckets, helped && buckets * BUCKET_BYTES > SMALL_TABLE)
     }
 
     /// How many fingerprints are in; exact while no session is open.
@@ -250,7 +291,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Ask the processor to have the slot at hand soon.
+    /// Ask the processor to have the bucket at hand soon.
     #[inline]
     pub fn prefetch(&self, fingerprint: u64) {
         #[cfg(target_arch = "x86_64")]
@@ -262,6 +303,12 @@ impl Session<'_> {
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = fingerprint;
+    }
+
+    /// Whether the fingerprint is in.
+    #[inline]
+    pub fn contains(&self, fingerprint: u64) -> bool {
+        self.slots.contains(fingerprint)
     }
 
     /// Whether the fingerprint is new; it is in afterwards.
