@@ -142,6 +142,7 @@ struct Inner {
     handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
     guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     steps: FxHashMap<StepKey, Arc<[Outcome]>>,
+    altered: FxHashMap<(u16, LocalId, LocalId), u64>,
     trees: Vec<Tree>,
     /// Per property, all fields that some evaluation has read.
     fields_read: Vec<u64>,
@@ -473,18 +474,26 @@ impl Expander<'_, '_> {
             let bundle = self.inner.bundle(bundle);
             expansion.effects.push((to, bundle));
         }
+        let altered = self.altered(target);
         let node = |id: NodeId| self.inner.nodes[id as usize];
         expansion.transitions.push(Transition {
             target,
             effects: (start, expansion.effects.len() as u32),
             budget,
             moves: details.kind == Kind::Step,
-            altered: self.model.altered(node(target).process as usize, node(self.node).local, node(target).local),
+            altered,
             special: !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some(),
             additive,
             delta: node(target).hash.wrapping_sub(node(self.node).hash).wrapping_add(sent),
         });
         expansion.details.push(details);
+    }
+
+    fn altered(&mut self, target: NodeId) -> u64 {
+        let (before, after) = (self.inner.nodes[self.node as usize], self.inner.nodes[target as usize]);
+        let model = self.model;
+        let bits = || model.altered(before.process as usize, before.local, after.local);
+        *self.inner.altered.entry((before.process, before.local, after.local)).or_insert_with(bits)
     }
 
     fn armed(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {

@@ -211,8 +211,10 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
                 why = f"nobody sends a {handler.message.__name__}"
             elif handler.kind in ("action", "message"):
                 why = "its guard never held" if handler.where else "it was never enabled"
+            elif handler.kind == "init":
+                why = "@init runs before the first step, not for a spawned process"
             else:
-                why = f"there was no {handler.kind}"
+                why = "no process came back from a crash"
             warnings.append(f"{cls.__name__}.{handler.name} never ran: {why}")
         if statistics.terminal_states == 0:
             warnings += [
