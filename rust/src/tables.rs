@@ -358,7 +358,7 @@ impl Expander<'_, '_> {
         let process = node.process;
         let mut deliverable = inbox::deliverable(self.model, pending);
         // By content, not by id: the order of transitions must not depend on the order of discovery.
-        deliverable.sort_by_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
+        deliverable.sort_by_cached_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
         let armed = self.armed(process, node.local)?;
         self.ask_guards(process, node.local, &armed, &deliverable)?;
         for armed in armed.iter() {
