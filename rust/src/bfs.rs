@@ -136,29 +136,19 @@ impl Worker<'_> {
         for (index, entry) in chunk.chunks_exact(width + 2).enumerate() {
             let (state, halves) = entry.split_at(width);
             let fingerprint = u64::from(halves[0]) | u64::from(halves[1]) << 32;
-            let mut moved = false;
-            let mut failed: Option<Way> = None;
             let (recent, batch) = (&mut self.recent, &mut self.batch);
-            self.lens.successors(state, fingerprint, |successor| {
-                transitions += 1;
-                if successor.fails {
-                    failed = Some(successor.way);
-                    moved |= successor.moves;
-                    return;
+            let outlook = self.lens.outlook(state, fingerprint, |there, way| {
+                if !recent.meet(there) {
+                    batch.fingerprints.push(there);
+                    batch.origins.push((index as u32, way));
                 }
-                moved |= successor.moves && successor.fingerprint != fingerprint;
-                if recent.meet(successor.fingerprint) {
-                    return;
-                }
-                batch.fingerprints.push(successor.fingerprint);
-                batch.origins.push((index as u32, successor.way));
             })?;
-            if let Some(way) = failed {
-                self.lens.must_be_violation(state, way)?;
+            transitions += outlook.transitions;
+            if outlook.fails {
                 let property = control.assertion();
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             }
-            if !moved {
+            if !outlook.moves {
                 terminals += 1;
                 look(&mut self.lens, control, state, Touched::EVERYWHERE, true, |property| {
                     control.record(Finding { property, fingerprint, depth: layer.depth, run: None });

@@ -212,24 +212,14 @@ impl<'t, 'c> Worker<'t, 'c> {
         }
         self.frames.push(Frame { fingerprint, first, next: first });
         let top = self.states.len() - width;
-        let (successors, transitions) = (&mut self.successors, &mut self.transitions);
-        let mut moved = false;
-        let mut failed: Option<Way> = None;
-        self.lens.successors(&self.states[top..], fingerprint, |successor| {
-            *transitions += 1;
-            if successor.fails {
-                failed = Some(successor.way);
-                moved |= successor.moves;
-                return;
-            }
-            moved |= successor.moves && successor.fingerprint != fingerprint;
-            successors.push((successor.fingerprint, successor.way));
-        })?;
-        if let Some(way) = failed {
-            self.lens.must_be_violation(&self.states[top..], way)?;
+        let successors = &mut self.successors;
+        let outlook =
+            self.lens.outlook(&self.states[top..], fingerprint, |there, way| successors.push((there, way)))?;
+        self.transitions += outlook.transitions;
+        if outlook.fails {
             self.record(self.control.assertion(), fingerprint, depth + 1, false);
         }
-        if !moved {
+        if !outlook.moves {
             self.terminal += 1;
             let mut found = Vec::new();
             look(&mut self.lens, self.control, &self.states[top..], Touched::EVERYWHERE, true, |property| {

@@ -23,6 +23,16 @@ pub struct Successor {
     pub fails: bool,
 }
 
+/// The successors of a state as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outlook {
+    pub transitions: u64,
+    /// A step of a process leads out of the state; if none does, the state is terminal.
+    pub moves: bool,
+    /// An assertion fails in some step. (A mistake of the model that shows in a step ends the search instead.)
+    pub fails: bool,
+}
+
 /// A transition of the node of a process, by its index there.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -160,6 +170,32 @@ impl<'t> Lens<'t> {
         Ok(())
     }
 
+    /// Hand the fingerprint of every successor and the way to it to `each`, and tell what they are like as a whole.
+    #[inline]
+    pub fn outlook(&mut self, state: &[u32], fingerprint: u64, mut each: impl FnMut(u64, Way)) -> Result<Outlook> {
+        let mut outlook = Outlook::default();
+        let mut failed: Option<Way> = None;
+        self.successors(state, fingerprint, |successor| {
+            outlook.transitions += 1;
+            if successor.fails {
+                outlook.moves |= successor.moves;
+                failed = Some(successor.way);
+            } else {
+                outlook.moves |= successor.moves && successor.fingerprint != fingerprint;
+                each(successor.fingerprint, successor.way);
+            }
+        })?;
+        if let Some(way) = failed {
+            outlook.fails = true;
+            let expansion = self.expansion(state[way.process as usize])?;
+            let failure = expansion.details[way.transition as usize].failure();
+            if let Some(mistake) = failure.filter(|f| !f.violation) {
+                return Err(mistake.text.clone().into());
+            }
+        }
+        Ok(outlook)
+    }
+
     #[cold]
     fn expand(&mut self, node: NodeId) -> Result<(u32, u32)> {
         let id = node as usize;
@@ -270,15 +306,6 @@ impl<'t> Lens<'t> {
             touched.altered = u64::MAX;
         }
         Ok(())
-    }
-
-    /// A step that fails must be a failed assertion; a mistake of the model ends the search.
-    pub fn must_be_violation(&mut self, state: &[u32], way: Way) -> Result<()> {
-        let expansion = self.expansion(state[way.process as usize])?;
-        match expansion.details[way.transition as usize].failure() {
-            Some(failure) if !failure.violation => Err(failure.text.clone().into()),
-            _ => Ok(()),
-        }
     }
 
     /// The transitions of a node.

@@ -56,29 +56,17 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         look(lens, control, &state, touched, false, |property| control.record(finding(property, depth, &run)))?;
 
         successors.clear();
-        let (mut count, mut moved) = (0, false);
-        let mut failed: Option<Way> = None;
-        lens.successors(&state, here, |successor| {
-            count += 1;
-            if successor.fails {
-                failed = Some(successor.way);
-                moved |= successor.moves;
-                return;
-            }
-            moved |= successor.moves && successor.fingerprint != here;
-            successors.push((successor.fingerprint, successor.way));
-        })?;
-        if let Some(way) = failed {
-            lens.must_be_violation(&state, way)?;
+        let outlook = lens.outlook(&state, here, |there, way| successors.push((there, way)))?;
+        if outlook.fails {
             control.record(finding(control.assertion(), depth + 1, &run));
         }
-        if !moved {
+        if !outlook.moves {
             control.terminal.fetch_add(1, Relaxed);
             look(lens, control, &state, Touched::EVERYWHERE, true, |property| {
                 control.record(finding(property, depth, &run))
             })?;
         }
-        control.transitions.fetch_add(count, Relaxed);
+        control.transitions.fetch_add(outlook.transitions, Relaxed);
         control.depth.fetch_max(depth, Relaxed);
         control.check_states();
         if successors.is_empty() || depth >= limit || control.stopped() {
