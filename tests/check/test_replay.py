@@ -11,7 +11,22 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from plait import Message, Process, System, Trace, TraceError, action, always, check, final, on, reachable
+from plait import (
+    Message,
+    Process,
+    System,
+    Trace,
+    TraceError,
+    action,
+    always,
+    check,
+    crash_recovery,
+    crash_stop,
+    fifo,
+    final,
+    on,
+    reachable,
+)
 from plait.check.replay import replay
 from plait.kernel.trace import Event
 from plait.protocols.abd import abd
@@ -307,3 +322,45 @@ def test_any_damage_is_refused_or_harmless() -> None:
         else:
             assert [e.label for e in events] == [e.label for e in trace.events]
     assert refusals > 20
+
+
+class Talker(Process):
+    said: int = 0
+
+    @action(when=lambda self: self.said < 3)
+    def talk(self) -> None:
+        self.send(Listener.pid(0), Word(self.said % 2))
+        self.said += 1
+
+
+class Word(Message):
+    number: int
+
+
+class Listener(Process):
+    heard: tuple[int, ...] = ()
+
+    @on(Word)
+    def hear(self, m: Word) -> None:
+        self.heard += (m.number,)
+
+
+def test_steps_that_look_alike_are_told_apart_by_where_they_lead() -> None:
+    """Two kinds of crash of one process; the loss of the first or the last of two equal messages in a queue."""
+    down = reachable(lambda s: s[Listener][0].status == "down", name="down")
+    crashed = reachable(lambda s: s[Listener][0].status == "crashed", name="crashed")
+    last_lost = reachable(lambda s: s[Talker][0].said == 3 and s[Listener][0].heard == (0, 1) and not s.messages)
+    first_lost = reachable(lambda s: s[Talker][0].said == 3 and s[Listener][0].heard == (1, 0), name="first")
+    faults = [crash_stop(Listener), crash_recovery(Listener)]
+    system = System(
+        [Talker(), Listener()],
+        network=fifo(losses=1),
+        faults=faults,
+        properties=[down, crashed, last_lost, first_lost],
+    )
+    for search in ("bfs", "dfs"):
+        verdict = check(system, search=search)
+        assert verdict.status == "holds"
+        for result in verdict.properties:
+            assert result.trace is not None
+            assert len(list(replay(system, result.trace))) == len(result.trace)

@@ -25,6 +25,7 @@ class Exploration(NamedTuple):
     properties: dict[str, Result]  # by name, with "assertions" for the handlers' own
     violated: set[str]
     complete: bool
+    __repr__ = lambda self: f"Exploration({self.states} states, {self.transitions} transitions)"  # noqa: E731
 
 
 def explore(system: System, *, limit: float = math.inf) -> Exploration:
@@ -49,9 +50,8 @@ def explore(system: System, *, limit: float = math.inf) -> Exploration:
                 queue.append(t.state)
     kinds = {"assertions": "always", **{p.name: p.kind for p in system.properties}}
     results = {n: Result(k, lengths.get(n), (n not in lengths) == (k == "reachable")) for n, k in kinds.items()}
-    violated = {name for name, result in results.items() if result.violated}
-    depth = max(seen.values())
-    return Exploration(seen, len(seen), depth, transitions, terminals, results, violated, len(seen) <= limit)
+    violated, size, depth = {n for n, r in results.items() if r.violated}, len(seen), max(seen.values())
+    return Exploration(seen, size, depth, transitions, terminals, results, violated, size <= limit)
 
 
 def evaluate(system: System, state: State, prop: Property) -> bool:

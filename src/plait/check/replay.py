@@ -35,7 +35,7 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
         if event.note and number < len(trace.events):
             raise TraceError(f"{here} failed, but the trace goes on after it", hint=_BROKEN)
         # Among steps that look alike (a fifo queue that loses one of two equal messages) take the one that fits.
-        chosen = next((t for t in candidates if _fits(tracer, t, event)), candidates[0])
+        chosen = next((t for t in candidates if _fits(tracer, t, trace, event)), candidates[0])
         now = tracer.step(chosen)
         _same(f"the state after {here}", trace, event.state, tracer, now.state)
         _same_effects(here, trace, event, tracer, now)
@@ -77,16 +77,25 @@ def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: lis
     )
 
 
-def _fits(tracer: Tracer, transition: Transition, event: Event) -> bool:
-    """Whether the fields after a transition are the recorded ones, and as many messages are pending."""
-    locals_, inboxes, _, _ = tracer.runner.engine.components(transition.state)
+def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) -> bool:
+    """Whether a transition leads to the recorded state, down to the order of queues."""
+    runner = tracer.runner
+    locals_, inboxes, _, budgets = runner.engine.components(transition.state)
+    queues = runner.system.network.kind == "fifo"
+    known = {m.id: [m.sender, m.type, m.fields] for m in trace.messages}
     for index, name in enumerate(tracer.names):
-        fields = tracer.runner.tabulation.local_value(index, locals_[index])[1]
+        status, fields = runner.tabulation.local_value(index, locals_[index])
+        if status != event.state.status.get(name, "up"):
+            return False
         if {k: tracer.data(v) for k, v in fields.items()} != event.state.fields.get(name):
             return False
-        if len(tracer.runner.engine.store.inbox(inboxes[index])) != len(event.state.pending.get(name, [])):
+        there = [list(tracer.message(m, sender)) for _, sender, m in runner.engine.store.inbox(inboxes[index])]
+        recorded = [known.get(i, [""]) for i in event.state.pending.get(name, [])]
+        # The order within a queue counts, the order among queues does not.
+        key = (lambda m: m[0]) if queues else _exact
+        if [_exact(m) for m in sorted(there, key=key)] != [_exact(m) for m in sorted(recorded, key=key)]:
             return False
-    return True
+    return list(budgets) == list(event.state.budgets.values())
 
 
 def _same(place: str, trace: Trace, then: Snapshot, tracer: Tracer, now: Snapshot) -> None:
