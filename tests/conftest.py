@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["pytester"]
 
@@ -63,3 +65,9 @@ def counter(workplace: Path) -> Path:
     file = workplace / "counter.py"
     file.write_text(COUNTER)
     return file
+
+
+# CI draws the same examples each time, so that a red run means a change; everywhere else the search goes on.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
