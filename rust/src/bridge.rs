@@ -53,6 +53,13 @@ impl PyModel {
         self.calls.load(Relaxed)
     }
 
+    /// Make user code that does not return raise an exception; best effort.
+    pub fn interrupt(&self) {
+        Python::attach(|py| {
+            let _ = self.tabulation.bind(py).call_method0("interrupt");
+        });
+    }
+
     pub fn local_content(&self, id: LocalId) -> Vec<u8> {
         self.values.lock().locals.content(id).to_vec()
     }

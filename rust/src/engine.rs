@@ -14,6 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// How long a search that is to end waits for user code to return.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// An exception that Python raised comes back as it was.
 fn raised(fault: Fault) -> PyErr {
     match fault.downcast::<PyErr>() {
@@ -268,8 +271,12 @@ impl Engine {
         self.last = Some(control.clone());
         let mut interrupt: Option<PyErr> = None;
         let mut shown = Instant::now();
+        let mut stopped: Option<Instant> = None;
         let result = py.detach(|| {
             search::run(&self.tables, &control, strategy, || {
+                if control.stopped() && stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                    self.model.interrupt();
+                }
                 Python::attach(|py| {
                     if let Some(progress) = &progress
                         && shown.elapsed() > Duration::from_millis(100)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import random
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +21,7 @@ from plait import (
     System,
     always,
     check,
+    deadlock_free,
     everyone,
     field,
     final,
@@ -487,3 +490,52 @@ def test_handlers_that_never_run(workers: int) -> None:
     # A search that did not see everything does not say so.
     stopped = check(System([node(act)(), Hopeful()], properties=[always(lambda s: True)]), max_states=2)
     assert not any("never ran" in warning for warning in stopped.warnings)
+
+
+# -- user code that does not play along ------------------------------------------------------------------------------
+
+
+def leaves(self: Any) -> None:
+    raise SystemExit(0)
+
+
+def never_returns(self: Any) -> None:
+    while True:
+        self.n = 0
+
+
+def chooses_too_much(self: Any) -> None:
+    for _ in range(40):
+        self.choose([0, 1])
+
+
+def test_leaving_the_program_is_no_verdict() -> None:
+    explained(lambda: run(leaves), "Node.act raised SystemExit", "test_bad_models.py:")
+    looks = always(lambda s: sys.exit(0), name="looks")
+    explained(lambda: run(lambda self: None, properties=[looks]), "property looks raised SystemExit")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_handler_that_never_returns_is_named_when_the_time_is_up(workers: int) -> None:
+    system = System([node(never_returns)()])
+    explained(lambda: check(system, timeout=0.1, workers=workers), "Node.act did not return", "test_bad_models.py:")
+
+
+def test_too_many_choices_at_once() -> None:
+    explained(lambda: run(chooses_too_much), "Node.act has more than 50,000 combinations of choices")
+
+
+@pytest.mark.parametrize(
+    "unsteady", [lambda s: random.random() < 0.5, lambda s: next(iter(s[Process][0].names)) == PLAIN[0]]
+)
+def test_a_property_must_be_a_function(unsteady: Any) -> None:
+    prop = always(unsteady, name="unsteady")
+    explained(lambda: run(lambda self: None, properties=[prop]), "property unsteady is not a function of the state")
+
+
+def test_that_nothing_ends_is_what_deadlock_freedom_asks_for() -> None:
+    idles = run(lambda self: None, when=lambda self: True, properties=[deadlock_free()])
+    spins = run(lambda self: setattr(self, "n", 1 - self.n), when=lambda self: True, properties=[deadlock_free()])
+    assert idles.status == "violated"  # a step that changes nothing leads nowhere
+    assert (spins.status, spins.properties[0].note) == ("holds", "no state is terminal")
+    assert not any("deadlock_free" in warning for warning in spins.warnings)

@@ -164,7 +164,7 @@ def test_inconclusive_names_the_bound_and_claims_nothing() -> None:
     )
     first, second, *_ = verdict_text(verdict, width=200).splitlines()
     assert first.startswith("INCONCLUSIVE stopped at --max-states 1000")
-    assert "nothing found so far" in second
+    assert "no violation found so far" in second
     assert "All" not in second
 
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
+from plait.check.content import StuckError
 from plait.check.progress import Progress
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
@@ -73,6 +74,8 @@ def check(
             keep_going=keep_going,
             progress=(lambda counters: progress(_progress(counters, search))) if progress else None,
         )
+    except StuckError:
+        raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
@@ -188,7 +191,8 @@ def _result(
     if incomplete:
         return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({incomplete})")
     if prop.kind == "final" and statistics.terminal_states == 0:
-        return PropertyResult(prop.name, prop.kind, "holds", "vacuously: no state is terminal")
+        note = "no state is terminal" if prop.wants_no_end else "vacuously: no state is terminal"
+        return PropertyResult(prop.name, prop.kind, "holds", note)
     return PropertyResult(prop.name, prop.kind, "holds")
 
 
@@ -220,7 +224,7 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
             warnings += [
                 f"{p.name} was never evaluated: no state is terminal; use always or reachable, or let the system end"
                 for p in system.properties
-                if p.kind == "final"
+                if p.kind == "final" and not p.wants_no_end
             ]
     return warnings
 

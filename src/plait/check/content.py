@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import itertools
 from typing import Any
@@ -17,11 +18,17 @@ from plait.model.system import System
 UP, CRASHED, DOWN, UNBORN = range(4)
 """The first byte of a local state; the canonical bytes of the tuple of its fields follow."""
 
+RAISED = (Exception, SystemExit)
+"""What user code may raise at us; an interrupt of the keyboard is not ours to explain."""
 NO_CONTENT = (TypeError, ValueError, OverflowError)
 """What the codec raises on a value that no state can hold."""
 _OURS = ("plait.check.", "plait.kernel.", "plait.model.")
 _UNDECLARED = ("_id", "_run", "_reads")
 """Attributes of ours that are no fields."""
+
+
+class StuckError(Exception):
+    """Raised into user code that does not return when the search is to end."""
 
 
 class Content:
@@ -30,6 +37,14 @@ class Content:
     def __init__(self, system: System) -> None:
         self.system = system
         self.codec = Codec(Pid, ProbeSet, ProbeFrozenSet)
+        self.thread: int | None = None
+        """The thread that runs user code, or did last."""
+
+    def interrupt(self) -> None:
+        """End a call of user code that does not return: the search is to end, and waits for it."""
+        if self.thread is not None:
+            ident, error = ctypes.c_ulong(self.thread), ctypes.py_object(StuckError)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
 
     def process(self, index: int, local: bytes, *, probe: bool = False, cls: type[Process] | None = None) -> Process:
         """A fresh process in this local state."""
@@ -92,7 +107,7 @@ def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[An
     return tuple(there[name] for name in fields)
 
 
-def explained(where: str, error: Exception) -> PlaitError:
+def explained(where: str, error: BaseException) -> PlaitError:
     """An exception that the user's code raised, with the place and the line of the user's file it came from."""
     if isinstance(error, PlaitError):
         return error if where in error.message else ModelError(f"{where}: {error.message}", hint=error.hint)
@@ -102,11 +117,15 @@ def explained(where: str, error: Exception) -> PlaitError:
         if not trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
             line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
+    if isinstance(error, StuckError):
+        return ModelError(
+            f"{where} did not return, and the search was to end{line}", hint=f"make {where} do less in one step"
+        )
     return ModelError(
         f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
     )
 
 
-def cause(error: Exception) -> Exception | None:
+def cause(error: BaseException) -> BaseException | None:
     """What to show below an explained error: the user's exception, but not one of ours."""
     return None if isinstance(error, PlaitError) else error

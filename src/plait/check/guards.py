@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Any
 
-from plait.check.content import UP, Content, cause, declared_values, explained
+from plait.check.content import RAISED, UP, Content, cause, declared_values, explained
 from plait.kernel.errors import ModelError
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
@@ -126,9 +127,10 @@ class Guards:
         read: set[str] = set()
         object.__getattribute__(process, "__dict__")["_reads"] = read
         message = [self.content.message(*delivered, probe=probe)] if delivered else []
+        self.content.thread = get_ident()
         try:
             value = bool(guard(process, *message))
-        except Exception as error:
+        except RAISED as error:
             raise explained(where, error) from cause(error)
         names = cls.__plait_fields__
         if self.content.local(UP, declared_values(process, names, where), names, where) != local:
@@ -152,7 +154,7 @@ class Guards:
         where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
         try:
             size = quorum(self.content.process(index, local))
-        except Exception as error:
+        except RAISED as error:
             raise explained(where, error) from cause(error)
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(

@@ -74,10 +74,12 @@ class StepRun:
 
     def send(self, to: Pid, message: Message) -> None:
         if not isinstance(to, Pid) or to not in self._system.index:
-            raise ModelError(
-                f"{self._where} sends to {to!r}, which is no process of the system",
-                hint=f"send to one of: {', '.join(map(repr, self._system.pids))}",
-            )
+            hint = f"send to one of: {', '.join(map(repr, self._system.pids))}"
+            if isinstance(to, Message):
+                hint = "the receiver comes first: self.send(to, message)"
+            elif isinstance(to, type) and issubclass(to, Process):
+                hint = f"broadcast({to.__name__}, …) sends to the role, {to.__name__}.pid(0) is its first process"
+            raise ModelError(f"{self._where} sends to {to!r}, which is no process of the system", hint=hint)
         if not isinstance(message, Message):
             raise ModelError(
                 f"{self._where} sends {message!r}, which is not a Message", hint="class Ping(Message): number: int"

@@ -12,10 +12,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Any
 
 from plait._native import Store
-from plait.check.content import CRASHED, DOWN, NO_CONTENT, UNBORN, UP, Content, cause, declared_values, explained
+from plait.check.content import (
+    CRASHED,
+    DOWN,
+    NO_CONTENT,
+    RAISED,
+    UNBORN,
+    UP,
+    Content,
+    cause,
+    declared_values,
+    explained,
+)
 from plait.check.guards import Guards
 from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
@@ -24,12 +36,15 @@ from plait.kernel.values import text, to_data
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
+from plait.model.properties import Property
 from plait.model.system import System
 from plait.model.view import Component, Status, View
 
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 _ATTENTIVE_STEPS = 8
 """So many first steps of each handler run five times instead of twice, to catch a coin that fell equal."""
+_MOST_CHOICES = 50_000
+"""More outcomes of one step are a mistake: they would be tabulated before any limit is looked at."""
 
 
 class Tabulation:
@@ -42,6 +57,7 @@ class Tabulation:
         self.system = system
         self.content = Content(system)
         self.codec = self.content.codec
+        self.interrupt = self.content.interrupt
         self.store: Store | None = None
         """The engine's interned values, by id; set when the engine is made."""
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
@@ -49,6 +65,7 @@ class Tabulation:
         guards = Guards(self.content, self.handlers)
         self.armed, self.handlers_for, self.guards = guards.armed, guards.handlers_for, guards.guards
         self._sent: set[type[Message]] = set()
+        self._evaluations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
         self._inboxes: dict[int, tuple[Message, ...]] = {}
@@ -134,9 +151,10 @@ class Tabulation:
             copy = object.__new__(cls)
             copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
             function = probing(cls.observe) if probe else cls.observe
+            self.content.thread = get_ident()
             try:
                 function(copy, self.system.pids[index], self.codec.decode(event, probe))
-            except Exception as error:
+            except RAISED as error:
                 raise explained(where, error) from cause(error)
             results.append(self._named(copy, where))
         if results[0] != results[1]:
@@ -161,16 +179,15 @@ class Tabulation:
             lambda i: self.inbox_value(inboxes[i]),
             lambda i: self.monitor_value(i, monitors[i]),
         )
-        try:
-            value = prop(view)
-        except AssertionError:
-            value = False
-        except Exception as error:
-            raise explained(f"property {prop.name}", error) from cause(error)
-        if not isinstance(value, bool):
-            raise ModelError(
-                f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
-            )
+        value = self._judged(prop, view)
+        count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
+        for _ in range(4 if count <= _ATTENTIVE_STEPS else 0):
+            if self._judged(prop, self._probe_view(locals_, inboxes, monitors)) != value:
+                raise ModelError(
+                    f"property {prop.name} is not a function of the state: "
+                    f"asked twice, it said {value} and then {not value}",
+                    hint="a property must not use randomness, clocks, globals or the order of a set",
+                )
         self._check_untouched(prop.name, view, locals_, inboxes, monitors)
         fields = []
         for index, name in view.fields_read:
@@ -180,6 +197,40 @@ class Tabulation:
                 fields.append((index, self.system.classes[index].__plait_fields__.index(name) + 1))
                 self.fields_read[prop.name].add((self.system.classes[index].__name__, name))
         return value, list(view.components_read), fields
+
+    def _judged(self, prop: Property, view: View) -> bool:
+        self.content.thread = get_ident()
+        try:
+            value = prop(view)
+        except AssertionError:
+            return False
+        except RAISED as error:
+            raise explained(f"property {prop.name}", error) from cause(error)
+        if not isinstance(value, bool):
+            raise ModelError(
+                f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
+            )
+        return value
+
+    def _probe_view(self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]) -> View:
+        """A view of fresh values whose sets iterate backwards."""
+        store, decode, classes = self.store, self.codec.decode, self.system.classes
+        assert store is not None
+
+        def local(i: int) -> tuple[Status, dict[str, Any]]:
+            content = store.local(locals_[i])
+            values = () if content[0] == UNBORN else decode(content[1:], True)
+            return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
+
+        def monitor(i: int) -> Monitor:
+            copy: Monitor = object.__new__(type(self.system.monitors[i]))
+            copy.__dict__.update(zip(copy.__plait_fields__, decode(store.monitor(monitors[i]), True), strict=True))
+            return copy
+
+        def inbox(i: int) -> tuple[Message, ...]:
+            return tuple(self.content.message(sender, m, probe=True) for _, sender, m in store.inbox(inboxes[i]))
+
+        return View(self.system, local, inbox, monitor)
 
     # -- decoded values, by the engine's ids -----------------------------------------------------------------------
 
@@ -242,6 +293,7 @@ class Tabulation:
             if handler.kind == "message":
                 given = tuple(self.content.message(sender, content, probe=probe) for sender, content in messages)
                 arguments = [given] if handler.quorum is not None else [given[0]]
+            self.content.thread = get_ident()
             try:
                 function(process, *arguments)
                 outcomes.append(self._outcome(process, run, where))
@@ -250,7 +302,7 @@ class Tabulation:
                 outcomes.append(_failed(local, run, (True, said)))
             except NoSlotError as error:
                 outcomes.append(_failed(local, run, (False, str(error))))
-            except Exception as error:
+            except RAISED as error:
                 if not run.expected:
                     raise explained(where, error) from cause(error)
                 # After a spawn the branch may be one that never happens: the engine knows.
@@ -258,6 +310,11 @@ class Tabulation:
             self._sent |= run.types
             if not branches.advance():
                 return outcomes
+            if len(outcomes) >= _MOST_CHOICES:
+                raise ModelError(
+                    f"{where} has more than {_MOST_CHOICES:,} combinations of choices in one step",
+                    hint="choose less at once: make several actions of it",
+                )
 
     def _outcome(self, process: Process, run: StepRun, where: str) -> Outcome:
         spawns = [(slot, bytes([UP]) + self._named(p, f"{where}: spawned process")) for slot, p in run.spawned]

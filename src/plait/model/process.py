@@ -102,7 +102,8 @@ def _mark(function: F, handler: Handler) -> F:
 
 def _callable_or_none(place: str, value: object) -> None:
     if value is not None and not callable(value):
-        raise ModelError(f"{place} must be a function, not {value!r}", hint="write where=lambda self, m: …")
+        what = "when=lambda self: …" if place.startswith("@action") else "where=lambda self, m: …"
+        raise ModelError(f"{place} must be a function, not {value!r}", hint=f"write {what}")
 
 
 @overload

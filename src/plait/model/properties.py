@@ -24,6 +24,8 @@ class Property:
     kind: Kind
     predicate: Callable[[Any], Any]
     doc: str = ""
+    wants_no_end: bool = False
+    """That it was never evaluated, because no state is terminal, is what the user hopes for."""
 
     def __call__(self, view: Any) -> Any:
         return self.predicate(view)
@@ -58,4 +60,5 @@ def final(predicate: Any = None, *, name: str | None = None) -> Any:
 def deadlock_free(unless: Callable[[Any], Any] | None = None, *, name: str = "deadlock_free") -> Property:
     """There is no terminal state, except those in which `unless` is true."""
     predicate = unless or (lambda s: False)
-    return Property(name, "final", predicate, "no state is terminal" + (" unless it is meant to be" if unless else ""))
+    doc = "no state is terminal" + (" unless it is meant to be" if unless else "")
+    return Property(name, "final", predicate, doc, wants_no_end=True)

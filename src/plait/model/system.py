@@ -123,7 +123,8 @@ class System:
         ):
             for name in names:
                 if names.count(name) > 1:
-                    raise ModelError(f"two {kind} definitions are called {name!r}", hint="give one another name")
+                    hint = "give one another name: always(…, name=…)" if kind == "property" else "make a subclass"
+                    raise ModelError(f"two {kind} definitions are called {name!r}", hint=hint)
 
     def __repr__(self) -> str:
         return f"System({self.name}: {', '.join(map(repr, self.pids))}; {self.network})"

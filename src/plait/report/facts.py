@@ -190,7 +190,7 @@ def claim(verdict: Verdict) -> str:
             limit = f"{states} seen{walks}"
         else:
             limit = f"{stopped(verdict.bound) if verdict.bound else 'stopped at a limit'} after {states}{walks}"
-        found = "see the properties below" if bad else "nothing found so far"
+        found = "see the properties below" if bad else "no violation found so far"
         return f"Inconclusive: {limit}; {found}. More states may exist."
     if verdict.bound:
         within = f"Holds only within the bound {visible(verdict.bound)}"
