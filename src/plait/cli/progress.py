@@ -1,4 +1,4 @@
-"""Live progress on stderr: one line that changes on a terminal, a plain line now and then elsewhere."""
+"""Live progress on stderr: a line that changes on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class ProgressLine:
         if self._live is not None:
             from rich.text import Text
 
-            self._live.update(Text(line(progress), overflow="ellipsis", no_wrap=True), refresh=True)
+            self._live.update(Text(line(progress)), refresh=True)
         elif progress.seconds >= self._due:
             self._due = progress.seconds + _PLAIN_INTERVAL
             note(line(progress))
 
 
 def line(progress: Progress) -> str:
-    """What is known so far, in one line; the most telling numbers first, as a narrow terminal cuts the rest."""
+    """What is known so far, the most telling numbers first; a narrow terminal wraps it."""
     p = progress
     rate = p.states / p.seconds if p.seconds > 0 else 0.0
     parts = [
