@@ -364,3 +364,26 @@ def test_steps_that_look_alike_are_told_apart_by_where_they_lead() -> None:
         for result in verdict.properties:
             assert result.trace is not None
             assert len(list(replay(system, result.trace))) == len(result.trace)
+
+
+class Reader(Process):
+    trigger: int = 0
+    used: int = 1
+    unused: int = 2
+    written: int = 0
+
+    @action(when=lambda self: self.trigger == 0)
+    def read(self) -> None:
+        self.trigger = 1
+        if self.choose([False, True]):
+            self.written = self.used
+        self.send(self.id, Word(0))
+
+
+def test_a_trace_tells_what_each_step_read() -> None:
+    """The guard's fields and the handler's, on the branch that was taken; writing is not reading, nor is acting."""
+    took = reachable(lambda s: s[Reader][0].written == 1, name="took")
+    left = reachable(lambda s: s[Reader][0].trigger == 1 and s[Reader][0].written == 0, name="left")
+    verdict = check(System([Reader()], properties=[took, left]))
+    read = {p.name: [e.read for e in p.trace.events] for p in verdict.properties if p.trace}
+    assert read == {"took": [["trigger", "used"]], "left": [["trigger"]]}

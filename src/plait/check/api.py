@@ -150,7 +150,7 @@ def _verdict(runner: Runner, report: dict[str, Any], search: str, workers: int, 
     stopped = bool(violated) and not keep_going
     results = []
     for number, prop in enumerate(system.properties):
-        trace = _trace(runner, number, prop, *found[number]) if number in found else None
+        trace = _trace(runner, prop, found[number][0], found[number][2]) if number in found else None
         results.append(_result(prop, trace, bound, stopped, statistics))
     if len(system.properties) in found:
         fingerprint, _, run = found[len(system.properties)]
@@ -229,7 +229,7 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
     return warnings
 
 
-def _trace(runner: Runner, number: int, prop: Property, fingerprint: int, depth: int, run: list[int] | None) -> Trace:
+def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | None) -> Trace:
     tracer, events = _follow(runner, fingerprint, run)
     explanation = {
         "always": f"{prop.name} is false in the last state",

@@ -1,6 +1,6 @@
 """Guards: which handlers may run in a local state, and which messages may trigger them.
 
-A guard looks at few fields. It is asked once per distinct content of what it read (`_Watched` notes that), not once per
+A guard looks at few fields. It is asked once per distinct content of what it read (`watched` notes that), not once per
 local state.
 """
 
@@ -23,7 +23,7 @@ Answers = dict[tuple[bytes, ...], bool]
 
 
 @functools.cache
-def _watched(cls: type[Process]) -> type[Process]:
+def watched(cls: type[Process]) -> type[Process]:
     """The class, noting which fields are read in `_reads`."""
     fields = frozenset(cls.__plait_fields__)
 
@@ -33,10 +33,10 @@ def _watched(cls: type[Process]) -> type[Process]:
         elif name == "__dict__":
             there: dict[str, Any] = object.__getattribute__(self, "__dict__")
             there["_reads"].update(fields)
-        return super(watched, self).__getattribute__(name)
+        return super(noting, self).__getattribute__(name)
 
-    watched: type[Process] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
-    return watched
+    noting: type[Process] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
+    return noting
 
 
 class Guards:
@@ -122,8 +122,8 @@ class Guards:
         """The value of a guard, and the fields that it read; it must leave the state as it is."""
         cls, where = self.system.classes[index], self._where(index, number)
         guard: Any = self.handlers[index][number].where
-        watched: type[Process] = _watched(cls)  # type: ignore[arg-type]
-        process = self.content.process(index, local, probe=probe, cls=watched)
+        noting: type[Process] = watched(cls)  # type: ignore[arg-type]
+        process = self.content.process(index, local, probe=probe, cls=noting)
         read: set[str] = set()
         object.__getattribute__(process, "__dict__")["_reads"] = read
         message = [self.content.message(*delivered, probe=probe)] if delivered else []
@@ -139,6 +139,13 @@ class Guards:
                 hint="a guard only looks: move the change into the handler",
             )
         return value, read
+
+    def reads(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> set[str]:
+        """The fields that a handler's guard read when it let these messages (or none, for an action) through."""
+        if self.handlers[index][number].where is None:
+            return set()
+        asked: Sequence[tuple[Any, ...]] = messages or [()]
+        return set().union(*(self._evaluate(index, number, local, *delivered)[1] for delivered in asked))
 
     def _where(self, index: int, number: int) -> str:
         return f"the guard of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"

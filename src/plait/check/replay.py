@@ -11,7 +11,7 @@ from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Sent, Snapshot, Trace
-from plait.kernel.values import Data, text
+from plait.kernel.values import Data, text, to_data
 from plait.model.system import System
 
 _STALE = "the model has changed since the trace was made: check it again for a new one"
@@ -69,7 +69,7 @@ def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: lis
     for _, sender, content in transition.consumed:
         name, kind, fields = tracer.message(content, sender)
         consumed.append(_exact([name, lane, kind, fields]))
-    choices = [tracer.data(decode(choice)) for choice in transition.choices]
+    choices = [to_data(decode(choice)) for choice in transition.choices]
     return (
         sorted(consumed) == recorded
         and _exact(choices) == _exact(event.choices)
@@ -87,7 +87,7 @@ def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) ->
         status, fields = runner.tabulation.local_value(index, locals_[index])
         if status != event.state.status.get(name, "up"):
             return False
-        if {k: tracer.data(v) for k, v in fields.items()} != event.state.fields.get(name):
+        if {k: to_data(v) for k, v in fields.items()} != event.state.fields.get(name):
             return False
         there = [list(tracer.message(m, sender)) for _, sender, m in runner.engine.store.inbox(inboxes[index])]
         recorded = [known.get(i, [""]) for i in event.state.pending.get(name, [])]

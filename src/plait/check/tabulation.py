@@ -28,7 +28,7 @@ from plait.check.content import (
     declared_values,
     explained,
 )
-from plait.check.guards import Guards
+from plait.check.guards import Guards, watched
 from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError
@@ -62,8 +62,9 @@ class Tabulation:
         """The engine's interned values, by id; set when the engine is made."""
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
         self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
-        guards = Guards(self.content, self.handlers)
-        self.armed, self.handlers_for, self.guards = guards.armed, guards.handlers_for, guards.guards
+        self._guards = Guards(self.content, self.handlers)
+        self.armed, self.handlers_for = self._guards.armed, self._guards.handlers_for
+        self.guards = self._guards.guards
         self._sent: set[type[Message]] = set()
         self._evaluations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
@@ -269,6 +270,16 @@ class Tabulation:
         """A handler's name for a message to the user."""
         return f"{self.system.classes[index].__name__}.{self.handlers[index][number].name}"
 
+    def reads(
+        self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
+    ) -> list[str]:
+        """The fields that a step read, in its guard or its handler; for traces."""
+        notes: list[set[str]] = []
+        outcomes = self._explore(index, local, number, messages, probe=False, notes=notes)
+        by_handler = next((n for n, o in zip(notes, outcomes, strict=True) if o.choices == choices), set())
+        read = by_handler | self._guards.reads(index, number, local, messages)
+        return [name for name in self.system.classes[index].__plait_fields__ if name in read]
+
     def never_run(self) -> list[tuple[type[Process], Handler]]:
         """Handlers that no search step has run so far."""
         return [(c, h) for c, h in self.system.handlers() if (c, h.name) not in self._steps_of]
@@ -280,15 +291,28 @@ class Tabulation:
     # -- running ---------------------------------------------------------------------------------------------------
 
     def _explore(
-        self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], *, probe: bool
+        self,
+        index: int,
+        local: bytes,
+        number: int,
+        messages: Sequence[tuple[int, bytes]],
+        *,
+        probe: bool,
+        notes: list[set[str]] | None = None,
     ) -> list[Outcome]:
+        """The outcomes of a handler, one per combination of choices; `notes` gets the fields that each of them read."""
         handler, where = self.handlers[index][number], self.where(index, number)
         function = probing(handler.function) if probe else handler.function
         branches, outcomes = Branches(), []
         while True:
             process = self.content.process(index, local, probe=probe)
+            if notes is not None:
+                noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
+                process = self.content.process(index, local, cls=noting)
+                notes.append(set())
+                object.__getattribute__(process, "__dict__")["_reads"] = notes[-1]
             run = StepRun(self.system, where, branches, self.content.encode)
-            process.__dict__["_run"] = run
+            object.__getattribute__(process, "__dict__")["_run"] = run
             arguments: list[Any] = []
             if handler.kind == "message":
                 given = tuple(self.content.message(sender, content, probe=probe) for sender, content in messages)

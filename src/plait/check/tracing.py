@@ -44,7 +44,7 @@ class Tracer:
     def step(self, transition: Transition) -> Event:
         """Take a transition, and describe it."""
         index = transition.process
-        before = self._fields(index)
+        before, read = self._fields(index), self._reads(transition)
         consumed = [self._take(transition, index, message) for message, _, _ in transition.consumed]
         if transition.kind == "duplicate":
             for message, sender, content in transition.consumed:
@@ -64,10 +64,19 @@ class Tracer:
             sent=sent,
             announced=[to_data(decode(e)) for e in transition.events],
             choices=[to_data(decode(c)) for c in transition.choices],
+            read=read,
             spawned=[self.names[slot] for slot in transition.spawned],
             changed={n: (before.get(n), v) for n, v in after.items() if before.get(n) != v or n not in before},
             note=transition.failure[1] if transition.failure else None,
         )
+
+    def _reads(self, transition: Transition) -> list[str]:
+        if transition.handler is None:
+            return []
+        index = transition.process
+        local = self.runner.engine.store.local(self.runner.engine.components(self.state)[0][index])
+        messages = [(sender, content) for _, sender, content in transition.consumed]
+        return self.runner.tabulation.reads(index, local, transition.handler, messages, transition.choices)
 
     def label(self, transition: Transition) -> str:
         """The handler's name, or what the network or the environment does."""
@@ -79,10 +88,6 @@ class Tracer:
         """A message as data: its sender, type and fields."""
         data: dict[str, Data] = to_data(self.runner.tabulation.codec.decode(content))
         return self.names[sender], data["#type"], {k: v for k, v in data.items() if k != "#type"}
-
-    def data(self, value: object) -> Data:
-        """A value as data."""
-        return to_data(value)
 
     def _arrive(self, index: int, message: int, sender: int, content: bytes) -> int:
         name, kind, fields = self.message(content, sender)
@@ -109,13 +114,10 @@ class Tracer:
         equal = [entry for entry in self._pending[index] if entry[0] == message]
         for entry in equal:
             rest = [m for m, number in self._pending[index] if number != entry[1]]
-            same_sender = [m for m in rest if self._sender(m) == self._sender(message)]
-            if same_sender == [m for m in left if self._sender(m) == self._sender(message)]:
+            same_sender = [m for m in rest if self._senders[m] == self._senders[message]]
+            if same_sender == [m for m in left if self._senders[m] == self._senders[message]]:
                 return entry
         return equal[0]
-
-    def _sender(self, message: int) -> str:
-        return self._senders[message]
 
     def _is_set(self) -> bool:
         return self.system.network.kind == "duplicating" and self.system.network.duplications is None

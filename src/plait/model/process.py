@@ -225,7 +225,7 @@ class Process:
     @property
     def id(self) -> Pid:
         """This process's own id."""
-        return self.__dict__["_id"]  # type: ignore[no-any-return]
+        return _own(self)["_id"]  # type: ignore[no-any-return]
 
     def send(self, to: Pid | Iterable[Pid], message: Message) -> None:
         """Send a message to one process, or to each of several."""
@@ -257,7 +257,7 @@ class Process:
         return self._running("spawn").spawn(role, fields)
 
     def _running(self, what: str) -> Run:
-        run = self.__dict__.get("_run")
+        run = _own(self).get("_run")
         if run is None:
             raise ModelError(
                 f"{type(self).__name__}.{what}() was called outside of a handler",
@@ -268,6 +268,11 @@ class Process:
     def __repr__(self) -> str:
         fields = ", ".join(f"{n}={self.__dict__[n]!r}" for n in self.__plait_fields__ if n in self.__dict__)
         return f"{self.__dict__.get('_id', type(self).__name__)}({fields})"
+
+
+def _own(process: Process) -> dict[str, Any]:
+    """The attributes of a process, looked at without counting as a read of its fields."""
+    return object.__getattribute__(process, "__dict__")  # type: ignore[no-any-return]
 
 
 def _collect(cls: type[Process]) -> tuple[Handler, ...]:
