@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from plait.check.content import StuckError
 from plait.check.progress import Progress
+from plait.check.reduction import History, Inference, Plan, Split, plan
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import ModelError, UsageError
@@ -35,6 +36,11 @@ def check(
     walks: int = 10_000,
     keep_going: bool = False,
     properties: Sequence[str] | None = None,
+    reduce: str | Sequence[str] = "none",
+    decomposition: Inference = "auto",
+    split: Split = "combined",
+    spos: bool = True,
+    history: History = "none",
     progress: Callable[[Progress], None] | None = None,
 ) -> Verdict:
     """Check a System and return a Verdict.
@@ -42,6 +48,11 @@ def check(
     `search` is bfs (shortest counterexamples), dfs, random (`walks` seeded runs) or stateless (no visited set). A limit that
     is hit makes the verdict inconclusive. `memory` is in bytes, by default most of what the machine has. `keep_going`
     searches on after a violation; `properties` names the ones to check. Ctrl-C ends the search with what was found so far.
+
+    `reduce` names reductions (decomposition, por, symmetry; dpor for the stateless search), or is "auto" or "none".
+    `decomposition` is "auto" (infer auxiliary fields) or "declared" (only fields that are `aux(…)`); `split` refines
+    the transitions for por; `spos` keeps states with one transition off the stack of dfs; `history="last"` makes the
+    messages of each process's last step part of the state, as the papers' tool does.
 
     >>> from plait import Process, action, always
     >>> class Counter(Process):
@@ -58,7 +69,9 @@ def check(
     """
     _validate(system, search, workers, max_states, max_depth, timeout, memory, seed, walks)
     checked = _select(system, properties)
-    runner = Runner(_with_properties(system, checked))
+    system = _with_properties(system, checked)
+    reductions = plan(system, reduce, search, decomposition)
+    runner = Runner(system, reductions.decomposition)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
     try:
@@ -79,7 +92,7 @@ def check(
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
-    return _verdict(runner, report, search, workers or os.cpu_count() or 1, keep_going)
+    return _verdict(runner, report, search, workers or os.cpu_count() or 1, keep_going, reductions)
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
@@ -128,7 +141,9 @@ def _most_memory() -> int | None:
         return None
 
 
-def _verdict(runner: Runner, report: dict[str, Any], search: str, workers: int, keep_going: bool) -> Verdict:
+def _verdict(
+    runner: Runner, report: dict[str, Any], search: str, workers: int, keep_going: bool, reductions: Plan
+) -> Verdict:
     system, bound = runner.system, report["bound"]
     states = report["states"]
     statistics = Statistics(
@@ -144,6 +159,7 @@ def _verdict(runner: Runner, report: dict[str, Any], search: str, workers: int, 
         memory_bytes=report["memory_bytes"],
         table_bytes=report["table_bytes"],
         walks=report["walks"],
+        reductions=reductions.reductions,
     )
     found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
     violated = [n for n in found if n == len(system.properties) or system.properties[n].kind != "reachable"]

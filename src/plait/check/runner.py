@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait._native import Engine, Transition
+from plait.check.decomposition import Decomposition
 from plait.check.tabulation import Tabulation
 from plait.model.system import System, plays
 
@@ -12,9 +13,9 @@ from plait.model.system import System, plays
 class Runner:
     """Ties a System, its tabulation and the native engine together."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, decomposition: Decomposition | None = None) -> None:
         self.system = system
-        self.tabulation = Tabulation(system)
+        self.tabulation = Tabulation(system, decomposition)
         network = system.network
         self.engine = Engine(
             self.tabulation,

@@ -28,6 +28,7 @@ from plait.check.content import (
     declared_values,
     explained,
 )
+from plait.check.decomposition import Decomposition
 from plait.check.guards import Guards, watched
 from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
@@ -53,8 +54,9 @@ class Tabulation:
     A message travels with the position of its sender.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, decomposition: Decomposition | None = None) -> None:
         self.system = system
+        self.decomposition = decomposition
         self.content = Content(system)
         self.codec = self.content.codec
         self.interrupt = self.content.interrupt

@@ -14,6 +14,14 @@ Status = Literal["holds", "violated", "inconclusive"]
 EXIT_CODES: dict[Status, int] = {"holds": 0, "violated": 1, "inconclusive": 3}
 
 
+class Reduction(msgspec.Struct, frozen=True):
+    """A reduction that was asked for (or considered, by `reduce="auto"`): whether it was applied, and why (not)."""
+
+    name: str
+    applied: bool
+    reason: str
+
+
 class Statistics(msgspec.Struct, frozen=True):
     """What the search did."""
 
@@ -25,7 +33,7 @@ class Statistics(msgspec.Struct, frozen=True):
     python_calls: int
     search: str
     workers: int
-    reductions: list[str] = []
+    reductions: list[Reduction] = []
     collision_probability: float = 0.0
     memory_bytes: int = 0
     """Visited set, frontier and tables, in bytes."""
@@ -89,7 +97,8 @@ class Verdict(msgspec.Struct, frozen=True):
             "search": s.search,
             "workers": s.workers,
             "walks": s.walks,
-            "reductions": s.reductions,
+            "reductions": [r.name for r in s.reductions if r.applied],
+            "reduction_notes": [msgspec.to_builtins(r) for r in s.reductions],
             "collision_probability": s.collision_probability,
             "memory_bytes": s.memory_bytes,
             "table_bytes": s.table_bytes,

@@ -197,8 +197,8 @@ def claim(verdict: Verdict) -> str:
         return f"{within}: {states} searched{walks}; nothing is shown beyond it."
     if s.search == "stateless":
         return f"All runs were searched, in {plural(s.states, 'visit')} to states (met again, a state counts again)."
-    if s.reductions:
-        said = f"All {states} of the reduced state space ({', '.join(map(visible, s.reductions))}) were searched"
+    if applied := reductions(verdict):
+        said = f"All {states} of the reduced state space ({applied}) were searched"
     else:
         said = (
             f"All {s.states:,} reachable states were searched"
@@ -241,6 +241,11 @@ _MANY = 10_000
 """With fewer states than this, memory per state only says how large empty tables are."""
 
 
+def reductions(verdict: Verdict) -> str:
+    """The reductions that were applied."""
+    return ", ".join(visible(r.name) for r in verdict.statistics.reductions if r.applied)
+
+
 def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     """The statistics as label and value, in the order of reading."""
     s = verdict.statistics
@@ -258,7 +263,7 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         ("python calls", calls),
         ("search", visible(s.search)),
         ("workers", f"{s.workers:,}"),
-        ("reductions", ", ".join(map(visible, s.reductions)) or "none"),
+        ("reductions", reductions(verdict) or "none"),
     ]
     if s.walks:
         rows.append(("random walks", f"{s.walks:,}"))

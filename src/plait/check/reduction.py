@@ -1,0 +1,91 @@
+"""Which reductions to apply: what was asked for, what is sound here, and why not the others (DESIGN section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+from plait.check.decomposition import Decomposition, decompose
+from plait.kernel.errors import UsageError
+from plait.kernel.verdict import Reduction
+from plait.model.system import System
+
+Name = Literal["decomposition", "por", "symmetry", "dpor"]
+Split = Literal["none", "reply", "quorum", "combined"]
+History = Literal["none", "last"]
+Inference = Literal["auto", "declared"]
+
+_SUITS = {
+    "decomposition": ("bfs", "dfs"),
+    "por": ("bfs", "dfs"),
+    "symmetry": ("bfs", "dfs"),
+    "dpor": ("stateless",),
+}
+"""The searches that a reduction can be applied to."""
+_NEEDS = {
+    "decomposition": "it merges states in the visited set",
+    "por": "its cycle proviso needs the visited set; use --reduce dpor with the stateless search",
+    "symmetry": "it merges states in the visited set",
+    "dpor": "it is the partial-order reduction of the stateless search; use --reduce por with bfs and dfs",
+}
+
+
+class Plan(NamedTuple):
+    """The reductions of one check."""
+
+    decomposition: Decomposition | None
+    por: bool
+    symmetry: list[list[int]]
+    """Positions of processes that may be permuted, per class."""
+    dpor: bool
+    reductions: list[Reduction]
+
+
+def plan(system: System, reduce: str | Sequence[str], search: str, inference: Inference) -> Plan:
+    """Decide what to apply; what was named and cannot be is refused with the reason."""
+    asked, automatic = _asked(reduce)
+    decided: list[Reduction] = []
+
+    def decide(name: Name, unable: str | None, applied: str) -> bool:
+        if name not in asked:
+            return False
+        if search not in _SUITS[name]:
+            unable = f"not with --search {search}: {_NEEDS[name]}"
+        if unable is not None and not automatic:
+            raise UsageError(f"--reduce {name}: {unable}", hint="leave it out, or use --reduce auto")
+        decided.append(Reduction(name, unable is None, applied if unable is None else unable))
+        return unable is None
+
+    decomposition = None
+    if "decomposition" in asked and search in _SUITS["decomposition"]:
+        decomposition = decompose(system, inference)
+    nothing = None if decomposition is None or decomposition else "every field is relevant"
+    if not decide("decomposition", nothing, decomposition.summary if decomposition else ""):
+        decomposition = None
+    por = decide("por", None, "stubborn sets over transition classes")
+    symmetry = _symmetric(system)
+    roles = ", ".join(system.classes[positions[0]].__name__ for positions in symmetry)
+    if not decide("symmetry", None if symmetry else "no role is declared symmetric", f"permutations of {roles}"):
+        symmetry = []
+    dpor = decide("dpor", None, "persistent sets and sleep sets")
+    return Plan(decomposition, por, symmetry, dpor, decided)
+
+
+def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:
+    """The names asked for, and whether by `auto`."""
+    names = [n.strip() for n in reduce.split(",")] if isinstance(reduce, str) else list(reduce)
+    if names == ["auto"]:
+        return set(get_args(Name)), True
+    if names == ["none"] or not names:
+        return set(), False
+    for name in names:
+        if name not in get_args(Name):
+            raise UsageError(
+                f"unknown reduction {name!r}", hint=f"any of {', '.join(get_args(Name))}; or auto, or none"
+            )
+    return set(names), False
+
+
+def _symmetric(system: System) -> list[list[int]]:
+    """The processes that may be permuted, by class: those of one role may differ in class (a faulty one, say)."""
+    return []
