@@ -4,11 +4,13 @@
 //! slots prefetched: what bounds the speed is the latency of the visited set, and this way many misses overlap.
 
 use crate::control::{Control, Finding, Limit};
-use crate::lens::{Lens, Touched, Way, look};
+use crate::lens::{Lens, Outlook, Touched, Way, look};
 use crate::model::Result;
+use crate::stubborn::{ALL, Stubborn};
 use crate::tables::Tables;
 use crate::visited::Session;
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 const BATCH: usize = 512;
@@ -32,6 +34,10 @@ struct Worker<'t> {
     /// Indices of what is new in the batch.
     fresh: Vec<usize>,
     next: Chunk,
+    stubborn: Option<Stubborn>,
+    /// States of the chunk that were expanded in part, with the processes whose transitions were taken, where a run may
+    /// come back to a state: if none of these lead to a new state, the others must be taken too.
+    partial: Vec<(u32, u64)>,
 }
 
 /// Fingerprints that this worker met a short while ago, in a table that stays in the cache: states that follow each other
@@ -74,6 +80,8 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
             batch: Batch::default(),
             fresh: Vec::new(),
             next: Vec::new(),
+            stubborn: control.relations().map(|relations| Stubborn::new(relations, tables.model.shape())),
+            partial: Vec::new(),
         })
         .collect();
     let width = crew[0].lens.width + 2;
@@ -134,15 +142,17 @@ impl Worker<'_> {
         let width = self.lens.width;
         let (mut transitions, mut terminals) = (0, 0);
         for (index, entry) in chunk.chunks_exact(width + 2).enumerate() {
-            let (state, halves) = entry.split_at(width);
-            let fingerprint = u64::from(halves[0]) | u64::from(halves[1]) << 32;
-            let (recent, batch) = (&mut self.recent, &mut self.batch);
-            let outlook = self.lens.outlook(state, fingerprint, |there, way| {
-                if !recent.meet(there) {
-                    batch.fingerprints.push(there);
-                    batch.origins.push((index as u32, way));
-                }
-            })?;
+            let (state, fingerprint) = parts(entry);
+            let processes = match &mut self.stubborn {
+                Some(stubborn) => stubborn.processes(self.lens.tables, state)?,
+                None => ALL,
+            };
+            let mut outlook = self.outlook(index, state, fingerprint, processes)?;
+            if !outlook.moves && processes != ALL {
+                outlook.add(self.outlook(index, state, fingerprint, !processes)?);
+            } else if processes != ALL && self.stubborn.as_ref().is_some_and(|s| s.relations().needs_proviso()) {
+                self.partial.push((index as u32, processes));
+            }
             transitions += outlook.transitions;
             if outlook.fails {
                 let property = control.assertion();
@@ -161,15 +171,57 @@ impl Worker<'_> {
         self.flush(control, layer, chunk)?;
         control.transitions.fetch_add(transitions, Relaxed);
         control.terminal.fetch_add(terminals, Relaxed);
-        control.check_states();
+        control.pulse(self.lens.tables);
         Ok(())
+    }
+
+    /// Put the successors of a state of the chunk into the batch.
+    #[inline]
+    fn outlook(&mut self, index: usize, state: &[u32], fingerprint: u64, processes: u64) -> Result<Outlook> {
+        let (recent, batch) = (&mut self.recent, &mut self.batch);
+        self.lens.outlook(state, fingerprint, processes, |there, way| {
+            if !recent.meet(there) {
+                batch.fingerprints.push(there);
+                batch.origins.push((index as u32, way));
+            }
+        })
+    }
+
+    /// Look the batch up, and then what follows from the states that turned out to be expanded too little.
+    fn flush(&mut self, control: &Control, layer: &Layer, chunk: &[u32]) -> Result<()> {
+        let mut partial = std::mem::take(&mut self.partial);
+        if !partial.is_empty() {
+            let mut led_on = FxHashSet::default();
+            self.look_up(control, layer, chunk, |index| {
+                led_on.insert(index);
+            })?;
+            partial.retain(|(index, _)| !led_on.contains(index));
+            for (index, processes) in partial {
+                let from = index as usize * (self.lens.width + 2);
+                let (state, fingerprint) = parts(&chunk[from..from + self.lens.width + 2]);
+                let outlook = self.outlook(index as usize, state, fingerprint, !processes)?;
+                control.transitions.fetch_add(outlook.transitions, Relaxed);
+                if outlook.fails {
+                    let property = control.assertion();
+                    control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
+                }
+            }
+        }
+        self.look_up(control, layer, chunk, drop)
     }
 
     /// Look the batch up in the visited set; what is new is judged and goes into the next layer.
     ///
     /// With other workers, reads come first, so that their misses overlap, and then the inserts, each of which waits for all
     /// memory before it. The new states are built without holding the visited set.
-    fn flush(&mut self, control: &Control, layer: &Layer, chunk: &[u32]) -> Result<()> {
+    /// Tells `led_on` the places in the chunk of the states that led to them.
+    fn look_up(
+        &mut self,
+        control: &Control,
+        layer: &Layer,
+        chunk: &[u32],
+        mut led_on: impl FnMut(u32),
+    ) -> Result<()> {
         let Worker { lens, batch, fresh, next, .. } = self;
         let (width, count) = (lens.width, batch.fingerprints.len());
         let entry = |index: usize| {
@@ -212,8 +264,15 @@ impl Worker<'_> {
                 layer.next.lock().push(std::mem::replace(next, Vec::with_capacity(CHUNK * (width + 2))));
             }
         }
+        fresh.iter().for_each(|&index| led_on(batch.origins[index].0));
         batch.fingerprints.clear();
         batch.origins.clear();
         Ok(())
     }
+}
+
+/// A state of a chunk, and its fingerprint.
+fn parts(entry: &[u32]) -> (&[u32], u64) {
+    let (state, halves) = entry.split_at(entry.len() - 2);
+    (state, u64::from(halves[0]) | u64::from(halves[1]) << 32)
 }

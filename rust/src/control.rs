@@ -2,9 +2,12 @@
 
 use crate::lens::Reads;
 use crate::model::{Fault, PropertyKind, Shape};
+use crate::stubborn::{Relations, Seeds, Split};
+use crate::tables::Tables;
 use crate::visited::Visited;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -32,6 +35,16 @@ pub struct Options {
     pub walks: u64,
     /// Go on after a violation.
     pub keep_going: bool,
+    pub por: Option<Por>,
+    /// Rules that are left out, by name: only for tests that show that they are needed.
+    pub forget: Vec<String>,
+}
+
+/// How partial-order reduction is done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Por {
+    pub split: Split,
+    pub seeds: Seeds,
 }
 
 impl Default for Options {
@@ -45,6 +58,8 @@ impl Default for Options {
             seed: 0,
             walks: 1000,
             keep_going: false,
+            por: None,
+            forget: Vec::new(),
         }
     }
 }
@@ -77,6 +92,11 @@ pub struct Control {
     open: Vec<AtomicBool>,
     findings: Mutex<Vec<Finding>>,
     stop: AtomicBool,
+    /// The relations that partial-order reduction uses in this pass.
+    relations: RwLock<Option<Arc<Relations>>>,
+    /// The pass rests on relations that turned out incomplete: it ends, and another begins.
+    stale: AtomicBool,
+    passes: AtomicU32,
     bound: Mutex<Option<Limit>>,
     fault: Mutex<Option<Fault>>,
     done: Mutex<bool>,
@@ -100,6 +120,9 @@ impl Control {
             visits: AtomicU64::new(0),
             findings: Mutex::new(Vec::new()),
             stop: AtomicBool::new(false),
+            relations: RwLock::new(None),
+            stale: AtomicBool::new(false),
+            passes: AtomicU32::new(0),
             bound: Mutex::new(None),
             fault: Mutex::new(None),
             done: Mutex::new(false),
@@ -110,6 +133,40 @@ impl Control {
 
     #[inline]
     pub fn stopped(&self) -> bool {
+        self.stop.load(Relaxed) || self.stale.load(Relaxed)
+    }
+
+    pub fn relations(&self) -> Option<Arc<Relations>> {
+        self.relations.read().clone()
+    }
+
+    pub fn passes(&self) -> u32 {
+        self.passes.load(Relaxed)
+    }
+
+    /// Begin a pass with partial-order reduction: forget the states visited, keep the findings.
+    pub fn begin(&self, relations: Relations) -> io::Result<()> {
+        *self.relations.write() = Some(Arc::new(relations));
+        self.visited.clear()?;
+        self.stale.store(false, Relaxed);
+        for counter in [&self.transitions, &self.terminal, &self.visits] {
+            counter.store(0, Relaxed);
+        }
+        self.depth.store(0, Relaxed);
+        self.passes.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Whether the relations of this pass covered all that was met in it.
+    pub fn covered(&self, tables: &Tables) -> bool {
+        self.relations().is_none_or(|relations| {
+            let (version, cyclic) = tables.facts(|facts| (facts.version, relations.cyclic || !facts.acyclic()));
+            relations.version == version && relations.cyclic == cyclic && relations.sight.covers(self.reads.sight(self))
+        })
+    }
+
+    /// Ended for good, not to begin again.
+    pub fn ended(&self) -> bool {
         self.stop.load(Relaxed)
     }
 
@@ -154,9 +211,19 @@ impl Control {
         self.kinds.len()
     }
 
-    pub fn check_states(&self) {
+    /// Look at the limits that depend on the number of states. A pass that has become useless goes on for a while, to learn
+    /// more, but not for longer than the passes before it together.
+    pub fn pulse(&self, tables: &Tables) {
+        const PATIENCE: usize = 4096;
         if self.visited.len() > self.options.max_states {
             self.stop_at(Limit::MaxStates);
+        }
+        if let Some(relations) = self.relations()
+            && self.visited.len() > PATIENCE << self.passes().min(30)
+            && (tables.facts(|facts| facts.version) != relations.version
+                || !relations.sight.covers(self.reads.sight(self)))
+        {
+            self.stale.store(true, Relaxed);
         }
     }
 

@@ -6,6 +6,7 @@
 use crate::control::{Control, Finding, Limit};
 use crate::lens::{Lens, Touched, Way, look};
 use crate::model::Result;
+use crate::stubborn::ALL;
 use crate::tables::Tables;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -214,7 +215,7 @@ impl<'t, 'c> Worker<'t, 'c> {
         let top = self.states.len() - width;
         let successors = &mut self.successors;
         let outlook =
-            self.lens.outlook(&self.states[top..], fingerprint, |there, way| successors.push((there, way)))?;
+            self.lens.outlook(&self.states[top..], fingerprint, ALL, |there, way| successors.push((there, way)))?;
         self.transitions += outlook.transitions;
         if outlook.fails {
             self.record(self.control.assertion(), fingerprint, depth + 1, false);
@@ -279,7 +280,7 @@ impl<'t, 'c> Worker<'t, 'c> {
         control.depth.fetch_max(self.deepest, Relaxed);
         control.frontier.store(self.frames.len(), Relaxed);
         if self.stateful {
-            control.check_states();
+            control.pulse(self.lens.tables);
         } else if control.visits.load(Relaxed) > control.options.max_states as u64 {
             control.stop_at(Limit::MaxStates);
         }

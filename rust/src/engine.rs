@@ -1,11 +1,12 @@
 //! The engine as Python sees it: a system's transition relation, and the searches over it.
 
 use crate::bridge::PyModel;
-use crate::control::{Control, Limit, Options};
+use crate::control::{Control, Limit, Options, Por};
 use crate::lens::Lens;
 use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::path::{self, Step};
 use crate::search::{self, Strategy};
+use crate::stubborn::{Seeds, Split};
 use crate::tables::{Kind, Tables};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -151,7 +152,7 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
@@ -163,6 +164,7 @@ impl Engine {
         duplications: Option<u32>,
         faults: Vec<(Vec<usize>, u32, bool)>,
         properties: Vec<String>,
+        history: bool,
     ) -> PyResult<Engine> {
         let network = match (network, duplications) {
             ("unordered", _) | ("duplicating", Some(_)) => Network::Bag,
@@ -188,7 +190,7 @@ impl Engine {
                 _ => Err(PyValueError::new_err(format!("unknown kind of property {kind:?}"))),
             })
             .collect::<PyResult<_>>()?;
-        let shape = Shape { processes, monitors, network, lossy, losses, duplications, faults, properties };
+        let shape = Shape { processes, monitors, network, lossy, losses, duplications, faults, properties, history };
         let model = Arc::new(PyModel::new(tabulation, shape));
         let tables = Arc::new(Tables::new(model.clone()));
         Ok(Engine { model, tables, last: None })
@@ -234,7 +236,7 @@ impl Engine {
         (locals, inboxes, monitors.to_vec(), budgets.to_vec())
     }
 
-    #[pyo3(signature = (*, search, workers, max_states, max_depth, timeout, memory, seed, walks, keep_going, progress))]
+    #[pyo3(signature = (*, search, workers, max_states, max_depth, timeout, memory, seed, walks, keep_going, progress, por = None, forget = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn search<'py>(
         &mut self,
@@ -249,6 +251,8 @@ impl Engine {
         walks: u64,
         keep_going: bool,
         progress: Option<Py<PyAny>>,
+        por: Option<(String, String)>,
+        forget: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let strategy = match search {
             "bfs" => Strategy::Bfs,
@@ -257,6 +261,7 @@ impl Engine {
             "random" => Strategy::Random,
             _ => return Err(PyValueError::new_err(format!("unknown search {search:?}"))),
         };
+        let por = por.map(|(split, seeds)| partial_order(&split, &seeds)).transpose()?;
         let options = Options {
             workers: workers.max(1),
             max_states: max_states.unwrap_or(usize::MAX),
@@ -266,6 +271,8 @@ impl Engine {
             seed,
             walks,
             keep_going,
+            por,
+            forget: forget.unwrap_or_default(),
         };
         let control = Arc::new(Control::new(&crate::model::Model::shape(&*self.model).clone(), options)?);
         self.last = Some(control.clone());
@@ -308,6 +315,7 @@ impl Engine {
             Limit::Walks => "walks",
         });
         report.set_item("bound", bound)?;
+        report.set_item("passes", control.passes())?;
         let findings: Vec<(usize, u64, u32, Option<Vec<u64>>)> =
             control.findings().into_iter().map(|f| (f.property, f.fingerprint, f.depth, f.run)).collect();
         report.set_item("findings", findings)?;
@@ -329,6 +337,23 @@ impl Engine {
     fn fingerprints(&self) -> Vec<u64> {
         self.last.as_ref().map_or_else(Vec::new, |control| control.visited.fingerprints())
     }
+}
+
+/// The options of partial-order reduction by name.
+fn partial_order(split: &str, seeds: &str) -> PyResult<Por> {
+    let split = match split {
+        "none" => Split::None,
+        "reply" => Split::Reply,
+        "quorum" => Split::Quorum,
+        "combined" => Split::Combined,
+        _ => return Err(PyValueError::new_err(format!("unknown split {split:?}"))),
+    };
+    let seeds = match seeds {
+        "instance" => Seeds::Instance,
+        "smallest" => Seeds::Smallest,
+        _ => return Err(PyValueError::new_err(format!("unknown choice of seeds {seeds:?}"))),
+    };
+    Ok(Por { split, seeds })
 }
 
 impl Engine {

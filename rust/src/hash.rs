@@ -23,6 +23,7 @@ const MONITOR: u64 = 2 << 32;
 const BUDGET: u64 = 3 << 32;
 const PENDING: u64 = 4 << 32;
 const QUEUE: u64 = 5 << 32;
+const LAST: u64 = 6 << 32;
 
 pub fn local(process: usize, content: u64) -> u64 {
     sequence(LOCAL + process as u64, &[content])
@@ -37,6 +38,12 @@ pub fn pending(process: usize, content: u64) -> u64 {
 /// The queues of a process, in order.
 pub fn queues(process: usize, contents: &[u64]) -> u64 {
     sequence(QUEUE + process as u64, contents)
+}
+
+/// What the last step of a process consumed, in any order.
+pub fn last(process: usize, contents: &mut [u64]) -> u64 {
+    contents.sort_unstable();
+    sequence(LAST + process as u64, contents)
 }
 
 pub fn monitor(index: usize, state: u64) -> u64 {

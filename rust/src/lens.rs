@@ -7,6 +7,7 @@ use crate::control::Control;
 use crate::hash;
 use crate::model::{Component, EventId, MonitorId, PropertyKind, Result, Status, monitor_bit};
 use crate::property::Tree;
+use crate::stubborn::Sight;
 use crate::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -31,6 +32,15 @@ pub struct Outlook {
     pub moves: bool,
     /// An assertion fails in some step. (A mistake of the model that shows in a step ends the search instead.)
     pub fails: bool,
+}
+
+impl Outlook {
+    /// With further successors of the same state.
+    pub fn add(&mut self, more: Outlook) {
+        self.transitions += more.transitions;
+        self.moves |= more.moves;
+        self.fails |= more.fails;
+    }
 }
 
 /// A transition of the node of a process, by its index there.
@@ -147,10 +157,19 @@ impl<'t> Lens<'t> {
         hash::fingerprint(sum)
     }
 
-    /// Hand every successor of a state to `each`.
+    /// Hand every successor of a state by a transition of some `processes` (as bits) to `each`.
     #[inline]
-    pub fn successors(&mut self, state: &[u32], fingerprint: u64, mut each: impl FnMut(Successor)) -> Result<()> {
+    pub fn successors(
+        &mut self,
+        state: &[u32],
+        fingerprint: u64,
+        processes: u64,
+        mut each: impl FnMut(Successor),
+    ) -> Result<()> {
         for process in 0..self.processes {
+            if processes & bit(process) == 0 {
+                continue;
+            }
             let node = state[process];
             let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
             if range == UNMET {
@@ -172,10 +191,16 @@ impl<'t> Lens<'t> {
 
     /// Hand the fingerprint of every successor and the way to it to `each`, and tell what they are like as a whole.
     #[inline]
-    pub fn outlook(&mut self, state: &[u32], fingerprint: u64, mut each: impl FnMut(u64, Way)) -> Result<Outlook> {
+    pub fn outlook(
+        &mut self,
+        state: &[u32],
+        fingerprint: u64,
+        processes: u64,
+        mut each: impl FnMut(u64, Way),
+    ) -> Result<Outlook> {
         let mut outlook = Outlook::default();
         let mut failed: Option<Way> = None;
-        self.successors(state, fingerprint, |successor| {
+        self.successors(state, fingerprint, processes, |successor| {
             outlook.transitions += 1;
             if successor.fails {
                 outlook.moves |= successor.moves;
@@ -411,6 +436,18 @@ impl Reads {
     pub fn new(properties: usize) -> Reads {
         let none = || (0..properties).map(|_| AtomicU64::new(0)).collect();
         Reads { fields: none(), inboxes: none() }
+    }
+
+    /// What the properties that still matter have read, other than in terminal states.
+    pub fn sight(&self, control: &Control) -> Sight {
+        let mut sight = Sight::default();
+        for (property, &kind) in control.kinds.iter().enumerate() {
+            if kind != PropertyKind::Final && control.is_open(property) {
+                sight.fields |= self.fields[property].load(Relaxed);
+                sight.inboxes |= self.inboxes[property].load(Relaxed);
+            }
+        }
+        sight
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 pub mod bfs;
 pub mod control;
 pub mod dfs;
+pub mod facts;
 pub mod hash;
 pub mod inbox;
 pub mod intern;
@@ -12,6 +13,7 @@ pub mod path;
 pub mod property;
 pub mod quorum;
 pub mod search;
+pub mod stubborn;
 pub mod tables;
 pub mod visited;
 pub mod walk;

@@ -67,6 +67,8 @@ pub struct Shape {
     pub duplications: Option<u32>,
     pub faults: Vec<CrashFault>,
     pub properties: Vec<PropertyKind>,
+    /// A process remembers which messages its last step consumed (auxiliary state that the papers' tool keeps).
+    pub history: bool,
 }
 
 impl Shape {

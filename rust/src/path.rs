@@ -3,6 +3,7 @@
 use crate::control::Control;
 use crate::lens::{Lens, Successor};
 use crate::model::Result;
+use crate::stubborn::ALL;
 use crate::tables::{Expansion, Tables};
 use std::sync::Arc;
 
@@ -72,7 +73,7 @@ pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
 /// All transitions out of a state. A step that failed leads back to the state itself.
 pub fn successors(lens: &mut Lens, state: &[u32], fingerprint: u64) -> Result<Vec<Step>> {
     let mut found = Vec::new();
-    lens.successors(state, fingerprint, |successor| found.push(successor))?;
+    lens.successors(state, fingerprint, ALL, |successor| found.push(successor))?;
     let mut steps = Vec::new();
     for Successor { fingerprint: there, way, fails, .. } in found {
         let mut after = state.to_vec();

@@ -1,7 +1,8 @@
 //! Runs a search in the background while the calling thread watches the limits.
 
-use crate::control::Control;
+use crate::control::{Control, Por};
 use crate::model::Result;
+use crate::stubborn::{Relations, Rules};
 use crate::tables::Tables;
 use crate::{bfs, dfs, walk};
 
@@ -28,11 +29,9 @@ pub fn run(tables: &Tables, control: &Control, strategy: Strategy, tick: impl Fn
         scope.spawn(|| {
             let _finish = Finish(control);
             tables.model.in_thread(&mut || {
-                let result = match strategy {
-                    Strategy::Bfs => bfs::search(tables, control),
-                    Strategy::Dfs => dfs::search(tables, control, true),
-                    Strategy::Stateless => dfs::search(tables, control, false),
-                    Strategy::Random => walk::search(tables, control),
+                let result = match control.options.por {
+                    Some(por) => reduced(tables, control, strategy, por),
+                    None => pass(tables, control, strategy),
                 };
                 if let Err(fault) = result {
                     control.fail(fault);
@@ -42,4 +41,31 @@ pub fn run(tables: &Tables, control: &Control, strategy: Strategy, tick: impl Fn
         control.watch(tick);
     });
     control.take_fault().map_or(Ok(()), Err)
+}
+
+fn pass(tables: &Tables, control: &Control, strategy: Strategy) -> Result<()> {
+    match strategy {
+        Strategy::Bfs => bfs::search(tables, control),
+        Strategy::Dfs => dfs::search(tables, control, true),
+        Strategy::Stateless => dfs::search(tables, control, false),
+        Strategy::Random => walk::search(tables, control),
+    }
+}
+
+/// Search with partial-order reduction: passes, each with the relations that are known when it begins, until one of them
+/// meets nothing that its relations do not cover. (A violation is real whatever the relations, and ends the search.)
+fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> Result<()> {
+    let rules = Rules::without(&control.options.forget);
+    walk::learn(tables, control)?;
+    while !control.ended() {
+        let sight = control.reads.sight(control);
+        let shape = tables.model.shape();
+        let relations = tables.facts(|facts| Relations::new(facts, shape, por.split, por.seeds, rules, sight))?;
+        control.begin(relations)?;
+        pass(tables, control, strategy)?;
+        if control.covered(tables) {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@
 use crate::model::{
     Armed, CrashFault, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
 };
+use crate::facts::{Deeds, Facts, Label, Profile, Tag};
 use crate::property::{Tree, Value};
 use crate::quorum::Candidate;
 use crate::{hash, inbox, quorum};
@@ -23,6 +24,8 @@ pub type BundleId = u32;
 type StepKey = (u16, LocalId, u16, Vec<MessageId>);
 
 pub const NO_BUDGET: u8 = u8::MAX;
+/// Where no history is kept.
+const NO_HISTORY: InboxId = InboxId::MAX;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
@@ -30,6 +33,8 @@ pub struct Node {
     pub status: Status,
     pub local: LocalId,
     pub inbox: InboxId,
+    /// What its last step consumed, where that is part of the state.
+    pub last: InboxId,
     pub hash: u64,
 }
 
@@ -130,8 +135,10 @@ pub struct Tables {
 #[derive(Default)]
 struct Inner {
     nodes: Vec<Node>,
-    node_ids: FxHashMap<(u16, LocalId, InboxId), NodeId>,
+    node_ids: FxHashMap<(u16, LocalId, InboxId, InboxId), NodeId>,
     expansions: FxHashMap<NodeId, Arc<Expansion>>,
+    profiles: FxHashMap<NodeId, Arc<Profile>>,
+    facts: Facts,
     inboxes: Vec<Arc<[MessageId]>>,
     inbox_ids: FxHashMap<Arc<[MessageId]>, InboxId>,
     bundles: Vec<Bundle>,
@@ -166,7 +173,8 @@ impl Tables {
             let mine: Vec<MessageId> =
                 initial.messages.iter().filter(|(to, _)| *to as usize == process).map(|&(_, m)| m).collect();
             let pending = inbox::insert(&*self.model, &[], &mine);
-            state.push(inner.node(&*self.model, process, local, pending));
+            let last = inner.last(&*self.model, &[]);
+            state.push(inner.node(&*self.model, process, local, pending, last));
         }
         state.extend_from_slice(&initial.monitors);
         state.extend(self.model.shape().budgets());
@@ -196,6 +204,28 @@ impl Tables {
         inner.transitions += expansion.transitions.len();
         inner.expansions.insert(node, expansion.clone());
         Ok(expansion)
+    }
+
+    /// What partial-order reduction needs to know of a node; what its transitions do becomes a fact.
+    pub fn profile(&self, node: NodeId) -> Result<Arc<Profile>> {
+        let known = |inner: &Inner| inner.profiles.get(&node).cloned();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let expansion = self.expansion(node)?;
+        let _filling = self.fill();
+        let mut inner = self.inner.lock();
+        if let Some(found) = known(&inner) {
+            return Ok(found);
+        }
+        let profile = Arc::new(Expander { model: &*self.model, inner: &mut inner, node }.profile(&expansion)?);
+        inner.profiles.insert(node, profile.clone());
+        Ok(profile)
+    }
+
+    /// What is known about the steps that were profiled so far.
+    pub fn facts<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
+        look(&self.inner.lock().facts)
     }
 
     /// The node of another process after a bundle arrived.
@@ -266,11 +296,18 @@ impl Tables {
 }
 
 impl Inner {
-    fn node(&mut self, model: &dyn Model, process: usize, local: LocalId, pending: Vec<MessageId>) -> NodeId {
+    fn node(
+        &mut self,
+        model: &dyn Model,
+        process: usize,
+        local: LocalId,
+        pending: Vec<MessageId>,
+        last: InboxId,
+    ) -> NodeId {
         let status = model.status(local);
         // Messages to a crashed process vanish.
         let inbox = self.inbox(if status == Status::Crashed { Vec::new() } else { pending });
-        let key = (process as u16, local, inbox);
+        let key = (process as u16, local, inbox, last);
         if let Some(&found) = self.node_ids.get(&key) {
             return found;
         }
@@ -280,11 +317,25 @@ impl Inner {
         } else {
             messages.fold(0u64, |sum, message| sum.wrapping_add(hash::pending(process, message)))
         };
-        let hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
+        let mut hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
+        if last != NO_HISTORY {
+            let mut consumed: Vec<u64> = self.inboxes[last as usize].iter().map(|&m| model.message_hash(m)).collect();
+            hash = hash.wrapping_add(hash::last(process, &mut consumed));
+        }
         let id = self.nodes.len() as NodeId;
-        self.nodes.push(Node { process: process as u16, status, local, inbox, hash });
+        self.nodes.push(Node { process: process as u16, status, local, inbox, last, hash });
         self.node_ids.insert(key, id);
         id
+    }
+
+    /// The history of a process whose last step consumed these.
+    fn last(&mut self, model: &dyn Model, consumed: &[MessageId]) -> InboxId {
+        if !model.shape().history {
+            return NO_HISTORY;
+        }
+        let mut consumed = consumed.to_vec();
+        consumed.sort_unstable();
+        self.inbox(consumed)
     }
 
     fn inbox(&mut self, messages: Vec<MessageId>) -> InboxId {
@@ -315,7 +366,7 @@ impl Inner {
         let before = self.nodes[node as usize];
         let Bundle { birth, messages } = &self.bundles[bundle as usize];
         let pending = inbox::insert(model, &self.inboxes[before.inbox as usize], messages);
-        let after = self.node(model, before.process as usize, birth.unwrap_or(before.local), pending);
+        let after = self.node(model, before.process as usize, birth.unwrap_or(before.local), pending, before.last);
         self.arrivals.insert((node, bundle), after);
         after
     }
@@ -410,7 +461,8 @@ impl Expander<'_, '_> {
                 }
             }
             let rest = inbox::insert(self.model, rest, &own);
-            let target = self.inner.node(self.model, process as usize, outcome.local, rest);
+            let last = self.inner.last(self.model, consumed);
+            let target = self.inner.node(self.model, process as usize, outcome.local, rest, last);
             let outcome = Some((outcomes.clone(), choice));
             let details = Details { kind, handler, consumed: consumed.to_vec(), outcome };
             self.push(expansion, target, NO_BUDGET, others, details);
@@ -421,7 +473,8 @@ impl Expander<'_, '_> {
         for (index, fault) in self.model.shape().faults.iter().enumerate() {
             if fault.may_crash[node.process as usize] {
                 let local = self.ask(|m| m.crash(node.process as usize, node.local, fault.recovers))?;
-                let target = self.inner.node(self.model, node.process as usize, local, pending.to_vec());
+                let last = self.inner.last(self.model, &[]);
+                let target = self.inner.node(self.model, node.process as usize, local, pending.to_vec(), last);
                 let budget = self.model.shape().crash_budget(index) as u8;
                 let details = Details { kind: Kind::Crash, handler: index as u16, consumed: vec![], outcome: None };
                 self.push(expansion, target, budget, Vec::new(), details);
@@ -445,7 +498,7 @@ impl Expander<'_, '_> {
         }
         changes.sort_by_key(|(kind, _, message, _)| (*kind as u8, self.model.message_hash(*message)));
         for (kind, budget, message, after) in changes {
-            let target = self.inner.node(self.model, node.process as usize, node.local, after);
+            let target = self.inner.node(self.model, node.process as usize, node.local, after, node.last);
             let details = Details { kind, handler: 0, consumed: vec![message], outcome: None };
             self.push(expansion, target, budget, Vec::new(), details);
         }
@@ -542,5 +595,95 @@ impl Expander<'_, '_> {
         let outcomes: Arc<[Outcome]> = self.ask(|m| m.step(process as usize, local, handler, consumed))?.into();
         self.inner.steps.insert(key, outcomes.clone());
         Ok(outcomes)
+    }
+
+    /// What the node offers to partial-order reduction. Notes what its transitions do.
+    fn profile(mut self, expansion: &Expansion) -> Result<Profile> {
+        let node = self.inner.nodes[self.node as usize];
+        let pending = self.inner.inboxes[node.inbox as usize].clone();
+        let armed = self.armed_in(node.process, node.local)?;
+        let mut profile = Profile { process: node.process, armed: armed.to_vec(), ..Profile::default() };
+        profile.transitions = expansion.transitions.len() as u32;
+        for &armed in armed.iter() {
+            self.inner.facts.note_count(node.process, armed);
+        }
+        let deliverable = inbox::deliverable(self.model, &pending);
+        for &message in pending.iter() {
+            let sender = self.model.sender(message);
+            for &handler in self.handlers(node.process, message)?.iter() {
+                let guard = self.inner.guards.get(&(node.process, node.local, handler, message));
+                let accepted = guard.is_some_and(Option::is_some)
+                    && armed.iter().any(|a| a.handler == handler)
+                    && deliverable.contains(&message);
+                let mail = profile.mail.entry(handler).or_default();
+                if accepted { mail.accepted.insert(sender) } else { mail.held.insert(sender) };
+            }
+        }
+        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
+            let label = self.label(node.process, details);
+            let budget = (transition.budget != NO_BUDGET).then_some(transition.budget);
+            profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
+            profile.enabled.insert(label.clone(), budget);
+            let deeds = self.deeds(node, &armed, transition, details)?;
+            self.inner.facts.note(label, deeds);
+        }
+        Ok(profile)
+    }
+
+    fn label(&self, process: u16, details: &Details) -> Label {
+        let mut senders: Vec<u16> = details.consumed.iter().map(|&m| self.model.sender(m)).collect();
+        senders.sort_unstable();
+        let (tag, senders) = match details.kind {
+            Kind::Step => (Tag::Step(details.handler), senders),
+            Kind::Crash => (Tag::Crash(details.handler), Vec::new()),
+            Kind::Recover => (Tag::Recover, Vec::new()),
+            Kind::Lose => (Tag::Lose, Vec::new()),
+            Kind::Duplicate => (Tag::Duplicate, Vec::new()),
+        };
+        Label { process, tag, senders }
+    }
+
+    fn deeds(&mut self, node: Node, armed: &[Armed], transition: &Transition, details: &Details) -> Result<Deeds> {
+        let shape = self.model.shape();
+        let after = self.inner.nodes[transition.target as usize];
+        let mut deeds = Deeds {
+            altered: if details.spawns().is_empty() { transition.altered } else { u64::MAX },
+            announces: shape.monitors > 0 && !details.events().is_empty(),
+            budget: (transition.budget != NO_BUDGET).then_some(transition.budget),
+            ..Deeds::default()
+        };
+        for &(to, message) in details.sends() {
+            deeds.reaches.insert(to);
+            deeds.initiates |= !details.consumed.iter().any(|&m| self.model.sender(m) == to);
+            deeds.feeds.extend(self.handlers(to, message)?.iter().map(|&handler| (to, handler)));
+        }
+        let mut arms = |process: u16, now: &[Armed], before: &[Armed]| {
+            let fresh = now.iter().filter(|a| before.iter().all(|b| b.handler != a.handler));
+            deeds.arms.extend(fresh.map(|a| (process, a.handler)));
+        };
+        if details.failure().is_none() {
+            arms(node.process, &self.armed_in(node.process, after.local)?, armed);
+        }
+        for &(slot, local) in details.spawns() {
+            arms(slot, &self.armed_in(slot, local)?, &[]);
+        }
+        deeds.slots.extend(details.spawns().iter().map(|&(slot, _)| slot));
+        deeds.slots.extend(details.expected().iter().map(|&(slot, _)| slot));
+        let facts = &mut self.inner.facts;
+        if transition.budget == NO_BUDGET && details.failure().is_none() {
+            if node.local != after.local {
+                facts.note_move(node.process, node.local, after.local);
+            } else if shape.network == Network::Set && details.kind == Kind::Step {
+                facts.note_turn(&[], std::iter::empty()); // It consumes nothing.
+            } else {
+                facts.note_turn(&details.consumed, details.sends().iter().map(|&(_, message)| message));
+            }
+        }
+        Ok(deeds)
+    }
+
+    /// The handlers that may run in a local state; none where the process does not run.
+    fn armed_in(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+        if self.model.status(local) == Status::Up { self.armed(process, local) } else { Ok(Arc::new([])) }
     }
 }

@@ -209,6 +209,15 @@ impl Visited {
         Ok(Visited { slots: RwLock::new(Slots::new(1 << 13)?), count: AtomicUsize::new(0), memory })
     }
 
+    /// Begin again with nothing.
+    pub fn clear(&self) -> io::Result<()> {
+        let mut slots = self.slots.write();
+        if self.count.swap(0, Relaxed) > 0 {
+            *slots = Slots::new(1 << 13)?;
+        }
+        Ok(())
+    }
+
     /// Access for a while, with room for `room` more entries; other sessions may insert `others` meanwhile (0: there are
     /// none).
     pub fn session(&self, room: usize, others: usize) -> io::Result<Session<'_>> {

@@ -6,6 +6,7 @@ use crate::control::{Control, Finding, Limit};
 use crate::hash;
 use crate::lens::{Lens, Touched, Way, look};
 use crate::model::Result;
+use crate::stubborn::ALL;
 use crate::tables::Tables;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,7 +57,7 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         look(lens, control, &state, touched, false, |property| control.record(finding(property, depth, &run)))?;
 
         successors.clear();
-        let outlook = lens.outlook(&state, here, |there, way| successors.push((there, way)))?;
+        let outlook = lens.outlook(&state, here, ALL, |there, way| successors.push((there, way)))?;
         if outlook.fails {
             control.record(finding(control.assertion(), depth + 1, &run));
         }
@@ -68,7 +69,7 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         }
         control.transitions.fetch_add(outlook.transitions, Relaxed);
         control.depth.fetch_max(depth, Relaxed);
-        control.check_states();
+        control.pulse(lens.tables);
         if successors.is_empty() || depth >= limit || control.stopped() {
             return Ok(());
         }
@@ -76,6 +77,43 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         touched = lens.take(&mut state, way)?;
         run.push(next);
     }
+}
+
+/// Take walks until several in a row showed nothing new, so that partial-order reduction knows most of what the steps do
+/// before it begins.
+pub fn learn(tables: &Tables, control: &Control) -> Result<()> {
+    const WALKS: u64 = 2000;
+    const STEPS: usize = 300;
+    const IN_VAIN: u32 = 30;
+    let mut lens = Lens::new(tables);
+    let initial = tables.initial()?;
+    let start = lens.fingerprint(&initial);
+    let mut vain = 0;
+    for number in 0..WALKS {
+        let mut dice = Dice(hash::sequence(0, &[number]));
+        let (mut state, mut here, mut touched) = (initial.clone(), start, Touched::EVERYWHERE);
+        let known = (tables.facts(|facts| facts.version), control.reads.sight(control));
+        for _ in 0..STEPS {
+            look(&mut lens, control, &state, touched, false, |_| {})?;
+            for &node in &state[..tables.model.shape().processes] {
+                tables.profile(node)?;
+            }
+            let mut ways: Vec<(u64, Way)> = Vec::new();
+            lens.outlook(&state, here, ALL, |there, way| ways.push((there, way)))?;
+            if ways.is_empty() || control.stopped() {
+                break;
+            }
+            let (there, way) = ways[dice.below(ways.len())];
+            touched = lens.take(&mut state, way)?;
+            here = there;
+        }
+        let news = known != (tables.facts(|facts| facts.version), control.reads.sight(control));
+        vain = if news { 0 } else { vain + 1 };
+        if vain == IN_VAIN || control.stopped() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// A small, fast generator (splitmix64).

@@ -31,6 +31,7 @@ impl Counters {
             duplications: None,
             faults: vec![],
             properties: vec![PropertyKind::Always],
+            history: false,
         };
         Counters { shape, limit, tell }
     }

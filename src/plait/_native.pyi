@@ -73,6 +73,7 @@ class Engine:
         duplications: int | None,
         faults: Sequence[tuple[Sequence[int], int, bool]],
         properties: Sequence[str],
+        history: bool,
     ) -> Engine: ...
     @property
     def store(self) -> Store: ...
@@ -96,6 +97,8 @@ class Engine:
         walks: int,
         keep_going: bool,
         progress: Callable[[dict[str, Any]], None] | None,
+        por: tuple[str, str] | None = None,
+        forget: Sequence[str] | None = None,
     ) -> dict[str, Any]: ...
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""

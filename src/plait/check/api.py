@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from plait.check.content import StuckError
 from plait.check.progress import Progress
-from plait.check.reduction import History, Inference, Plan, Split, plan
+from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import ModelError, UsageError
@@ -21,6 +21,8 @@ from plait.model.system import System
 Search = Literal["bfs", "dfs", "random", "stateless"]
 STATELESS_DEPTH = 10_000
 """A search without a visited set would follow a cycle for ever: it ends here unless the user says otherwise."""
+_FORGET: list[str] = []
+"""Rules of the reductions that are left out: tests show with it that each is needed."""
 
 
 def check(
@@ -39,6 +41,7 @@ def check(
     reduce: str | Sequence[str] = "none",
     decomposition: Inference = "auto",
     split: Split = "combined",
+    seeds: Seeds = "smallest",
     spos: bool = True,
     history: History = "none",
     progress: Callable[[Progress], None] | None = None,
@@ -50,8 +53,8 @@ def check(
     searches on after a violation; `properties` names the ones to check. Ctrl-C ends the search with what was found so far.
 
     `reduce` names reductions (decomposition, por, symmetry; dpor for the stateless search), or is "auto" or "none".
-    `decomposition` is "auto" (infer auxiliary fields) or "declared" (only fields that are `aux(…)`); `split` refines
-    the transitions for por; `spos` keeps states with one transition off the stack of dfs; `history="last"` makes the
+    `decomposition` is "auto" (infer auxiliary fields) or "declared" (only fields that are `aux(…)`); `split` and `seeds`
+    are how por tells transitions apart and where its sets start; `spos` keeps states with one transition off the stack of dfs; `history="last"` makes the
     messages of each process's last step part of the state, as the papers' tool does.
 
     >>> from plait import Process, action, always
@@ -70,8 +73,11 @@ def check(
     _validate(system, search, workers, max_states, max_depth, timeout, memory, seed, walks)
     checked = _select(system, properties)
     system = _with_properties(system, checked)
-    reductions = plan(system, reduce, search, decomposition)
-    runner = Runner(system, reductions.decomposition)
+    reductions = plan(system, reduce, search, decomposition, history)
+    decomposed = any(r.name == "decomposition" and r.applied for r in reductions.reductions)
+    # What the last step consumed decides nothing: it is auxiliary, and decomposition drops it.
+    runner = Runner(system, reductions.decomposition, history=history == "last" and not decomposed)
+    runner.tabulation.foresee(reductions.por)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
     try:
@@ -86,6 +92,8 @@ def check(
             walks=walks,
             keep_going=keep_going,
             progress=(lambda counters: progress(_progress(counters, search))) if progress else None,
+            por=(split, seeds) if reductions.por else None,
+            forget=_FORGET,
         )
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None

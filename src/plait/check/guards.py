@@ -6,6 +6,7 @@ local state.
 
 from __future__ import annotations
 
+import dis
 import functools
 from collections.abc import Sequence
 from threading import get_ident
@@ -39,6 +40,36 @@ def watched(cls: type[Process]) -> type[Process]:
     return noting
 
 
+class LookedAtError(BaseException):
+    """A guard looked at the message."""
+
+
+class Unread:
+    """Stands for any message, and cannot be looked at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise LookedAtError
+
+
+@functools.cache
+def _only_attributes(guard: Any) -> bool:
+    """Whether all that a guard does with the message is to read its attributes, so that an `Unread` notices."""
+    code = getattr(guard, "__code__", None)
+    if code is None or code.co_argcount < 2 or code.co_varnames[1] in code.co_cellvars:
+        return False
+    message = code.co_varnames[1]
+    instructions = list(dis.get_instructions(code))
+    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+        used = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+        if message not in used or not instruction.opname.startswith(("LOAD_FAST", "STORE_FAST", "DELETE_FAST")):
+            continue
+        if instruction.opname.startswith("LOAD_FAST") and used[-1] == message and used.count(message) == 1:
+            if following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                continue
+        return False
+    return True
+
+
 class Guards:
     """Answers what may run where, for one System."""
 
@@ -47,6 +78,8 @@ class Guards:
         self.system = content.system
         self.handlers = handlers
         self._asked: dict[tuple[type[Process], str], int] = {}
+        self.foresee = False
+        """Tell apart what no message can trigger from what waits for one: partial-order reduction wants to know."""
         self._known: dict[tuple[int, int, int, bytes], dict[tuple[int, ...], Answers]] = {}
         """Per process, handler and message: per set of fields that an evaluation read, the answers by their content."""
 
@@ -57,9 +90,19 @@ class Guards:
             if handler.kind == "action":
                 if handler.where is None or self._audited(index, number, local)[0]:
                     found.append((number, 0))
-            elif handler.kind == "message":
+            elif handler.kind == "message" and not (self.foresee and self._hopeless(index, number, local)):
                 found.append((number, self._quorum(index, number, local)))
         return found
+
+    def _hopeless(self, index: int, number: int, local: bytes) -> bool:
+        """Whether a guard is false here whatever the message: it says so without looking at it."""
+        guard: Any = self.handlers[index][number].where
+        if guard is None or not _only_attributes(guard):
+            return False
+        try:
+            return not guard(self.content.process(index, local), Unread())
+        except (LookedAtError, *RAISED):  # what it would raise on a message, it will
+            return False
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process that are for a message like this: its type, and for a quorum its sender's role."""

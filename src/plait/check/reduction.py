@@ -12,6 +12,7 @@ from plait.model.system import System
 
 Name = Literal["decomposition", "por", "symmetry", "dpor"]
 Split = Literal["none", "reply", "quorum", "combined"]
+Seeds = Literal["smallest", "instance"]
 History = Literal["none", "last"]
 Inference = Literal["auto", "declared"]
 
@@ -41,7 +42,7 @@ class Plan(NamedTuple):
     reductions: list[Reduction]
 
 
-def plan(system: System, reduce: str | Sequence[str], search: str, inference: Inference) -> Plan:
+def plan(system: System, reduce: str | Sequence[str], search: str, inference: Inference, history: History) -> Plan:
     """Decide what to apply; what was named and cannot be is refused with the reason."""
     asked, automatic = _asked(reduce)
     decided: list[Reduction] = []
@@ -59,8 +60,9 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
     decomposition = None
     if "decomposition" in asked and search in _SUITS["decomposition"]:
         decomposition = decompose(system, inference)
-    nothing = None if decomposition is None or decomposition else "every field is relevant"
-    if not decide("decomposition", nothing, decomposition.summary if decomposition else ""):
+    summary = [decomposition.summary] if decomposition else []
+    summary += ["the last messages of each process are dropped"] if history == "last" else []
+    if not decide("decomposition", None if summary else "every field is relevant", "; ".join(summary)):
         decomposition = None
     por = decide("por", None, "stubborn sets over transition classes")
     symmetry = _symmetric(system)

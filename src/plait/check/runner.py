@@ -13,7 +13,7 @@ from plait.model.system import System, plays
 class Runner:
     """Ties a System, its tabulation and the native engine together."""
 
-    def __init__(self, system: System, decomposition: Decomposition | None = None) -> None:
+    def __init__(self, system: System, decomposition: Decomposition | None = None, *, history: bool = False) -> None:
         self.system = system
         self.tabulation = Tabulation(system, decomposition)
         network = system.network
@@ -34,6 +34,7 @@ class Runner:
                 for f in system.faults
             ],
             properties=[p.kind for p in system.properties],
+            history=history,
         )
         self.tabulation.store = self.engine.store
 

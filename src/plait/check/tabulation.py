@@ -74,6 +74,10 @@ class Tabulation:
         self._inboxes: dict[int, tuple[Message, ...]] = {}
         self._monitors: dict[tuple[int, int], Monitor] = {}
 
+    def foresee(self, wanted: bool) -> None:
+        """Have `armed` leave out what no message can trigger."""
+        self._guards.foresee = wanted
+
     # -- what the engine asks -------------------------------------------------------------------------------------
 
     def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:

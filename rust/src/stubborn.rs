@@ -1,0 +1,595 @@
+//! Static partial-order reduction: stubborn sets over transition classes (paper 003; DESIGN section 5).
+//!
+//! Two transitions of different processes commute, because a send only adds to another inbox; what remains is to know
+//! which other transitions have to be looked at together. `Relations` are computed from the facts before a pass of the
+//! search; during it, only which classes are enabled in the nodes of a state is looked up, and the answer is remembered
+//! for all states that look the same. Since transitions of one process depend on each other, the enabled part of a
+//! stubborn set consists of all transitions of some processes: the answer is a set of processes.
+//!
+//! The rules, for a set T of classes in a state (the proof is in `docs/reductions/por.md`):
+//!
+//! 1. T has an enabled class with a step that does not fail (if there is one in the state).
+//! 2. For an enabled class in T, T has: the classes of its process (*own*), those that may send it more messages (*enabling*),
+//!    and those of other processes that share a monitor, a budget or a spare slot with it.
+//! 3. For a disabled class in T, T has all classes of one necessary enabling set (*enabling*): before the class can become
+//!    enabled, one of them must happen.
+//! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
+
+use crate::facts::{Deeds, Facts, Label, Profile, Tag};
+use crate::model::{Network, Result, Shape, monitor_bit};
+use crate::tables::{NodeId, Tables};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const WORDS: usize = 4;
+pub const MOST_CLASSES: usize = 64 * WORDS;
+/// All processes: no reduction.
+pub const ALL: u64 = u64::MAX;
+
+/// A set of classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Set([u64; WORDS]);
+
+impl Set {
+    fn one(class: usize) -> Set {
+        let mut set = Set::default();
+        set.0[class / 64] = 1 << (class % 64);
+        set
+    }
+
+    fn has(&self, class: usize) -> bool {
+        self.0[class / 64] >> (class % 64) & 1 == 1
+    }
+
+    fn with(self, other: Set) -> Set {
+        Set(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+
+    fn without(self, other: Set) -> Set {
+        Set(std::array::from_fn(|i| self.0[i] & !other.0[i]))
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Set::default()
+    }
+
+    fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    fn iter(self) -> impl Iterator<Item = usize> {
+        (0..WORDS).flat_map(move |word| {
+            let mut bits = self.0[word];
+            std::iter::from_fn(move || {
+                let bit = bits.trailing_zeros() as usize;
+                bits &= bits.wrapping_sub(1);
+                (bit < 64).then_some(word * 64 + bit)
+            })
+        })
+    }
+}
+
+impl FromIterator<usize> for Set {
+    fn from_iter<T: IntoIterator<Item = usize>>(classes: T) -> Set {
+        classes.into_iter().fold(Set::default(), |set, class| set.with(Set::one(class)))
+    }
+}
+
+/// Which transitions are told apart by the senders of what they consume (paper 003).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Split {
+    None,
+    /// Those that send to these senders only.
+    Reply,
+    /// Those that consume several messages and are no replies.
+    Quorum,
+    #[default]
+    Combined,
+}
+
+/// Which enabled class a stubborn set starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seeds {
+    /// One that starts an instance of the protocol (consumes nothing), else one that does not end one (sends) (paper 003).
+    Instance,
+    /// Try all, and take the one with the fewest transitions in its set; among equals as above.
+    #[default]
+    Smallest,
+}
+
+/// The rules above by name, each of which a test can switch off to see that it is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    pub own: bool,
+    pub enabling: bool,
+    pub visibility: bool,
+    pub proviso: bool,
+}
+
+impl Rules {
+    pub fn without(forget: &[String]) -> Rules {
+        let keeps = |name: &str| !forget.iter().any(|f| f == name);
+        Rules {
+            own: keeps("own"),
+            enabling: keeps("enabling"),
+            visibility: keeps("visibility"),
+            proviso: keeps("proviso"),
+        }
+    }
+}
+
+/// What the properties read, as bits of fields and of processes whose inbox they read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    pub fields: u64,
+    pub inboxes: u64,
+}
+
+impl Sight {
+    pub fn covers(self, other: Sight) -> bool {
+        other.fields & !self.fields == 0 && other.inboxes & !self.inboxes == 0
+    }
+
+    fn sees(self, class: &Class) -> bool {
+        let touched = class.deeds.reaches.iter().fold(1 << (class.process % 64), |bits, to| bits | 1 << (to % 64));
+        let monitors = (0..4).map(monitor_bit).sum::<u64>();
+        let altered = class.deeds.altered | if class.deeds.announces { monitors } else { 0 };
+        self.fields & altered != 0 || self.inboxes & touched != 0
+    }
+}
+
+struct Class {
+    process: u16,
+    tag: Tag,
+    /// The senders of what it consumes, if it was split by them.
+    senders: Option<Vec<u16>>,
+    deeds: Deeds,
+}
+
+/// The relations between classes, fixed for one pass of a search.
+pub struct Relations {
+    classes: Vec<Class>,
+    /// Class of a label.
+    class_of: FxHashMap<Label, usize>,
+    /// Classes of each process; they are numbered process by process.
+    of_process: Vec<Set>,
+    first: Vec<usize>,
+    /// Per handler: classes that may send it a message, by the sender.
+    feeders: FxHashMap<(u16, u16), Vec<(u16, Set)>>,
+    /// Per process: classes that may send it anything.
+    mailers: Vec<Set>,
+    /// Per process: classes that may spawn it.
+    fillers: Vec<Set>,
+    /// Per handler: classes that may make its local condition true.
+    arming: FxHashMap<(u16, u16), Set>,
+    varying: BTreeSet<(u16, u16)>,
+    /// Per class: those of other processes that it does not commute with.
+    partners: Vec<Set>,
+    visible: Set,
+    rules: Rules,
+    seeds: Seeds,
+    pub sight: Sight,
+    /// Of the facts that this was made from.
+    pub version: u64,
+    /// A run may come back to a state, so that a transition could be put off for ever.
+    pub cyclic: bool,
+}
+
+impl Relations {
+    pub fn new(facts: &Facts, shape: &Shape, split: Split, seeds: Seeds, rules: Rules, sight: Sight) -> Result<Relations> {
+        let mut classes = classes(facts, split);
+        if classes.len() > MOST_CLASSES {
+            classes = self::classes(facts, Split::None);
+        }
+        if classes.len() > MOST_CLASSES {
+            let count = classes.len();
+            return Err(format!(
+                "--reduce por: the system has {count} classes of transitions, more than the {MOST_CLASSES} it can relate\n\
+                 hint: check a smaller instance, or leave por out"
+            )
+            .into());
+        }
+        let mut class_of = FxHashMap::default();
+        let mut of_process = vec![Set::default(); shape.processes];
+        let mut first = vec![0; shape.processes];
+        for (index, (class, labels)) in classes.iter().enumerate().rev() {
+            of_process[class.process as usize] = of_process[class.process as usize].with(Set::one(index));
+            first[class.process as usize] = index;
+            class_of.extend(labels.iter().map(|label| (label.clone(), index)));
+        }
+        let classes: Vec<Class> = classes.into_iter().map(|(class, _)| class).collect();
+        let all = |pick: &dyn Fn(&Class) -> bool| -> Set {
+            classes.iter().enumerate().filter(|(_, class)| pick(class)).map(|(index, _)| index).collect()
+        };
+        let mut feeders: FxHashMap<(u16, u16), Vec<(u16, Set)>> = FxHashMap::default();
+        let mut arming: FxHashMap<(u16, u16), Set> = FxHashMap::default();
+        for (index, class) in classes.iter().enumerate() {
+            for &handler in &class.deeds.feeds {
+                let senders = feeders.entry(handler).or_default();
+                match senders.iter_mut().find(|(sender, _)| *sender == class.process) {
+                    Some((_, set)) => *set = set.with(Set::one(index)),
+                    None => senders.push((class.process, Set::one(index))),
+                }
+            }
+            for &handler in &class.deeds.arms {
+                let set = arming.entry(handler).or_default();
+                *set = set.with(Set::one(index));
+            }
+        }
+        let per_process = |pick: &dyn Fn(&Class, u16) -> bool| -> Vec<Set> {
+            (0..shape.processes as u16).map(|p| all(&|class| pick(class, p))).collect()
+        };
+        let mailers = per_process(&|class, p| class.deeds.reaches.contains(&p));
+        let fillers = per_process(&|class, p| class.deeds.slots.contains(&p));
+        let partners = classes.iter().map(|class| all(&|other| dependent(shape, class, other))).collect();
+        let visible = if rules.visibility { all(&|class| sight.sees(class)) } else { Set::default() };
+        Ok(Relations {
+            class_of,
+            of_process,
+            first,
+            feeders,
+            mailers,
+            fillers,
+            arming,
+            varying: facts.varying.clone(),
+            partners,
+            visible,
+            rules,
+            seeds,
+            sight,
+            version: facts.version,
+            cyclic: !facts.acyclic(),
+            classes,
+        })
+    }
+
+    /// Whether the search has to make sure that nothing is put off for ever.
+    pub fn needs_proviso(&self) -> bool {
+        self.cyclic && self.rules.proviso
+    }
+
+    /// The classes that may send a message to a handler: all, or those of one process.
+    fn feeders(&self, handler: (u16, u16), sender: Option<u16>) -> Set {
+        let known = self.feeders.get(&handler).map_or(&[][..], Vec::as_slice);
+        let chosen = known.iter().filter(|(from, _)| sender.is_none_or(|sender| sender == *from));
+        chosen.fold(Set::default(), |set, (_, classes)| set.with(*classes))
+    }
+
+    /// What each class of a process needs, in a node.
+    fn situation(&self, profile: &Profile) -> Situation {
+        let process = profile.process;
+        let mut enabled = Set::default();
+        let mut budgets: FxHashMap<usize, u8> = FxHashMap::default();
+        for (label, budget) in &profile.enabled {
+            // A label that is new to the facts is no class yet; the pass is stale then, and will be run again.
+            if let Some(&class) = self.class_of.get(label) {
+                enabled = enabled.with(Set::one(class));
+                budgets.extend(budget.map(|budget| (class, budget)));
+            }
+        }
+        let needs = self.of_process[process as usize].iter().map(|index| {
+            if enabled.has(index) {
+                Need::Enabled { together: self.together(index), budget: budgets.get(&index).copied() }
+            } else {
+                Need::Disabled(self.enabling_sets(&self.classes[index], profile))
+            }
+        });
+        Situation { needs: needs.collect(), enabled, steps: profile.steps > 0, transitions: profile.transitions }
+    }
+
+    /// Rule 2.
+    fn together(&self, index: usize) -> Set {
+        let class = &self.classes[index];
+        let mut set = self.partners[index];
+        if self.rules.own {
+            set = set.with(self.of_process[class.process as usize]);
+        }
+        if self.rules.enabling {
+            set = set.with(match (class.tag, &class.senders) {
+                (Tag::Step(handler), None) => self.feeders((class.process, handler), None),
+                (Tag::Step(handler), Some(senders)) => senders
+                    .iter()
+                    .map(|&sender| self.feeders((class.process, handler), Some(sender)))
+                    .fold(Set::default(), Set::with),
+                (Tag::Lose | Tag::Duplicate, _) => self.mailers[class.process as usize],
+                (Tag::Crash(_) | Tag::Recover, _) => Set::default(),
+            });
+        }
+        set
+    }
+
+    /// Rule 3: necessary enabling sets to choose from. Each says: before this class is enabled, one of these must happen.
+    fn enabling_sets(&self, class: &Class, profile: &Profile) -> Vec<Set> {
+        if !self.rules.enabling {
+            return vec![Set::default()];
+        }
+        let own = self.of_process[class.process as usize];
+        let Tag::Step(handler) = class.tag else {
+            return vec![match class.tag {
+                Tag::Lose | Tag::Duplicate => self.mailers[class.process as usize],
+                _ => own.with(self.fillers[class.process as usize]),
+            }];
+        };
+        let key = (class.process, handler);
+        let mail = profile.mail.get(&handler);
+        let is_armed = profile.armed.iter().any(|armed| armed.handler == handler);
+        let mut sets = Vec::new();
+        if !is_armed {
+            sets.push(self.arming.get(&key).copied().unwrap_or_default());
+        }
+        // A handler that takes messages needs them; one that takes none is never fed.
+        let takes = class.senders.is_some() || self.feeders.contains_key(&key) || mail.is_some();
+        let varies = self.varying.contains(&key);
+        match &class.senders {
+            _ if !takes => {}
+            // Without a message of this sender, it cannot be enabled: one that is held may be let through by an own step.
+            Some(senders) => {
+                for &sender in senders {
+                    let from = self.feeders(key, Some(sender));
+                    let held = mail.is_some_and(|mail| mail.held.contains(&sender));
+                    let accepted = mail.is_some_and(|mail| mail.accepted.contains(&sender));
+                    if !accepted && !held {
+                        sets.push(from);
+                    } else if !accepted {
+                        sets.push(from.with(own));
+                    }
+                }
+            }
+            None => {
+                let held = mail.is_some_and(|mail| !mail.held.is_empty());
+                let some = mail.is_some_and(|mail| !mail.accepted.is_empty());
+                if mail.is_none() {
+                    sets.push(self.feeders(key, None));
+                } else if is_armed && !held && !(varies && some) {
+                    // Too few messages, or too few of one kind.
+                    sets.push(self.feeders(key, None));
+                }
+            }
+        }
+        if sets.is_empty() {
+            sets.push(own.with(self.feeders(key, None)).with(self.arming.get(&key).copied().unwrap_or_default()));
+        }
+        sets
+    }
+}
+
+/// Transitions of different processes that do not commute, whatever they do to inboxes.
+fn dependent(shape: &Shape, a: &Class, b: &Class) -> bool {
+    if a.process == b.process {
+        return false; // The rule about the own process says so.
+    }
+    let one_way = |a: &Class, b: &Class| {
+        let fills = a.deeds.slots.contains(&b.process);
+        // In a set, sending what is there already is no change, but after a loss it is one.
+        let restores = shape.network == Network::Set && b.tag == Tag::Lose && a.deeds.reaches.contains(&b.process);
+        fills || restores
+    };
+    (a.deeds.announces && b.deeds.announces)
+        || (a.deeds.budget.is_some() && a.deeds.budget == b.deeds.budget)
+        || !a.deeds.slots.is_disjoint(&b.deeds.slots)
+        || one_way(a, b)
+        || one_way(b, a)
+}
+
+/// Labels joined to classes, process by process.
+fn classes(facts: &Facts, split: Split) -> Vec<(Class, Vec<Label>)> {
+    let replies = |label: &Label| {
+        let alike = facts.deeds.iter().filter(|(l, _)| l.process == label.process && l.tag == label.tag);
+        let mut sends = false;
+        let only = alike.fold(true, |only, (_, deeds)| {
+            sends |= !deeds.reaches.is_empty();
+            only && !deeds.initiates
+        });
+        sends && only
+    };
+    let mut classes: Vec<(Class, Vec<Label>)> = Vec::new();
+    for (label, deeds) in &facts.deeds {
+        let apart = !label.senders.is_empty()
+            && matches!(label.tag, Tag::Step(_))
+            && match split {
+                Split::None => false,
+                Split::Reply => replies(label),
+                Split::Quorum => label.senders.len() > 1 && !replies(label),
+                Split::Combined => label.senders.len() > 1 || replies(label),
+            };
+        let senders = apart.then(|| label.senders.clone());
+        let same = |(class, _): &&mut (Class, Vec<Label>)| {
+            class.process == label.process && class.tag == label.tag && class.senders == senders
+        };
+        match classes.iter_mut().find(same) {
+            Some((class, labels)) => {
+                class.deeds.join(deeds.clone());
+                labels.push(label.clone());
+            }
+            None => {
+                let class = Class { process: label.process, tag: label.tag, senders, deeds: deeds.clone() };
+                classes.push((class, vec![label.clone()]));
+            }
+        }
+    }
+    classes
+}
+
+/// What a class needs to have in the set with it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Need {
+    /// Nothing of this when the budget is used up: it can never happen again.
+    Enabled { together: Set, budget: Option<u8> },
+    /// One of these sets.
+    Disabled(Vec<Set>),
+}
+
+/// All that matters of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Situation {
+    needs: Vec<Need>,
+    enabled: Set,
+    steps: bool,
+    transitions: u32,
+}
+
+/// A worker's stubborn sets.
+pub struct Stubborn {
+    relations: Arc<Relations>,
+    situations: Vec<Situation>,
+    ids: FxHashMap<Situation, u32>,
+    /// Situation of each node; `u32::MAX` for those not met yet.
+    of_node: Vec<u32>,
+    /// By the situations of a state's nodes, and which budgets are left.
+    known: FxHashMap<Box<[u32]>, u64>,
+    key: Vec<u32>,
+    processes: usize,
+    budgets: std::ops::Range<usize>,
+}
+
+impl Stubborn {
+    pub fn new(relations: Arc<Relations>, shape: &Shape) -> Stubborn {
+        Stubborn {
+            relations,
+            situations: Vec::new(),
+            ids: FxHashMap::default(),
+            of_node: Vec::new(),
+            known: FxHashMap::default(),
+            key: Vec::new(),
+            processes: shape.processes,
+            budgets: shape.processes + shape.monitors..shape.width(),
+        }
+    }
+
+    pub fn relations(&self) -> &Relations {
+        &self.relations
+    }
+
+    /// The processes whose transitions are enough in a state, as bits.
+    #[inline]
+    pub fn processes(&mut self, tables: &Tables, state: &[u32]) -> Result<u64> {
+        self.key.clear();
+        for &node in &state[..self.processes] {
+            let id = match self.of_node.get(node as usize) {
+                Some(&id) if id != u32::MAX => id,
+                _ => self.meet(tables, node)?,
+            };
+            self.key.push(id);
+        }
+        let left = state[self.budgets.clone()].iter().enumerate();
+        self.key.push(left.fold(0, |bits, (budget, &left)| bits | u32::from(left > 0) << (budget % 32)));
+        if let Some(&known) = self.known.get(&self.key[..]) {
+            return Ok(known);
+        }
+        let found = self.find();
+        self.known.insert(self.key.clone().into(), found);
+        Ok(found)
+    }
+
+    #[cold]
+    fn meet(&mut self, tables: &Tables, node: NodeId) -> Result<u32> {
+        let situation = self.relations.situation(&*tables.profile(node)?);
+        let situations = &mut self.situations;
+        let id = *self.ids.entry(situation).or_insert_with_key(|situation| {
+            situations.push(situation.clone());
+            situations.len() as u32 - 1
+        });
+        if self.of_node.len() <= node as usize {
+            self.of_node.resize(node as usize + 1, u32::MAX);
+        }
+        self.of_node[node as usize] = id;
+        Ok(id)
+    }
+
+    /// The best stubborn set of the state whose key was just made.
+    #[cold]
+    fn find(&self) -> u64 {
+        let situations: Vec<&Situation> =
+            self.key[..self.processes].iter().map(|&id| &self.situations[id as usize]).collect();
+        let here = Here { relations: &self.relations, situations, left: self.key[self.processes] };
+        let mut seeds: Vec<(u32, usize)> = (0..self.processes)
+            .filter(|&process| here.situations[process].steps)
+            .map(|process| (here.rank(process), process))
+            .collect();
+        seeds.sort_unstable();
+        if self.relations.seeds == Seeds::Instance {
+            seeds.truncate(1);
+        }
+        let sets = seeds.into_iter().map(|(_, process)| here.processes(here.close(process)));
+        sets.min_by_key(|&set| here.transitions(set)).unwrap_or(ALL)
+    }
+}
+
+/// One state, as the rules see it.
+struct Here<'a> {
+    relations: &'a Relations,
+    situations: Vec<&'a Situation>,
+    /// Budgets that are left, as bits.
+    left: u32,
+}
+
+impl Here<'_> {
+    fn need(&self, class: usize) -> &Need {
+        let process = self.relations.classes[class].process as usize;
+        &self.situations[process].needs[class - self.relations.first[process]]
+    }
+
+    fn affords(&self, budget: Option<u8>) -> bool {
+        budget.is_none_or(|budget| self.left >> (budget % 32) & 1 == 1)
+    }
+
+    fn is_enabled(&self, class: usize) -> bool {
+        matches!(self.need(class), Need::Enabled { budget, .. } if self.affords(*budget))
+    }
+
+    /// How good a process is to start from: 0 if it starts an instance, 1 if it goes on with one, 2 if it ends one.
+    fn rank(&self, process: usize) -> u32 {
+        let steps = self.situations[process].enabled.iter().map(|class| &self.relations.classes[class]);
+        let rank = |class: &Class| match class.tag {
+            Tag::Step(handler) if !self.relations.feeders.contains_key(&(class.process, handler)) => 0,
+            _ if !class.deeds.reaches.is_empty() => 1,
+            _ => 2,
+        };
+        steps.map(rank).min().unwrap_or(2)
+    }
+
+    /// The smallest set that the rules allow, from the transitions of a process on.
+    fn close(&self, seed: usize) -> Set {
+        let mut set = self.situations[seed].enabled;
+        let mut done = Set::default();
+        // Disabled classes that have a choice of enabling sets: they choose last, knowing what is in anyway.
+        let mut choosing: Vec<&[Set]> = Vec::new();
+        loop {
+            while let Some(class) = set.without(done).iter().next() {
+                done = done.with(Set::one(class));
+                match self.need(class) {
+                    Need::Enabled { together, budget } => {
+                        if self.affords(*budget) {
+                            set = set.with(*together);
+                            if self.relations.visible.has(class) {
+                                set = set.with(self.relations.visible);
+                            }
+                        }
+                    }
+                    Need::Disabled(sets) if sets.len() == 1 => set = set.with(sets[0]),
+                    Need::Disabled(sets) => choosing.push(sets),
+                }
+            }
+            choosing.retain(|sets| !sets.iter().any(|one| one.without(set).is_empty()));
+            let Some(sets) = choosing.pop() else {
+                return set;
+            };
+            let cost = |one: &&Set| {
+                let news = one.without(set);
+                (news.iter().filter(|&class| self.is_enabled(class)).count(), news.len(), **one)
+            };
+            set = set.with(*sets.iter().min_by_key(cost).expect("a class has an enabling set"));
+        }
+    }
+
+    fn processes(&self, set: Set) -> u64 {
+        let enabled = set.iter().filter(|&class| self.is_enabled(class));
+        enabled.fold(0, |bits, class| bits | 1 << (self.relations.classes[class].process % 64))
+    }
+
+    fn transitions(&self, processes: u64) -> u32 {
+        let chosen = (0..self.situations.len()).filter(|process| processes >> (process % 64) & 1 == 1);
+        chosen.map(|process| self.situations[process].transitions).sum()
+    }
+}
