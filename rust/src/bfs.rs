@@ -215,13 +215,7 @@ impl Worker<'_> {
     /// With other workers, reads come first, so that their misses overlap, and then the inserts, each of which waits for all
     /// memory before it. The new states are built without holding the visited set.
     /// Tells `led_on` the places in the chunk of the states that led to them.
-    fn look_up(
-        &mut self,
-        control: &Control,
-        layer: &Layer,
-        chunk: &[u32],
-        mut led_on: impl FnMut(u32),
-    ) -> Result<()> {
+    fn look_up(&mut self, control: &Control, layer: &Layer, chunk: &[u32], mut led_on: impl FnMut(u32)) -> Result<()> {
         let Worker { lens, batch, fresh, next, .. } = self;
         let (width, count) = (lens.width, batch.fingerprints.len());
         let entry = |index: usize| {

@@ -6,12 +6,15 @@
 use crate::canon::fields;
 use crate::intern::Interner;
 use crate::model::{
-    Armed, Component, Evaluation, EventId, Failure, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts,
-    Result, Shape, Status, field_bit, monitor_bit,
+    Armed, Component, Evaluation, EventId, Failure, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome,
+    Parts, Result, Shape, Status, field_bit, monitor_bit,
 };
+use crate::rename::{rename, rename_local};
+use crate::symmetry::Evidence;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// (local, sends, events, spawns, expected, choices, failure), as `plait.check.steprun.Outcome` lists them.
@@ -40,13 +43,52 @@ struct Values {
 pub struct PyModel {
     tabulation: Py<PyAny>,
     shape: Shape,
+    /// Role and index of every process.
+    pids: Vec<(String, usize)>,
+    /// Images of locals, messages, monitors and events under the permutations of the group.
+    images: Mutex<[FxHashMap<(u32, usize), u32>; 4]>,
     values: Mutex<Values>,
     calls: AtomicU64,
 }
 
 impl PyModel {
-    pub fn new(tabulation: Py<PyAny>, shape: Shape) -> PyModel {
-        PyModel { tabulation, shape, values: Mutex::default(), calls: AtomicU64::new(0) }
+    pub fn new(tabulation: Py<PyAny>, shape: Shape, pids: Vec<(String, usize)>) -> PyModel {
+        let (values, images) = (Mutex::default(), Mutex::default());
+        PyModel { tabulation, shape, pids, images, values, calls: AtomicU64::new(0) }
+    }
+
+    /// The index in its role of the process that a permutation makes of another.
+    fn renamed(&self, element: usize, role: &[u8], index: usize) -> usize {
+        let named = |(r, i): &(String, usize)| r.as_bytes() == role && *i == index;
+        // A process id that no process has stays as it is.
+        self.pids
+            .iter()
+            .position(named)
+            .map_or(index, |at| self.pids[self.shape.group.elements[element][at] as usize].1)
+    }
+
+    fn image(
+        &self,
+        kind: usize,
+        id: u32,
+        element: usize,
+        of: impl FnOnce(&mut Values, &dyn Fn(&[u8], usize) -> usize) -> u32,
+    ) -> u32 {
+        if element == 0 {
+            return id;
+        }
+        if let Some(&known) = self.images.lock()[kind].get(&(id, element)) {
+            return known;
+        }
+        let image = of(&mut self.values.lock(), &|role, index| self.renamed(element, role, index));
+        self.images.lock()[kind].insert((id, element), image);
+        image
+    }
+
+    /// Content that begins with the position of a process, as a permutation makes it.
+    fn joined_image(&self, element: usize, content: &[u8], renamed: &dyn Fn(&[u8], usize) -> usize) -> Vec<u8> {
+        let (position, content) = split(content);
+        joined(self.shape.group.elements[element][position as usize], &rename(&content, &renamed))
     }
 
     pub fn calls(&self) -> u64 {
@@ -235,7 +277,12 @@ impl Model for PyModel {
                 _ => Component::Monitor(index),
             };
             let reads: Vec<Component> = reads.into_iter().map(component).collect();
-            let mut bits = fields.iter().fold(0, |bits, &(process, field)| bits | field_bit(process, field));
+            let mut bits = 0;
+            for &(process, field) in &fields {
+                // A property that is asked about images of the state reads their fields as well.
+                let images = self.shape.group.elements.iter().map(|element| element[process] as usize);
+                bits = images.chain([process]).fold(bits, |bits, process| bits | field_bit(process, field));
+            }
             for read in &reads {
                 if let Component::Monitor(monitor) = read {
                     bits |= monitor_bit(*monitor as usize);
@@ -283,5 +330,60 @@ impl Model for PyModel {
 
     fn monitor_hash(&self, state: MonitorId) -> u64 {
         self.values.lock().monitors.hash(state)
+    }
+
+    fn local_image(&self, local: LocalId, element: usize) -> LocalId {
+        self.image(0, local, element, |values, renamed| {
+            let content = rename_local(values.locals.content(local), &renamed);
+            values.locals.intern(&content)
+        })
+    }
+
+    fn message_image(&self, message: MessageId, element: usize) -> MessageId {
+        self.image(1, message, element, |values, renamed| {
+            let content = self.joined_image(element, values.messages.content(message), renamed);
+            values.messages.intern(&content)
+        })
+    }
+
+    fn monitor_image(&self, state: MonitorId, element: usize) -> MonitorId {
+        self.image(2, state, element, |values, renamed| {
+            let content = rename(values.monitors.content(state), &renamed);
+            values.monitors.intern(&content)
+        })
+    }
+
+    fn event_image(&self, event: EventId, element: usize) -> EventId {
+        self.image(3, event, element, |values, renamed| {
+            let content = self.joined_image(element, values.events.content(event), renamed);
+            values.events.intern(&content)
+        })
+    }
+
+    fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault {
+        let swapped = self.shape.group.elements[element].iter().enumerate().filter(|(from, to)| *from != **to as usize);
+        let swapped: Vec<(usize, u16)> = swapped.map(|(from, to)| (from, *to)).collect();
+        let error = Python::attach(|py| {
+            let tabulation = self.tabulation.bind(py);
+            match evidence {
+                Evidence::Initial { process, image } => {
+                    tabulation.call_method1("asymmetric_initial", (swapped, process, image))
+                }
+                Evidence::InitialMonitor { monitor } => {
+                    tabulation.call_method1("asymmetric_monitor", (swapped, monitor))
+                }
+                Evidence::Step { process, local, image, image_local, handler, consumed } => {
+                    let messages: Vec<_> = consumed.iter().map(|&m| self.message(py, m)).collect();
+                    let locals = (self.local(py, local), self.local(py, image_local));
+                    let arguments = (swapped, process, locals.0, image, locals.1, handler, messages);
+                    tabulation.call_method1("asymmetric_step", arguments)
+                }
+                Evidence::Property { property, value } => {
+                    tabulation.call_method1("asymmetric_property", (swapped, property, value))
+                }
+            }
+            .map_or_else(|error| error, PyErr::from_value)
+        });
+        error.into()
     }
 }

@@ -188,14 +188,14 @@ pub fn fields(local: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-fn varint(bytes: &[u8]) -> (usize, &[u8]) {
+pub fn varint(bytes: &[u8]) -> (usize, &[u8]) {
     let end = bytes.iter().position(|b| b & 0x80 == 0).expect("a number ends");
     let value = bytes[..=end].iter().rev().fold(0, |value, b| value << 7 | usize::from(b & 0x7f));
     (value, &bytes[end + 1..])
 }
 
 /// How many bytes the first value takes.
-fn length(bytes: &[u8]) -> usize {
+pub fn length(bytes: &[u8]) -> usize {
     let rest = &bytes[1..];
     let after_values = |count: usize, from: &[u8]| {
         let mut from = from;

@@ -7,6 +7,7 @@ use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::path::{self, Step};
 use crate::search::{self, Strategy};
 use crate::stubborn::{Seeds, Split};
+use crate::symmetry::Group;
 use crate::tables::{Kind, Tables};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -152,7 +153,7 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, pids))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
@@ -165,6 +166,8 @@ impl Engine {
         faults: Vec<(Vec<usize>, u32, bool)>,
         properties: Vec<String>,
         history: bool,
+        symmetry: Vec<Vec<u16>>,
+        pids: Vec<(String, usize)>,
     ) -> PyResult<Engine> {
         let network = match (network, duplications) {
             ("unordered", _) | ("duplicating", Some(_)) => Network::Bag,
@@ -190,8 +193,10 @@ impl Engine {
                 _ => Err(PyValueError::new_err(format!("unknown kind of property {kind:?}"))),
             })
             .collect::<PyResult<_>>()?;
-        let shape = Shape { processes, monitors, network, lossy, losses, duplications, faults, properties, history };
-        let model = Arc::new(PyModel::new(tabulation, shape));
+        let group = if symmetry.is_empty() { Group::default() } else { Group::new(processes, &symmetry) };
+        let shape =
+            Shape { processes, monitors, network, lossy, losses, duplications, faults, properties, history, group };
+        let model = Arc::new(PyModel::new(tabulation, shape, pids));
         let tables = Arc::new(Tables::new(model.clone()));
         Ok(Engine { model, tables, last: None })
     }

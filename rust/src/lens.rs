@@ -8,6 +8,7 @@ use crate::hash;
 use crate::model::{Component, EventId, MonitorId, PropertyKind, Result, Status, monitor_bit};
 use crate::property::Tree;
 use crate::stubborn::Sight;
+use crate::symmetry::Evidence;
 use crate::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Successor {
     pub fingerprint: u64,
     pub way: Way,
-    /// A step of a process (not of the network or the environment).
+    /// A step of a process (not of the network or the environment) that leads to another state.
     pub moves: bool,
     /// The step failed, and leads nowhere.
     pub fails: bool,
@@ -113,6 +114,13 @@ pub struct Lens<'t> {
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
     trees: Vec<Tree>,
+    symmetric: bool,
+    /// Per node, its images and their hashes; per transition in `hot`, what it adds to the fingerprint of each image.
+    images: Vec<NodeId>,
+    image_hashes: Vec<u64>,
+    deltas: Vec<u64>,
+    monitor_images: FxHashMap<(u16, MonitorId), Vec<u64>>,
+    sums: Vec<u64>,
     processes: usize,
     monitors: usize,
     /// Components of a state.
@@ -135,14 +143,31 @@ impl<'t> Lens<'t> {
             observations: FxHashMap::default(),
             monitor_hashes: FxHashMap::default(),
             trees: shape.properties.iter().map(|_| Tree::default()).collect(),
+            symmetric: !shape.group.is_empty(),
+            images: Vec::new(),
+            image_hashes: Vec::new(),
+            deltas: Vec::new(),
+            monitor_images: FxHashMap::default(),
+            sums: Vec::new(),
             processes: shape.processes,
             monitors: shape.monitors,
             width: shape.width(),
         }
     }
 
-    /// The fingerprint of a state from scratch.
+    /// The fingerprint of a state from scratch; with symmetry, the one of its orbit.
     pub fn fingerprint(&mut self, state: &[u32]) -> u64 {
+        if !self.symmetric {
+            return self.own_fingerprint(state);
+        }
+        let images = self.image_sums(state);
+        let least = images.iter().map(|&sum| hash::fingerprint(sum)).min().expect("the identity is an image");
+        self.sums = images;
+        least
+    }
+
+    /// The fingerprint of a state as it is.
+    fn own_fingerprint(&mut self, state: &[u32]) -> u64 {
         let mut sum = 0u64;
         for (position, &value) in state.iter().enumerate() {
             sum = sum.wrapping_add(if position < self.processes {
@@ -166,6 +191,9 @@ impl<'t> Lens<'t> {
         processes: u64,
         mut each: impl FnMut(Successor),
     ) -> Result<()> {
+        if self.symmetric {
+            return self.orbit_successors(state, processes, each);
+        }
         for process in 0..self.processes {
             if processes & bit(process) == 0 {
                 continue;
@@ -180,10 +208,121 @@ impl<'t> Lens<'t> {
                 let way = Way { process: process as u16, transition: index - range.0 };
                 if hot.plain {
                     let fingerprint = hash::fingerprint(fingerprint.wrapping_add(hot.delta));
-                    each(Successor { fingerprint, way, moves: hot.moves, fails: false });
+                    each(Successor { fingerprint, way, moves: hot.moves && hot.delta != 0, fails: false });
                 } else if let Some(successor) = self.involved(state, fingerprint, way)? {
                     each(successor);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same with the fingerprints of orbits: the least of those of all images.
+    fn orbit_successors(&mut self, state: &[u32], processes: u64, mut each: impl FnMut(Successor)) -> Result<()> {
+        let sums = self.image_sums(state);
+        for process in (0..self.processes).filter(|&process| processes & bit(process) != 0) {
+            let node = state[process];
+            let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
+            if range == UNMET {
+                range = self.expand(node)?;
+            }
+            for index in range.0..range.1 {
+                let hot = self.hot[index as usize];
+                let way = Way { process: process as u16, transition: index - range.0 };
+                if hot.plain {
+                    let start = index as usize * sums.len();
+                    let deltas = &self.deltas[start..start + sums.len()];
+                    let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
+                    let fingerprint = hash::fingerprint(least.expect("the identity is an image"));
+                    each(Successor { fingerprint, way, moves: hot.moves && hot.delta != 0, fails: false });
+                } else {
+                    let own = self.own_fingerprint(state);
+                    if let Some(mut successor) = self.involved(state, own, way)? {
+                        if !successor.fails {
+                            let mut after = state.to_vec();
+                            self.take(&mut after, way)?;
+                            successor.fingerprint = self.fingerprint(&after);
+                        }
+                        each(successor);
+                    }
+                }
+            }
+        }
+        self.sums = sums;
+        Ok(())
+    }
+
+    /// The fingerprints of all images of a state, in a vector to be given back to `sums`.
+    fn image_sums(&mut self, state: &[u32]) -> Vec<u64> {
+        let size = self.tables.model.shape().group.len();
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.clear();
+        sums.resize(size, 0);
+        for &node in &state[..self.processes] {
+            let hashes = self.image_hashes(node);
+            sums.iter_mut().zip(hashes).for_each(|(sum, hash)| *sum = sum.wrapping_add(*hash));
+        }
+        let (monitors, budgets) = state[self.processes..].split_at(self.monitors);
+        let model = &self.tables.model;
+        for (monitor, &value) in monitors.iter().enumerate() {
+            let hashes = self.monitor_images.entry((monitor as u16, value)).or_insert_with(|| {
+                let image = |element| model.monitor_hash(model.monitor_image(value, element));
+                (0..size).map(|element| hash::monitor(monitor, image(element))).collect()
+            });
+            sums.iter_mut().zip(hashes).for_each(|(sum, hash)| *sum = sum.wrapping_add(*hash));
+        }
+        let left = budgets.iter().enumerate().fold(0u64, |sum, (i, &left)| sum.wrapping_add(hash::budget(i, left)));
+        sums.iter_mut().for_each(|sum| *sum = sum.wrapping_add(left));
+        sums
+    }
+
+    /// The hashes of all images of a node.
+    #[inline]
+    fn image_hashes(&mut self, node: NodeId) -> &[u64] {
+        let size = self.tables.model.shape().group.len();
+        let start = node as usize * size;
+        if self.image_hashes.len() < start + size || self.images[start] == u32::MAX {
+            self.load_images(node, size);
+        }
+        &self.image_hashes[start..start + size]
+    }
+
+    #[cold]
+    fn load_images(&mut self, node: NodeId, size: usize) {
+        let start = node as usize * size;
+        if self.images.len() < start + size {
+            self.images.resize(start + size, u32::MAX);
+            self.image_hashes.resize(start + size, 0);
+        }
+        for element in 0..size {
+            let image = self.tables.image(node, element);
+            self.images[start + element] = image;
+            self.image_hashes[start + element] = self.tables.node(image).hash;
+        }
+    }
+
+    /// The image of a state under a permutation.
+    fn image(&mut self, state: &[u32], element: usize) -> Vec<u32> {
+        let tables = self.tables;
+        let group = &tables.model.shape().group;
+        let mut image = state.to_vec();
+        for (process, &node) in state[..self.processes].iter().enumerate() {
+            self.image_hashes(node);
+            let place = group.elements[element][process] as usize;
+            image[place] = self.images[node as usize * group.len() + element];
+        }
+        for monitor in self.processes..self.processes + self.monitors {
+            image[monitor] = tables.model.monitor_image(state[monitor], element);
+        }
+        image
+    }
+
+    /// Make sure that a property has the same value in all images of a state.
+    fn audit_property(&mut self, property: usize, state: &[u32], value: bool, reads: &Reads) -> Result<()> {
+        for element in 1..self.tables.model.shape().group.len() {
+            let image = self.image(state, element);
+            if self.evaluate(property, &image, reads)? != value {
+                return Err(self.tables.model.asymmetry(element, Evidence::Property { property, value }));
             }
         }
         Ok(())
@@ -202,11 +341,10 @@ impl<'t> Lens<'t> {
         let mut failed: Option<Way> = None;
         self.successors(state, fingerprint, processes, |successor| {
             outlook.transitions += 1;
+            outlook.moves |= successor.moves;
             if successor.fails {
-                outlook.moves |= successor.moves;
                 failed = Some(successor.way);
             } else {
-                outlook.moves |= successor.moves && successor.fingerprint != fingerprint;
                 each(successor.fingerprint, successor.way);
             }
         })?;
@@ -229,6 +367,10 @@ impl<'t> Lens<'t> {
             self.ranges.resize(id + 1, UNMET);
             self.expansions.resize(id + 1, None);
         }
+        if self.symmetric {
+            self.tables.audit(node)?;
+            self.load_deltas(node, &expansion);
+        }
         let start = self.hot.len() as u32;
         let effects = self.effects.len() as u32;
         self.effects.extend_from_slice(&expansion.effects);
@@ -247,6 +389,29 @@ impl<'t> Lens<'t> {
         self.ranges[id] = (start, self.hot.len() as u32);
         self.expansions[id] = Some(expansion);
         Ok(self.ranges[id])
+    }
+
+    /// What the transitions of a node add to the fingerprints of the images.
+    fn load_deltas(&mut self, node: NodeId, expansion: &Expansion) {
+        let tables = self.tables;
+        let group = &tables.model.shape().group;
+        let process = tables.node(node).process;
+        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
+            let before = self.image_hashes(node).to_vec();
+            let after = self.image_hashes(transition.target).to_vec();
+            for element in 0..group.len() {
+                let mut delta = after[element].wrapping_sub(before[element]);
+                for &(to, message) in details.sends().iter().filter(|_| transition.additive) {
+                    // What it sends to itself is in the target.
+                    if to != process {
+                        let place = group.elements[element][to as usize] as usize;
+                        let image = tables.model.message_image(message, element);
+                        delta = delta.wrapping_add(hash::pending(place, tables.model.message_hash(image)));
+                    }
+                }
+                self.deltas.push(delta);
+            }
+        }
     }
 
     /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to.
@@ -285,8 +450,9 @@ impl<'t> Lens<'t> {
                 sum = sum.wrapping_sub(self.nodes.hashes[old]).wrapping_add(self.nodes.hashes[new]);
             }
         }
-        let fingerprint = hash::fingerprint(sum);
-        Ok(Some(Successor { fingerprint, way, moves: transition.moves, fails: details.failure().is_some() }))
+        let fails = details.failure().is_some();
+        let moves = transition.moves && (fails || sum != fingerprint);
+        Ok(Some(Successor { fingerprint: hash::fingerprint(sum), way, moves, fails }))
     }
 
     /// Turn a state into its successor, and tell where the two differ.
@@ -476,6 +642,9 @@ pub fn look(
             continue;
         }
         let value = lens.evaluate(property, state, &control.reads)?;
+        if lens.symmetric {
+            lens.audit_property(property, state, value, &control.reads)?;
+        }
         if value == (kind == PropertyKind::Reachable) {
             found(property);
         }

@@ -14,6 +14,7 @@ pub mod property;
 pub mod quorum;
 pub mod search;
 pub mod stubborn;
+pub mod symmetry;
 pub mod tables;
 pub mod visited;
 pub mod walk;
@@ -24,6 +25,8 @@ mod bridge;
 mod canon;
 #[cfg(feature = "extension")]
 mod engine;
+#[cfg(feature = "extension")]
+mod rename;
 
 #[cfg(feature = "extension")]
 #[pyo3::pymodule]

@@ -4,6 +4,7 @@
 //! distinct input and its answer tabulated (see `tables`). Local states, messages, events and monitor states are ids of
 //! interned values; the model knows their content and its hash.
 
+use crate::symmetry::{Evidence, Group};
 use std::error::Error;
 
 pub type LocalId = u32;
@@ -69,6 +70,8 @@ pub struct Shape {
     pub properties: Vec<PropertyKind>,
     /// A process remembers which messages its last step consumed (auxiliary state that the papers' tool keeps).
     pub history: bool,
+    /// Permutations of processes that the user declared to be symmetries; empty if there are none.
+    pub group: Group,
 }
 
 impl Shape {
@@ -196,4 +199,12 @@ pub trait Model: Sync {
     fn local_hash(&self, local: LocalId) -> u64;
     fn message_hash(&self, message: MessageId) -> u64;
     fn monitor_hash(&self, state: MonitorId) -> u64;
+
+    /// What a permutation (by its place in the group) makes of a value, by renaming the processes in it.
+    fn local_image(&self, local: LocalId, element: usize) -> LocalId;
+    fn message_image(&self, message: MessageId, element: usize) -> MessageId;
+    fn monitor_image(&self, state: MonitorId, element: usize) -> MonitorId;
+    fn event_image(&self, event: EventId, element: usize) -> EventId;
+    /// The error that says that a permutation is no symmetry.
+    fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault;
 }

@@ -177,7 +177,14 @@ pub struct Relations {
 }
 
 impl Relations {
-    pub fn new(facts: &Facts, shape: &Shape, split: Split, seeds: Seeds, rules: Rules, sight: Sight) -> Result<Relations> {
+    pub fn new(
+        facts: &Facts,
+        shape: &Shape,
+        split: Split,
+        seeds: Seeds,
+        rules: Rules,
+        sight: Sight,
+    ) -> Result<Relations> {
         let mut classes = classes(facts, split);
         if classes.len() > MOST_CLASSES {
             classes = self::classes(facts, Split::None);
@@ -503,16 +510,27 @@ impl Stubborn {
         let situations: Vec<&Situation> =
             self.key[..self.processes].iter().map(|&id| &self.situations[id as usize]).collect();
         let here = Here { relations: &self.relations, situations, left: self.key[self.processes] };
-        let mut seeds: Vec<(u32, usize)> = (0..self.processes)
+        let smallest = self.relations.seeds == Seeds::Smallest;
+        let mut seeds: Vec<(u32, u32, usize)> = (0..self.processes)
             .filter(|&process| here.situations[process].steps)
-            .map(|process| (here.rank(process), process))
+            .map(|process| {
+                (if smallest { here.situations[process].transitions } else { 0 }, here.rank(process), process)
+            })
             .collect();
         seeds.sort_unstable();
-        if self.relations.seeds == Seeds::Instance {
-            seeds.truncate(1);
+        let mut best = (u32::MAX, ALL);
+        for (own, _, process) in seeds {
+            // No set is smaller than the transitions of the process it starts from.
+            if own >= best.0 {
+                break;
+            }
+            let set = here.processes(here.close(process));
+            best = best.min((here.transitions(set), set));
+            if !smallest {
+                break;
+            }
         }
-        let sets = seeds.into_iter().map(|(_, process)| here.processes(here.close(process)));
-        sets.min_by_key(|&set| here.transitions(set)).unwrap_or(ALL)
+        best.1
     }
 }
 

@@ -4,15 +4,15 @@
 //! once, here, perhaps with calls of Python; workers keep their own copies (`lens`), so that the search itself reads
 //! without locks. One worker at a time asks the model (`filling`), and meanwhile the others may read what is known.
 
+use crate::facts::{Deeds, Facts, Label, Profile, Tag};
 use crate::model::{
     Armed, CrashFault, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
 };
-use crate::facts::{Deeds, Facts, Label, Profile, Tag};
 use crate::property::{Tree, Value};
 use crate::quorum::Candidate;
 use crate::{hash, inbox, quorum};
 use parking_lot::{Mutex, MutexGuard};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -125,7 +125,7 @@ pub struct Expansion {
 
 pub struct Tables {
     pub model: Arc<dyn Model + Send + Sync>,
-    inner: Mutex<Inner>,
+    pub(crate) inner: Mutex<Inner>,
     /// Held by the worker that asks the model; taken before `inner`, which is not held during the question.
     filling: Mutex<()>,
     /// How often a worker had to ask.
@@ -133,15 +133,18 @@ pub struct Tables {
 }
 
 #[derive(Default)]
-struct Inner {
-    nodes: Vec<Node>,
+pub(crate) struct Inner {
+    pub nodes: Vec<Node>,
     node_ids: FxHashMap<(u16, LocalId, InboxId, InboxId), NodeId>,
     expansions: FxHashMap<NodeId, Arc<Expansion>>,
     profiles: FxHashMap<NodeId, Arc<Profile>>,
     facts: Facts,
-    inboxes: Vec<Arc<[MessageId]>>,
+    /// What permutations make of nodes, and the nodes that were shown to be symmetric (`symmetry`).
+    pub images: FxHashMap<(NodeId, u16), NodeId>,
+    pub audited: FxHashSet<NodeId>,
+    pub inboxes: Vec<Arc<[MessageId]>>,
     inbox_ids: FxHashMap<Arc<[MessageId]>, InboxId>,
-    bundles: Vec<Bundle>,
+    pub bundles: Vec<Bundle>,
     bundle_ids: FxHashMap<Bundle, BundleId>,
     arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
@@ -178,6 +181,8 @@ impl Tables {
         }
         state.extend_from_slice(&initial.monitors);
         state.extend(self.model.shape().budgets());
+        drop(inner);
+        self.audit_initial(&state)?;
         Ok(state)
     }
 
@@ -296,7 +301,7 @@ impl Tables {
 }
 
 impl Inner {
-    fn node(
+    pub fn node(
         &mut self,
         model: &dyn Model,
         process: usize,
@@ -329,7 +334,7 @@ impl Inner {
     }
 
     /// The history of a process whose last step consumed these.
-    fn last(&mut self, model: &dyn Model, consumed: &[MessageId]) -> InboxId {
+    pub fn last(&mut self, model: &dyn Model, consumed: &[MessageId]) -> InboxId {
         if !model.shape().history {
             return NO_HISTORY;
         }
@@ -616,7 +621,11 @@ impl Expander<'_, '_> {
                     && armed.iter().any(|a| a.handler == handler)
                     && deliverable.contains(&message);
                 let mail = profile.mail.entry(handler).or_default();
-                if accepted { mail.accepted.insert(sender) } else { mail.held.insert(sender) };
+                if accepted {
+                    mail.accepted.insert(sender)
+                } else {
+                    mail.held.insert(sender)
+                };
             }
         }
         for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {

@@ -3,11 +3,12 @@
 use _native::control::{Control, Limit, Options};
 use _native::hash;
 use _native::model::{
-    Armed, Component, Evaluation, EventId, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts,
-    PropertyKind, Result, Shape, Status, field_bit,
+    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
+    Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
 use _native::path;
 use _native::search::{Strategy, run};
+use _native::symmetry::{Evidence, Group};
 use _native::tables::Tables;
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ impl Counters {
             faults: vec![],
             properties: vec![PropertyKind::Always],
             history: false,
+            group: Group::default(),
         };
         Counters { shape, limit, tell }
     }
@@ -123,6 +125,27 @@ impl Model for Counters {
 
     fn monitor_hash(&self, _: MonitorId) -> u64 {
         0
+    }
+
+    // Without symmetry there is nothing but the identity.
+    fn local_image(&self, local: LocalId, _: usize) -> LocalId {
+        local
+    }
+
+    fn message_image(&self, message: MessageId, _: usize) -> MessageId {
+        message
+    }
+
+    fn monitor_image(&self, state: MonitorId, _: usize) -> MonitorId {
+        state
+    }
+
+    fn event_image(&self, event: EventId, _: usize) -> EventId {
+        event
+    }
+
+    fn asymmetry(&self, _: usize, _: Evidence) -> Fault {
+        unreachable!("no symmetry was declared")
     }
 }
 

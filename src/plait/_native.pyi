@@ -74,6 +74,8 @@ class Engine:
         faults: Sequence[tuple[Sequence[int], int, bool]],
         properties: Sequence[str],
         history: bool,
+        symmetry: Sequence[Sequence[int]],
+        pids: Sequence[tuple[str, int]],
     ) -> Engine: ...
     @property
     def store(self) -> Store: ...

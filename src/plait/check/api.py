@@ -76,7 +76,8 @@ def check(
     reductions = plan(system, reduce, search, decomposition, history)
     decomposed = any(r.name == "decomposition" and r.applied for r in reductions.reductions)
     # What the last step consumed decides nothing: it is auxiliary, and decomposition drops it.
-    runner = Runner(system, reductions.decomposition, history=history == "last" and not decomposed)
+    kept = history == "last" and not decomposed
+    runner = Runner(system, reductions.decomposition, history=kept, symmetry=reductions.symmetry)
     runner.tabulation.foresee(reductions.por)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from plait.check.decomposition import Decomposition, decompose
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import Reduction
+from plait.model.process import Process
 from plait.model.system import System
 
 Name = Literal["decomposition", "por", "symmetry", "dpor"]
@@ -29,6 +31,9 @@ _NEEDS = {
     "symmetry": "it merges states in the visited set",
     "dpor": "it is the partial-order reduction of the stateless search; use --reduce por with bfs and dfs",
 }
+
+MOST_IMAGES = 5040
+"""More permutations than these of seven processes take longer than the search they save."""
 
 
 class Plan(NamedTuple):
@@ -66,8 +71,12 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
         decomposition = None
     por = decide("por", None, "stubborn sets over transition classes")
     symmetry = _symmetric(system)
-    roles = ", ".join(system.classes[positions[0]].__name__ for positions in symmetry)
-    if not decide("symmetry", None if symmetry else "no role is declared symmetric", f"permutations of {roles}"):
+    images = math.prod(math.factorial(len(positions)) for positions in symmetry)
+    roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
+    unable = None if symmetry else "no role with two processes is declared symmetric: System(..., symmetric=[Role])"
+    if images > MOST_IMAGES:
+        unable = f"a state has {images:,} images ({roles}), more than {MOST_IMAGES:,}"
+    if not decide("symmetry", unable, f"{images:,} permutations of {roles}"):
         symmetry = []
     dpor = decide("dpor", None, "persistent sets and sleep sets")
     return Plan(decomposition, por, symmetry, dpor, decided)
@@ -90,4 +99,10 @@ def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:
 
 def _symmetric(system: System) -> list[list[int]]:
     """The processes that may be permuted, by class: those of one role may differ in class (a faulty one, say)."""
-    return []
+    alike: dict[type[Process], list[int]] = {}
+    for role in system.symmetric:
+        for position in system.members(role):
+            members = alike.setdefault(system.classes[position], [])
+            if position not in members:
+                members.append(position)
+    return [members for members in alike.values() if len(members) > 1]

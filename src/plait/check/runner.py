@@ -13,7 +13,14 @@ from plait.model.system import System, plays
 class Runner:
     """Ties a System, its tabulation and the native engine together."""
 
-    def __init__(self, system: System, decomposition: Decomposition | None = None, *, history: bool = False) -> None:
+    def __init__(
+        self,
+        system: System,
+        decomposition: Decomposition | None = None,
+        *,
+        history: bool = False,
+        symmetry: Sequence[Sequence[int]] = (),
+    ) -> None:
         self.system = system
         self.tabulation = Tabulation(system, decomposition)
         network = system.network
@@ -35,6 +42,8 @@ class Runner:
             ],
             properties=[p.kind for p in system.properties],
             history=history,
+            symmetry=symmetry,
+            pids=[(pid.role, pid.index) for pid in system.pids],
         )
         self.tabulation.store = self.engine.store
 
@@ -45,8 +54,8 @@ class Runner:
 
     def is_terminal(self, state: Sequence[int]) -> bool:
         """No step of a process leads out of the state."""
-        here = self.engine.fingerprint(state)
-        return all(t.kind != "step" or (t.fingerprint == here and not t.failure) for t in self.engine.successors(state))
+        steps = [t for t in self.engine.successors(state) if t.kind == "step"]
+        return all(t.state == list(state) and not t.failure for t in steps)
 
     def failing(self, state: Sequence[int]) -> Transition | None:
         """The step in which an assertion fails here, if there is one."""

@@ -32,6 +32,7 @@ from plait.check.decomposition import Decomposition
 from plait.check.guards import Guards, watched
 from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
+from plait.check.symmetry import Asymmetry
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
@@ -48,7 +49,7 @@ _MOST_CHOICES = 50_000
 """More outcomes of one step are a mistake: they would be tabulated before any limit is looked at."""
 
 
-class Tabulation:
+class Tabulation(Asymmetry):
     """Answers the questions of the native engine about one System.
 
     A message travels with the position of its sender.

@@ -30,6 +30,7 @@ class System:
         monitors: Iterable[Monitor] = (),
         properties: Iterable[Property] = (),
         spare: Mapping[type[Process], int] | None = None,
+        symmetric: Iterable[type[Process]] = (),
         name: str = "system",
     ) -> None:
         self.name = name
@@ -42,6 +43,7 @@ class System:
         self.monitors = _list_of(monitors, Monitor, "monitors")
         self.properties = _list_of(properties, Property, "properties")
         self.spare = dict(spare or {})
+        self.symmetric = list(symmetric)
         if not isinstance(self.network, Network):
             raise ModelError(f"network={network!r} is not a network", hint="use unordered(), duplicating() or fifo()")
         if not self.processes:

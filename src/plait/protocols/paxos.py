@@ -273,5 +273,6 @@ def paxos(
             *(learner() for _ in range(learners)),
         ],
         properties=[agreement, validity, learning],
+        symmetric=[Acceptor, AnyLearner],
         name="paxos",
     )

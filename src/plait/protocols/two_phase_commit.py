@@ -127,5 +127,6 @@ def two_phase_commit(resource_managers: int = 3, faulty: Fault = "none") -> Syst
         [manager(everyone=resource_managers), *(ResourceManager() for _ in range(resource_managers))],
         network=duplicating(),
         properties=[consistency, all_commit, all_abort],
+        symmetric=[ResourceManager],
         name="two_phase_commit",
     )

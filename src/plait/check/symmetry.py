@@ -1,0 +1,88 @@
+"""Why a declared symmetry is none: the evidence that the engine found, in words.
+
+The engine permutes processes of a symmetric role and looks whether the system does the same up to the new names
+(`rust/src/symmetry.rs`). It compares nodes, that is, local states with pending messages; here the difference is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plait.check.content import UP, Content
+from plait.kernel.errors import ModelError
+from plait.kernel.values import text, to_data
+from plait.model.system import System
+
+Swapped = Sequence[tuple[int, int]]
+"""Positions of processes, and the positions they are moved to."""
+_HINT = "take the role out of System(symmetric=…), or make the model treat its processes alike"
+
+
+class Asymmetry:
+    """The part of a Tabulation that explains why a permutation is no symmetry."""
+
+    system: System
+    content: Content
+
+    def asymmetric_initial(self, swapped: Swapped, process: int, image: int) -> ModelError:
+        """The initial states of two processes do not correspond."""
+        a, b = self.system.pids[process], self.system.pids[image]
+        return self._refused(swapped, f"the initial states of {a!r} and {b!r} differ: {self._initial(process, image)}")
+
+    def _initial(self, process: int, image: int) -> str:
+        fields = [self.system.processes[i].__dict__ for i in (process, image)]
+        for name in self.system.classes[process].__plait_fields__:
+            a, b = (text(to_data(f[name])) for f in fields)
+            if a != b:
+                return f"{name} is {a} and {b}"
+        return "in what they were sent, or in what their @init methods do"
+
+    def asymmetric_monitor(self, swapped: Swapped, number: int) -> ModelError:
+        """The initial state of a monitor names one of the processes."""
+        name = type(self.system.monitors[number]).__name__
+        return self._refused(swapped, f"the initial state of monitor {name} singles one of them out")
+
+    def asymmetric_step(
+        self,
+        swapped: Swapped,
+        process: int,
+        local: bytes,
+        image: int,
+        image_local: bytes,
+        handler: int | None,
+        messages: Sequence[tuple[int, bytes]],
+    ) -> ModelError:
+        """In corresponding states, two processes do not do corresponding things."""
+        name = f"{self.system.classes[process].__name__}"
+        if handler is not None:
+            name += f".{self.system.classes[process].__plait_handlers__[handler].name}"
+        given = ", ".join(
+            f"{text(to_data(self.content.codec.decode(m)))} from {self.system.pids[sender]!r}" for sender, m in messages
+        )
+        return self._refused(
+            swapped,
+            f"{name} does not treat them alike: {self._state(process, local)} "
+            f"and, with the names exchanged, {self._state(image, image_local)}"
+            f"{f', given {given},' if given else ''} do different things",
+        )
+
+    def asymmetric_property(self, swapped: Swapped, number: int, value: bool) -> ModelError:
+        """A property tells the processes apart."""
+        name = self.system.properties[number].name
+        return self._refused(
+            swapped,
+            f"property {name} singles one of them out: it is {value} in a state, and not when they are exchanged",
+        )
+
+    def _state(self, process: int, local: bytes) -> str:
+        if local[0] != UP:
+            return f"{self.system.pids[process]!r}, which is not up,"
+        fields: dict[str, Any] = self.content.process(process, local).__dict__
+        names = self.system.classes[process].__plait_fields__
+        shown = ", ".join(f"{n}={text(to_data(fields[n]))}" for n in names)
+        return f"{self.system.pids[process]!r}({shown})"
+
+    def _refused(self, swapped: Swapped, why: str) -> ModelError:
+        names = " and ".join(repr(self.system.pids[i]) for i, _ in swapped)
+        return ModelError(f"{names} are not symmetric: {why}", hint=_HINT)
