@@ -35,7 +35,7 @@ def state_graph(
     >>> from plait.protocols.ping_pong import ping_pong
     >>> graph = state_graph(ping_pong(maximum=3))
     >>> len(graph.states), graph.complete
-    (5, True)
+    (7, True)
     """
     if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
         raise UsageError(f"max_states={max_states!r}", hint="give a number of states, at least 1")
