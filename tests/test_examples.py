@@ -31,6 +31,10 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("job_queue", {}, "linearizable"),
     ("job_queue", {"copies": 0}, None),
     ("job_queue", {"deduplicate": True}, None),
+    ("two_messages", {}, None),
+    ("two_messages", {"hasty": True}, "acknowledged_means_received"),
+    ("two_actors", {}, None),
+    ("two_actors", {"forgetful": True}, "numbers_differ"),
 ]
 """File, parameters, and the property that is violated, if one is."""
 

@@ -6,7 +6,7 @@ use crate::lens::Lens;
 use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::path::{self, Step};
 use crate::search::{self, Strategy};
-use crate::stubborn::{Seeds, Split};
+use crate::stubborn::{ALL, Seeds, Split, Stubborn};
 use crate::symmetry::Group;
 use crate::tables::{Kind, Tables};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -336,6 +336,18 @@ impl Engine {
             None => path::to(&self.tables, control, fingerprint),
         });
         Ok(steps.map_err(raised)?.map(|steps| self.transitions(steps)))
+    }
+
+    /// The processes whose transitions partial-order reduction takes here, as in the last search; all without it.
+    #[pyo3(signature = (state, /))]
+    fn stubborn(&self, py: Python, state: Vec<u32>) -> PyResult<Vec<usize>> {
+        let shape = crate::model::Model::shape(&*self.model);
+        let relations = self.last.as_ref().and_then(|control| control.relations());
+        let chosen = relations.map_or(Ok(ALL), |relations| {
+            py.detach(|| Stubborn::new(relations, shape).processes(&self.tables, &state))
+        });
+        let chosen = chosen.map_err(raised)?;
+        Ok((0..shape.processes).filter(|process| chosen >> (process % 64) & 1 == 1).collect())
     }
 
     /// Fingerprints of all states that the last search visited.

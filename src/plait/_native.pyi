@@ -105,5 +105,8 @@ class Engine:
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""
 
+    def stubborn(self, state: Sequence[int], /) -> list[int]:
+        """The processes whose transitions partial-order reduction takes here, as in the last search; all without it."""
+
     def fingerprints(self) -> list[int]:
         """Fingerprints of all states visited by the last search."""

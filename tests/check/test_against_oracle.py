@@ -16,6 +16,7 @@ from plait.protocols.mcpaxos import mcpaxos
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
+from plait.protocols.regular_register import regular_register
 from plait.protocols.single_copy import single_copy
 from plait.protocols.two_phase_commit import two_phase_commit
 from tests.oracle.explorer import Exploration, evaluate, explore
@@ -32,6 +33,8 @@ ZOO: dict[str, Callable[[], System]] = {
     "paxos, faulty": lambda: paxos(proposers=2, acceptors=2, faulty="acceptor"),
     "ping_pong": lambda: ping_pong(maximum=3, network="duplicating", lossy=True),
     "register_paxos": lambda: register_paxos(clients=1, servers=3),
+    "regular_register": regular_register,
+    "regular_register, wrong": lambda: regular_register(quorum=False, specification="wrong"),
     "single_copy": single_copy,
     "single_copy, two": lambda: single_copy(clients=2, servers=2),
     "two_phase_commit": two_phase_commit,

@@ -251,7 +251,7 @@ def test_completion(capsys: pytest.CaptureFixture[str], shell: str) -> None:
     assert "max-states" in out
 
 
-@pytest.mark.parametrize("command", ["", "check", "show", "replay", "zoo", "completion"])
+@pytest.mark.parametrize("command", ["", "check", "show", "graph", "replay", "zoo", "completion"])
 def test_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str], command: str) -> None:
     code, out, err = run(capsys, *filter(None, [command]), "--help")
     assert (code, err) == (0, "")

@@ -15,7 +15,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 
+from plait.check.graph import state_graph
 from plait.kernel.trace import Trace
+from plait.model.loader import load
+from plait.report.graph import graph_svg
 from plait.report.html import report
 from tests.report import samples
 
@@ -197,3 +200,31 @@ def test_hostile_model_runs_nothing(opened: Open) -> None:
     assert shown(browser) == 2
     assert browser.find_element(By.CSS_SELECTOR, ".card h4").text == samples.HOSTILE
     assert not browser.find_elements(By.TAG_NAME, "img")
+
+
+@pytest.mark.parametrize(("target", "parameters"), [("examples/two_messages.py", {}), ("examples/lease.py", {}),
+                                                    ("two_phase_commit", {"resource_managers": 2})])  # fmt: skip
+def test_texts_of_a_state_graph_fit(
+    browser: WebDriver, tmp_path: Path, target: str, parameters: dict[str, object]
+) -> None:
+    """The layout guesses how wide text is; here are the real letters."""
+    root = Path(__file__).parents[2]
+    system = load(str(root / target) if "/" in target else target, parameters, parse=False)
+    page = tmp_path / "graph.svg"
+    page.write_text(graph_svg(state_graph(system)), encoding="utf-8")
+    browser.get(page.as_uri())
+    script = """
+      const inside = (a, b) => a.left >= b.left - 1 &&
+        a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 2;
+      const bad = [], at = e => e.getBoundingClientRect();
+      for (const state of document.querySelectorAll(".state"))
+        for (const text of state.querySelectorAll(".name, .detail"))
+          if (!inside(at(text), at(state.querySelector(".box")))) bad.push(text.textContent);
+      for (const label of document.querySelectorAll(".label"))
+        for (const text of label.querySelectorAll("text"))
+          if (!inside(at(text), at(label.querySelector("rect")))) bad.push(text.textContent);
+      for (const text of document.querySelectorAll("text"))
+        if (!inside(at(text), at(document.documentElement))) bad.push(text.textContent);
+      return bad;
+    """
+    assert browser.execute_script(script) == []  # type: ignore[no-untyped-call]

@@ -54,8 +54,8 @@ def check(
 
     `reduce` names reductions (decomposition, por, symmetry; dpor for the stateless search), or is "auto" or "none".
     `decomposition` is "auto" (infer auxiliary fields) or "declared" (only fields that are `aux(…)`); `split` and `seeds`
-    are how por tells transitions apart and where its sets start; `spos` keeps states with one transition off the stack of dfs; `history="last"` makes the
-    messages of each process's last step part of the state, as the papers' tool does.
+    are how por tells transitions apart and where its sets start; `spos` keeps states with one transition off the stack of
+    dfs; `history="last"` makes the messages of each process's last step part of the state, as the papers' tool does.
 
     >>> from plait import Process, action, always
     >>> class Counter(Process):
@@ -74,16 +74,12 @@ def check(
     checked = _select(system, properties)
     system = _with_properties(system, checked)
     reductions = plan(system, reduce, search, decomposition, history)
-    decomposed = any(r.name == "decomposition" and r.applied for r in reductions.reductions)
-    # What the last step consumed decides nothing: it is auxiliary, and decomposition drops it.
-    kept = history == "last" and not decomposed
-    runner = Runner(system, reductions.decomposition, history=kept, symmetry=reductions.symmetry)
-    runner.tabulation.foresee(reductions.por)
+    runner = reductions.runner(system)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
     try:
-        report = runner.engine.search(
-            search=search,
+        report = runner.search(
+            search,
             workers=workers or os.cpu_count() or 1,
             max_states=max_states,
             max_depth=max_depth,

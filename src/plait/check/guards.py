@@ -63,10 +63,9 @@ def _only_attributes(guard: Any) -> bool:
         used = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
         if message not in used or not instruction.opname.startswith(("LOAD_FAST", "STORE_FAST", "DELETE_FAST")):
             continue
-        if instruction.opname.startswith("LOAD_FAST") and used[-1] == message and used.count(message) == 1:
-            if following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                continue
-        return False
+        loaded = instruction.opname.startswith("LOAD_FAST") and used[-1] == message and used.count(message) == 1
+        if not (loaded and following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")):
+            return False
     return True
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from plait.check.decomposition import Decomposition, decompose
+from plait.check.runner import Runner
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import Reduction
 from plait.model.process import Process
@@ -44,7 +45,15 @@ class Plan(NamedTuple):
     symmetry: list[list[int]]
     """Positions of processes that may be permuted, per class."""
     dpor: bool
+    history: bool
+    """Whether each process remembers what its last step consumed. It decides nothing, so decomposition drops it."""
     reductions: list[Reduction]
+
+    def runner(self, system: System) -> Runner:
+        """The System with its engine, reduced so."""
+        runner = Runner(system, self.decomposition, history=self.history, symmetry=self.symmetry)
+        runner.tabulation.foresee(self.por)
+        return runner
 
 
 def plan(system: System, reduce: str | Sequence[str], search: str, inference: Inference, history: History) -> Plan:
@@ -79,7 +88,8 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
     if not decide("symmetry", unable, f"{images:,} permutations of {roles}"):
         symmetry = []
     dpor = decide("dpor", None, "persistent sets and sleep sets")
-    return Plan(decomposition, por, symmetry, dpor, decided)
+    dropped = any(r.name == "decomposition" and r.applied for r in decided)
+    return Plan(decomposition, por, symmetry, dpor, history == "last" and not dropped, decided)
 
 
 def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:
@@ -92,7 +102,8 @@ def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:
     for name in names:
         if name not in get_args(Name):
             raise UsageError(
-                f"unknown reduction {name!r}", hint=f"any of {', '.join(get_args(Name))}; or auto, or none"
+                f"--reduce {name}: there is no such reduction",
+                hint=f"any of {', '.join(get_args(Name))}; or auto, or none",
             )
     return set(names), False
 

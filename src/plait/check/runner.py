@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from plait._native import Engine, Transition
 from plait.check.decomposition import Decomposition
@@ -46,6 +47,13 @@ class Runner:
             pids=[(pid.role, pid.index) for pid in system.pids],
         )
         self.tabulation.store = self.engine.store
+
+    def search(self, search: str, **options: Any) -> dict[str, Any]:
+        """Search with these options of the engine; what is left out is unlimited."""
+        unlimited = dict.fromkeys(("max_states", "max_depth", "timeout", "memory", "progress"))
+        return self.engine.search(
+            search=search, **unlimited | {"workers": 1, "seed": 0, "walks": 0, "keep_going": False} | options
+        )
 
     def holds(self, number: int, state: Sequence[int]) -> bool:
         """Whether a property's predicate is true in a state."""

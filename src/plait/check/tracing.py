@@ -9,6 +9,7 @@ from plait._native import Transition
 from plait.check.runner import Runner
 from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
 from plait.kernel.values import Data, to_data
+from plait.model.system import System
 
 
 class Tracer:
@@ -80,9 +81,7 @@ class Tracer:
 
     def label(self, transition: Transition) -> str:
         """The handler's name, or what the network or the environment does."""
-        if transition.handler is not None:
-            return self.system.classes[transition.process].__plait_handlers__[transition.handler].name
-        return transition.kind
+        return label(self.system, transition)
 
     def message(self, content: bytes, sender: int) -> tuple[str, str, dict[str, Data]]:
         """A message as data: its sender, type and fields."""
@@ -134,30 +133,47 @@ class Tracer:
             self._pending[index] = kept
 
     def _fields(self, index: int) -> dict[str, Data]:
-        locals_ = self.runner.engine.components(self.state)[0]
-        fields = self.runner.tabulation.local_value(index, locals_[index])[1]
-        return {name: to_data(value) for name, value in fields.items()}
+        return _fields(self.runner, index, self.runner.engine.components(self.state)[0][index])
 
     def _snapshot(self) -> Snapshot:
-        locals_, _, monitors, budgets = self.runner.engine.components(self.state)
-        tabulation = self.runner.tabulation
-        statuses = [tabulation.local_value(i, local)[0] for i, local in enumerate(locals_)]
-        return Snapshot(
-            fields={name: self._fields(i) for i, name in enumerate(self.names)},
-            pending={name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)},
-            monitors={
-                type(m).__name__: self._monitor(tabulation.monitor_value(i, monitors[i]))
-                for i, m in enumerate(self.system.monitors)
-            },
-            status={name: s for name, s in zip(self.names, statuses, strict=True) if s != "up"},
-            budgets=dict(zip(self._budget_names(), budgets, strict=True)),
-        )
+        pending = {name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)}
+        return snapshot(self.runner, self.state, pending)
 
-    def _monitor(self, monitor: Any) -> Data:
-        return {name: to_data(monitor.__dict__[name]) for name in monitor.__plait_fields__}
 
-    def _budget_names(self) -> list[str]:
-        network = self.system.network
-        names = ["losses"] if network.losses is not None else []
-        names += ["duplications"] if network.kind == "duplicating" and network.duplications is not None else []
-        return names + [f"crashes {i}" if i else "crashes" for i in range(len(self.system.faults))]
+def label(system: System, transition: Transition) -> str:
+    """The handler's name, or what the network or the environment does."""
+    if transition.handler is not None:
+        return system.classes[transition.process].__plait_handlers__[transition.handler].name
+    return transition.kind
+
+
+def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]) -> Snapshot:
+    """A state as data; only its caller knows how it numbers messages."""
+    locals_, _, monitors, budgets = runner.engine.components(state)
+    system, tabulation = runner.system, runner.tabulation
+    names = [repr(pid) for pid in system.pids]
+    statuses = [tabulation.local_value(i, local)[0] for i, local in enumerate(locals_)]
+    return Snapshot(
+        fields={name: _fields(runner, i, locals_[i]) for i, name in enumerate(names)},
+        pending=pending,
+        monitors={
+            type(m).__name__: _monitor(tabulation.monitor_value(i, monitors[i])) for i, m in enumerate(system.monitors)
+        },
+        status={name: s for name, s in zip(names, statuses, strict=True) if s != "up"},
+        budgets=dict(zip(_budget_names(system), budgets, strict=True)),
+    )
+
+
+def _fields(runner: Runner, index: int, local: int) -> dict[str, Data]:
+    return {name: to_data(value) for name, value in runner.tabulation.local_value(index, local)[1].items()}
+
+
+def _monitor(monitor: Any) -> Data:
+    return {name: to_data(monitor.__dict__[name]) for name in monitor.__plait_fields__}
+
+
+def _budget_names(system: System) -> list[str]:
+    network = system.network
+    names = ["losses"] if network.losses is not None else []
+    names += ["duplications"] if network.kind == "duplicating" and network.duplications is not None else []
+    return names + [f"crashes {i}" if i else "crashes" for i in range(len(system.faults))]

@@ -32,6 +32,11 @@ _EXAMPLES = {
     "show": """\
   plait show paxos
   plait show models/token.py:ring -p nodes=4 --json""",
+    "graph": """\
+  plait graph two_phase_commit -p resource_managers=2 -o commit.svg
+  plait graph models/token.py:ring --max-states 30
+  plait graph paxos -o paxos.dot
+  plait graph ping_pong --json | jq '.states | length'""",
     "replay": """\
   plait replay .plait/paxos-agreement.itf.json
   plait replay .plait/paxos-agreement.itf.json --step 4""",
@@ -63,6 +68,10 @@ _COMMANDS = {
 A counterexample is always saved, and the command that replays it is printed. Ctrl-C ends the search with what was \
 found so far. A limit that is hit makes the verdict inconclusive.""",
     "show": "List a model's parameters, processes, handlers and properties.",
+    "graph": """Draw or list a model's states and the transitions between them.
+
+States are numbered breadth first; each shows what is new in it. Without a file, the graph is listed on stdout. A model \
+with more states than --max-states is drawn in part, and it says which states lead to others that are not shown.""",
     "replay": """Re-execute a saved trace on its model, step by step.
 
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \

@@ -66,6 +66,7 @@ def _system(system: System) -> dict[str, Any]:
         "values": {n: to_data(v) for n, v in system.parameters.items()},
         "network": str(system.network),
         "faults": [str(f) for f in system.faults],
+        "symmetric": [role.__name__ for role in system.symmetric],
         "processes": [_class(system, cls) for cls in dict.fromkeys(system.classes)],
         "monitors": [{"name": type(m).__name__, "doc": _doc(type(m))} for m in system.monitors],
         "properties": [{"name": p.name, "kind": p.kind, "doc": p.doc} for p in system.properties],
@@ -148,6 +149,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         return lines
     lines += ["", f"network: {facts['network']}"]
     lines += [f"faults: {fault}" for fault in facts["faults"]]
+    lines += [f"symmetric: {', '.join(facts['symmetric'])}"] if facts["symmetric"] else []
     for process in facts["processes"]:
         lines += _process(process)
     lines += _section("monitors", [(m["name"], m["doc"]) for m in facts["monitors"]])

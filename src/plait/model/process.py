@@ -171,6 +171,13 @@ def durable(default: Any = dataclasses.MISSING, *, default_factory: Any = datacl
     return dataclasses.field(default=default, metadata={"durable": True})
 
 
+def aux(default: Any = dataclasses.MISSING, *, default_factory: Any = dataclasses.MISSING) -> Any:
+    """A field that nothing else depends on: `history: frozenset[str] = aux(frozenset())`."""
+    if default_factory is not dataclasses.MISSING:
+        return dataclasses.field(default_factory=default_factory, metadata={"aux": True})
+    return dataclasses.field(default=default, metadata={"aux": True})
+
+
 class Run(Protocol):
     """What a running handler may ask for; the checker provides it."""
 

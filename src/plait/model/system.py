@@ -19,6 +19,8 @@ class System:
     """What `plait.check` checks.
 
     `spare={Worker: 2}` declares slots for processes that `spawn` creates, so that a state keeps a fixed shape.
+    `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: exchanging two of the same class
+    everywhere (their fields, their messages, every mention of their ids) changes nothing that anybody can tell.
     """
 
     def __init__(
@@ -43,7 +45,6 @@ class System:
         self.monitors = _list_of(monitors, Monitor, "monitors")
         self.properties = _list_of(properties, Property, "properties")
         self.spare = dict(spare or {})
-        self.symmetric = list(symmetric)
         if not isinstance(self.network, Network):
             raise ModelError(f"network={network!r} is not a network", hint="use unordered(), duplicating() or fifo()")
         if not self.processes:
@@ -58,6 +59,8 @@ class System:
         self._members: dict[tuple[type[Process], bool], list[int]] = {}
         for process, pid in zip(self.processes, self.pids, strict=False):
             process.__dict__["_id"] = pid
+        self.symmetric: list[type[Process]] = self._check_symmetric(symmetric)
+        """Roles whose processes may be permuted."""
         self._check_shared()
         self._check_quorums()
         self._check_names()
@@ -101,6 +104,38 @@ class System:
                             f"{seen[id(value)]} and {place} hold the same {type(value).__name__} object",
                             hint="nothing is shared, neither between processes nor fields: give each its own copy",
                         )
+
+    def _check_symmetric(self, given: Any) -> list[type[Process]]:
+        try:
+            roles = list(given)
+        except TypeError:
+            raise ModelError(f"System: symmetric={given!r} is not a list", hint="symmetric=[Acceptor]") from None
+        covered: dict[int, type[Process]] = {}
+        for role in roles:
+            if not (isinstance(role, type) and issubclass(role, Process)):
+                raise ModelError(
+                    f"System: {role!r} in symmetric is not a Process class", hint="give classes: symmetric=[Acceptor]"
+                )
+            members = self.members(role)
+            if len(members) < 2:
+                count = f"only {self.pids[members[0]]!r}" if members else "no process"
+                raise ModelError(
+                    f"System: symmetric=[{role.__name__}], but {count} plays that role",
+                    hint="it takes two processes to exchange them: leave it out",
+                )
+            if slots := [c.__name__ for c, count in self.spare.items() if count and plays(c, role)]:
+                raise ModelError(
+                    f"System: symmetric=[{role.__name__}], but {slots[0]} has spare slots",
+                    hint="spare slots are taken in order, so they are not interchangeable: leave it out",
+                )
+            for i in members:
+                if i in covered:
+                    raise ModelError(
+                        f"System: {self.pids[i]!r} plays two symmetric roles, {covered[i].__name__} and {role.__name__}",
+                        hint="keep one of them",
+                    )
+                covered[i] = role
+        return roles
 
     def _check_quorums(self) -> None:
         for cls, handler in self.handlers():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from plait.kernel.errors import ModelError
+from plait.model.process import Process
 
 
 def at_least(least: int, **parameters: int) -> None:
@@ -25,3 +26,12 @@ def one_of(options: Sequence[str], **parameters: str) -> None:
     for name, value in parameters.items():
         if value not in options:
             raise ModelError(f"{name}={value!r} is not known", hint=f"give one of: {', '.join(options)}")
+
+
+def several(roles: Mapping[type[Process], int]) -> list[type[Process]]:
+    """The roles that more than one process plays: only these have something to exchange.
+
+    >>> several({Process: 1})
+    []
+    """
+    return [role for role, count in roles.items() if count > 1]

@@ -21,7 +21,7 @@ from typing import Literal, get_args
 
 from plait import Message, Process, System, action, always, duplicating, majority, on, reachable
 from plait.model.view import View
-from plait.protocols._parameters import at_least, one_of
+from plait.protocols._parameters import at_least, one_of, several
 
 Fault = Literal["none", "leader"]
 
@@ -142,5 +142,6 @@ def mcpaxos(acceptors: int = 3, values: int = 2, ballots: int = 2, faulty: Fault
         ],
         network=duplicating(),
         properties=[consistency, choosing],
+        symmetric=several({Acceptor: acceptors}),
         name="mcpaxos",
     )

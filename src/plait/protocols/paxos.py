@@ -32,7 +32,7 @@ from typing import Literal, get_args
 
 from plait import Message, Process, System, action, always, field, majority, on, reachable
 from plait.model.view import View
-from plait.protocols._parameters import at_least, one_of
+from plait.protocols._parameters import at_least, one_of, several
 
 Vote = tuple[int, int]
 """A ballot and the value accepted with it."""
@@ -273,6 +273,7 @@ def paxos(
             *(learner() for _ in range(learners)),
         ],
         properties=[agreement, validity, learning],
-        symmetric=[Acceptor, AnyLearner],
+        # A FaultyLearner learns the vote of the first acceptor of a quorum: to it, acceptors are not alike.
+        symmetric=several({AnyLearner: learners} | ({} if learner is FaultyLearner else {Acceptor: acceptors})),
         name="paxos",
     )

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 from plait import Message, Pid, Process, System, action, always, duplicating, field, on, reachable
 from plait.model.view import View
-from plait.protocols._parameters import at_least, one_of
+from plait.protocols._parameters import at_least, one_of, several
 
 Fault = Literal["none", "hasty"]
 
@@ -127,6 +127,6 @@ def two_phase_commit(resource_managers: int = 3, faulty: Fault = "none") -> Syst
         [manager(everyone=resource_managers), *(ResourceManager() for _ in range(resource_managers))],
         network=duplicating(),
         properties=[consistency, all_commit, all_abort],
-        symmetric=[ResourceManager],
+        symmetric=several({ResourceManager: resource_managers}),
         name="two_phase_commit",
     )

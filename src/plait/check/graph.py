@@ -1,0 +1,155 @@
+"""The state graph of a System as plain data: breadth first, up to a limit, by the engine's own transitions.
+
+Two states are one if their fingerprints are: a runner that leaves something out of fingerprints (a decomposition does)
+gives the smaller graph, of which each state is a representative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from plait._native import Transition
+from plait.check.reduction import History, Inference, plan
+from plait.check.runner import Runner
+from plait.check.tracing import label, snapshot
+from plait.kernel.errors import ModelError, UsageError
+from plait.kernel.graph import Move, State, StateGraph
+from plait.kernel.trace import Sent
+from plait.kernel.values import Data, to_data
+from plait.model.system import System
+
+
+def state_graph(
+    system: System,
+    *,
+    reduce: str | Sequence[str] = "none",
+    decomposition: Inference = "auto",
+    history: History = "none",
+    max_states: int = 200,
+) -> StateGraph:
+    """The states that can be reached, breadth first, and all transitions between them.
+
+    >>> from plait.protocols.ping_pong import ping_pong
+    >>> graph = state_graph(ping_pong(maximum=3))
+    >>> len(graph.states), graph.complete
+    (7, True)
+    """
+    if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
+        raise UsageError(f"max_states={max_states!r}", hint="give a number of states, at least 1")
+    runner, reductions = _runner(system, reduce, decomposition, history)
+    try:
+        return _Builder(runner, max_states).build(reductions)
+    except RuntimeError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise ModelError(message, hint=hint or None) from None
+
+
+def _runner(
+    system: System, reduce: str | Sequence[str], decomposition: Inference, history: History
+) -> tuple[Runner, list[str]]:
+    """A runner whose fingerprints are those of the reduced search, and the names of the reductions."""
+    reductions = plan(system, reduce, "bfs", decomposition, history)
+    runner = reductions.runner(system)
+    if reductions.por:
+        # What the stubborn sets are computed from is known only after a search.
+        runner.search("bfs", por=("combined", "smallest"))
+    return runner, [r.name for r in reductions.reductions if r.applied]
+
+
+class _Builder:
+    """Numbers states and messages in the order in which it meets them."""
+
+    def __init__(self, runner: Runner, limit: int) -> None:
+        self.runner, self.limit = runner, limit
+        self.system = runner.system
+        self.lanes = [repr(pid) for pid in self.system.pids]
+        self.messages: list[Sent] = []
+        self._message_ids: dict[tuple[int, int], int] = {}
+        """By receiver and the engine's id."""
+
+    def build(self, reductions: list[str]) -> StateGraph:
+        start = self.runner.engine.initial()
+        numbers = {self.runner.engine.fingerprint(start): 1}
+        # Of each state met: itself, its depth, and where it was met first.
+        queue: list[tuple[Sequence[int], int, int | None]] = [(start, 0, None)]
+        states, moves = [], []
+        for number, (state, depth, predecessor) in enumerate(queue, start=1):  # grows while it is read
+            hidden, transitions = 0, self._transitions(state, numbers)
+            for t in transitions:
+                if t.failure is not None and not t.failure[0]:
+                    raise ModelError(t.failure[1])
+                if t.failure is None and t.fingerprint not in numbers:
+                    if len(queue) == self.limit:
+                        hidden += 1
+                        continue
+                    numbers[t.fingerprint] = len(queue) + 1
+                    queue.append((t.state, depth + 1, number))
+                moves.append(self._move(number, t, None if t.failure else numbers[t.fingerprint]))
+            states.append(self._state(number, state, depth, predecessor, hidden, transitions))
+        return StateGraph(
+            model=self.system.target or self.system.name,
+            parameters={name: to_data(value) for name, value in self.system.parameters.items()},
+            messages=self.messages,
+            states=states,
+            moves=moves,
+            reductions=reductions,
+        )
+
+    def _transitions(self, state: Sequence[int], known: Collection[int]) -> list[Transition]:
+        """The transitions out of a state; with partial-order reduction, those of its stubborn set.
+
+        If these lead to nothing new, all are taken: so no transition is put off for ever.
+        """
+        transitions = self.runner.engine.successors(state)
+        chosen = self.runner.engine.stubborn(state)
+        some = [t for t in transitions if t.process in chosen]
+        return some if any(t.fingerprint not in known and not t.failure for t in some) else transitions
+
+    def _state(
+        self,
+        number: int,
+        state: Sequence[int],
+        depth: int,
+        predecessor: int | None,
+        hidden: int,
+        transitions: Sequence[Transition],
+    ) -> State:
+        inboxes = self.runner.engine.components(state)[1]
+        pending = {
+            lane: [self._message(i, *entry) for entry in self.runner.engine.store.inbox(inboxes[i])]
+            for i, lane in enumerate(self.lanes)
+        }
+        terminal = not any(t.kind == "step" and (t.state != list(state) or t.failure) for t in transitions)
+        violated = ["assertions"] if any(t.failure for t in transitions) else []
+        examples = []
+        for i, prop in enumerate(self.system.properties):
+            if prop.kind == "final" and not terminal:
+                continue
+            holds = self.runner.holds(i, state)
+            if prop.kind == "reachable" and holds:
+                examples.append(prop.name)
+            elif prop.kind != "reachable" and not holds:
+                violated.append(prop.name)
+        whole = snapshot(self.runner, state, pending)
+        return State(number, depth, whole, predecessor, terminal, violated, examples, hidden)
+
+    def _move(self, source: int, t: Transition, target: int | None) -> Move:
+        decode = self.runner.tabulation.codec.decode
+        return Move(
+            source=source,
+            target=target,
+            lane=self.lanes[t.process],
+            kind=t.kind,  # type: ignore[arg-type]
+            label=label(self.system, t),
+            consumed=[self._message(t.process, *entry) for entry in t.consumed],
+            choices=[to_data(decode(choice)) for choice in t.choices],
+            note=t.failure[1] if t.failure else None,
+        )
+
+    def _message(self, receiver: int, message: int, sender: int, content: bytes) -> int:
+        number = self._message_ids.setdefault((receiver, message), len(self.messages))
+        if number == len(self.messages):
+            data: dict[str, Data] = to_data(self.runner.tabulation.codec.decode(content))
+            fields = {name: value for name, value in data.items() if name != "#type"}
+            self.messages.append(Sent(number, data["#type"], fields, self.lanes[sender], self.lanes[receiver]))
+        return number

@@ -1,0 +1,96 @@
+"""`plait graph`: a model's states and the transitions between them, drawn or listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from plait.cli.options import AtLeastOne, Flag, Parameters, Target, split
+from plait.cli.output import emit, note, writable
+from plait.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from plait.kernel.graph import StateGraph
+
+_MAX_STATES = 200
+_SUFFIXES = (".svg", ".dot", ".json")
+
+
+def graph(
+    target: Target,
+    /,
+    *,
+    parameters: Parameters = (),
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    max_states: AtLeastOne = _MAX_STATES,
+    reduce: str = "none",
+    history: Literal["none", "last"] = "none",
+    json: Flag = False,
+) -> int:
+    """Draw or list a model's states (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    target
+        A zoo name, a Python file (models/token.py or models/token.py:ring), or package.module:function.
+    parameters
+        Set a parameter of the model, as in -p acceptors=3; plait show TARGET lists them.
+    output
+        Write to this file: a drawing (.svg), Graphviz (.dot) or data (.json).
+    max_states
+        Show so many states, the nearest to the initial one.
+    reduce
+        Show the states of a reduced search: decomposition.
+    history
+        last makes the messages of each process's last step part of the state.
+    json
+        Print exactly one JSON object on stdout.
+    """
+    writable(output, "--output")
+    if output is not None and output.suffix.lower() not in _SUFFIXES:
+        raise UsageError(
+            f"--output: {output} does not end in {', '.join(_SUFFIXES)}", hint="the ending says what to write"
+        )
+    from plait.check.graph import state_graph
+    from plait.model.loader import load
+    from plait.report.states import missing, size
+
+    found = state_graph(
+        load(target, split(parameters)), reduce=reduce, history=history, max_states=max_states or _MAX_STATES
+    )
+    cut = missing(found)
+    if output is not None:
+        try:
+            output.write_text(_written(found, output.suffix.lower()), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"--output: {output} cannot be written: {error.strerror}", hint="choose another file"
+            ) from None
+        (note if json else emit)(f"graph: {output}  ({size(found)})")
+    if json:
+        emit(_written(found, ".json"))
+    elif output is None:
+        emit(_written(found, ""))
+    if cut is not None:
+        note(f"note: {cut}\nhint: give a greater --max-states")
+    return 0
+
+
+def _written(found: StateGraph, suffix: str) -> str:
+    if suffix == ".json":
+        import msgspec
+
+        return msgspec.json.encode(found).decode()
+    if suffix == ".svg":
+        from plait.report.graph import graph_svg
+
+        return graph_svg(found)
+    if suffix == ".dot":
+        from plait.report.dot import dot
+
+        return dot(found)
+    from plait.report.listing import listing
+
+    return listing(found)

@@ -1,0 +1,277 @@
+"""Where the boxes of a directed graph go, from the top down (Sugiyama, Tagawa, Toda, IEEE SMC 1981).
+
+1. Edges that close a cycle are turned round for the layout. The others lead down: a box is one layer below the lowest of
+   those that lead to it. Where all ways to a state are equally long, its layer is its breadth-first depth.
+2. Between two layers is a row of labels. An edge is a chain of points, one in each row between its ends, one of which
+   is as wide as its label: labels get room just as boxes do, and lie over nothing.
+3. The order within rows is improved by sweeps that put everything at the mean position of its neighbours (barycenters);
+   the order with the fewest crossings is kept.
+4. Then everything moves sideways to the mean place of its neighbours as far as the order permits, which is a problem of
+   isotonic regression and solved exactly for a row at a time.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+SWEEPS = 24
+GAP = 20.0
+"""Between neighbours in a row."""
+RISE = 17.0
+"""Between rows, at least; more where a line has a long way to go sideways."""
+STEEP = 0.13
+MOST_RISE = 64.0
+THREAD = 7.0
+"""Half of the width of an edge that passes through a row."""
+
+Point = tuple[float, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Box:
+    """The room that something needs: to the left and the right of its middle, and its height."""
+
+    left: float
+    right: float
+    height: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Edge:
+    """From box to box, by their positions in the list; not to itself."""
+
+    source: int
+    target: int
+    label: Box
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """Where an edge goes: the points of the chain from its source to its target, and the middle of its label."""
+
+    points: list[Point]
+    label: Point
+    upward: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrangement:
+    """Middles of the boxes, ways of the edges, and the size of all."""
+
+    places: list[Point]
+    ways: list[Way]
+    width: float
+    height: float
+
+
+def arrange(boxes: Sequence[Box], edges: Sequence[Edge]) -> Arrangement:
+    """Lay out a graph; the first box is the root. Boxes are in an order in which they were discovered."""
+    return _Layout(boxes, edges).result()
+
+
+class _Layout:
+    def __init__(self, boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
+        self.edges = edges
+        self.nodes: list[Box] = list(boxes)
+        """The boxes, and after them the points of the edges."""
+        self.upward = _closing(len(boxes), edges)
+        self.row = [2 * layer for layer in _layers(len(boxes), self._downward())]
+        self.above: list[list[int]] = [[] for _ in boxes]
+        self.below: list[list[int]] = [[] for _ in boxes]
+        self.chains = [self._chain(i) for i in range(len(edges))]
+        self.rows = self._order()
+        self.x = self._spread()
+
+    def _downward(self) -> list[tuple[int, int]]:
+        return [
+            (e.target, e.source) if up else (e.source, e.target) for e, up in zip(self.edges, self.upward, strict=True)
+        ]
+
+    def _chain(self, number: int) -> list[int]:
+        """The points of an edge from the upper to the lower end; the label is next to where the edge begins."""
+        edge, up = self.edges[number], self.upward[number]
+        top, bottom = (edge.target, edge.source) if up else (edge.source, edge.target)
+        label_row = self.row[bottom] - 1 if up else self.row[top] + 1
+        chain = [top]
+        for row in range(self.row[top] + 1, self.row[bottom]):
+            point = len(self.nodes)
+            self.nodes.append(edge.label if row == label_row else Box(THREAD, THREAD, 0))
+            self.row.append(row)
+            self.above.append([])
+            self.below.append([])
+            chain.append(point)
+        chain.append(bottom)
+        for upper, lower in itertools.pairwise(chain):
+            self.below[upper].append(lower)
+            self.above[lower].append(upper)
+        return chain
+
+    def _order(self) -> list[list[int]]:
+        rows: list[list[int]] = [[] for _ in range(max(self.row, default=0) + 1)]
+        for node, row in enumerate(self.row):
+            rows[row].append(node)
+        best, fewest = [list(row) for row in rows], -1
+        for sweep in range(SWEEPS):
+            down = sweep % 2 == 0
+            neighbours = self.above if down else self.below
+            for r in range(1, len(rows)) if down else range(len(rows) - 2, -1, -1):
+                place = {node: i for i, node in enumerate(rows[r - 1 if down else r + 1])}
+                now = {node: i for i, node in enumerate(rows[r])}
+                mean = {
+                    n: sum(place[m] for m in neighbours[n]) / len(neighbours[n]) if neighbours[n] else float(now[n])
+                    for n in rows[r]
+                }
+                rows[r].sort(key=lambda n: (mean[n], now[n]))
+            crossings = sum(self._crossings(a, b) for a, b in itertools.pairwise(rows))
+            if fewest < 0 or crossings < fewest:
+                best, fewest = [list(row) for row in rows], crossings
+            if crossings == 0:
+                break
+        return best
+
+    def _crossings(self, upper: list[int], lower: list[int]) -> int:
+        """Pairs of lines between two rows that cross: inversions in the order of their lower ends."""
+        place = {node: i for i, node in enumerate(lower)}
+        ends: list[int] = []
+        count = 0
+        for node in upper:
+            targets = sorted(place[m] for m in self.below[node])
+            count += sum(len(ends) - bisect.bisect_right(ends, t) for t in targets)
+            for t in targets:
+                bisect.insort(ends, t)
+        return count
+
+    def _spread(self) -> list[float]:
+        """Middles of all nodes, so that edges are straight where they can be."""
+        x = [0.0] * len(self.nodes)
+        for row in self.rows:
+            wanted = [0.0] * len(row)
+            for node, place in zip(row, self._apart(row, wanted, [1.0] * len(row)), strict=True):
+                x[node] = place
+        real = len(self.nodes) - sum(len(chain) - 2 for chain in self.chains)
+        for sweep in range(2 * SWEEPS):
+            for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
+                wanted, weights = [], []
+                for n in row:
+                    # Lines that pass a row are kept straight rather than boxes kept in the middle.
+                    pulls = [(x[m], 8.0 if n >= real and m >= real else 1.0) for m in self.above[n] + self.below[n]]
+                    total = sum(w for _, w in pulls)
+                    wanted.append(sum(p * w for p, w in pulls) / total if total else x[n])
+                    weights.append(total or 0.1)
+                for node, place in zip(row, self._apart(row, wanted, weights), strict=True):
+                    x[node] = place
+        left = min((x[n] - self.nodes[n].left for n in range(len(x))), default=0.0)
+        return [value - left for value in x]
+
+    def _apart(self, row: list[int], wanted: list[float], weights: list[float]) -> list[float]:
+        """The places nearest to the wanted ones (least squares) that keep the order and the distances.
+
+        With distances taken off, the places have to be ascending: neighbours that violate this are pooled.
+        """
+        offsets = [0.0]
+        for a, b in itertools.pairwise(row):
+            thin = self.nodes[a].height == 0 and self.nodes[b].height == 0
+            offsets.append(offsets[-1] + self.nodes[a].right + self.nodes[b].left + (0 if thin else GAP))
+        pools: list[tuple[float, float, int]] = []  # sum of weighted places, sum of weights, members
+        for place, weight, offset in zip(wanted, weights, offsets, strict=False):
+            pools.append(((place - offset) * weight, weight, 1))
+            while len(pools) > 1 and pools[-2][0] / pools[-2][1] > pools[-1][0] / pools[-1][1]:
+                (s1, w1, n1), (s2, w2, n2) = pools[-2:]
+                pools[-2:] = [(s1 + s2, w1 + w2, n1 + n2)]
+        ascending = [s / w for s, w, n in pools for _ in range(n)]
+        return [place + offset for place, offset in zip(ascending, offsets, strict=False)]
+
+    def result(self) -> Arrangement:
+        heights = [max((self.nodes[n].height for n in row), default=0.0) for row in self.rows]
+        tops, y = [], 0.0
+        for height, row in zip(heights, self.rows, strict=True):
+            tops.append(y)
+            aside = max((abs(self.x[m] - self.x[n]) for n in row for m in self.below[n]), default=0.0)
+            rise = min(MOST_RISE, max(RISE, STEEP * aside))
+            y += height + rise
+        middle = [tops[self.row[n]] + heights[self.row[n]] / 2 for n in range(len(self.nodes))]
+        ends = self._ends()
+        ways = []
+        for number, chain in enumerate(self.chains):
+            points = [(self.x[n], middle[n]) for n in chain]
+            points[0] = (ends[number, True], middle[chain[0]] + self.nodes[chain[0]].height / 2)
+            points[-1] = (ends[number, False], middle[chain[-1]] - self.nodes[chain[-1]].height / 2)
+            up = self.upward[number]
+            label = points[-2] if up else points[1]
+            ways.append(Way(points[::-1] if up else points, label, up))
+        count = len(self.nodes) - sum(len(chain) - 2 for chain in self.chains)
+        width = max((self.x[n] + self.nodes[n].right for n in range(len(self.nodes))), default=0.0)
+        return Arrangement([(self.x[n], middle[n]) for n in range(count)], ways, width, max(0.0, y - RISE))
+
+    def _ends(self) -> dict[tuple[int, bool], float]:
+        """By edge, and whether at its upper end: where it meets its box, next to each other in the order they come."""
+        meeting: dict[tuple[int, bool], list[tuple[float, int]]] = {}
+        for number, chain in enumerate(self.chains):
+            meeting.setdefault((chain[0], True), []).append((self.x[chain[1]], number))
+            meeting.setdefault((chain[-1], False), []).append((self.x[chain[-2]], number))
+        ends = {}
+        for (node, upper), found in meeting.items():
+            half = min(self.nodes[node].left, self.nodes[node].right)
+            step = min(16.0, 2 * half / (len(found) + 1))
+            for i, (_, number) in enumerate(sorted(found)):
+                ends[number, upper] = self.x[node] + step * (i - (len(found) - 1) / 2)
+        return ends
+
+
+def _closing(count: int, edges: Sequence[Edge]) -> list[bool]:
+    """Which edges close a cycle: within a strongly connected component, those back to what was discovered earlier."""
+    component = _components(count, edges)
+    return [component[e.source] == component[e.target] and e.target < e.source for e in edges]
+
+
+def _components(count: int, edges: Sequence[Edge]) -> list[int]:
+    """Strongly connected components (Kosaraju): for each node a representative."""
+    forward: list[list[int]] = [[] for _ in range(count)]
+    backward: list[list[int]] = [[] for _ in range(count)]
+    for e in edges:
+        forward[e.source].append(e.target)
+        backward[e.target].append(e.source)
+    finished: list[int] = []
+    seen = [False] * count
+    for root in range(count):
+        if seen[root]:
+            continue
+        seen[root] = True
+        stack = [(root, iter(forward[root]))]
+        while stack:
+            node, rest = stack[-1]
+            following = next((n for n in rest if not seen[n]), None)
+            if following is None:
+                finished.append(stack.pop()[0])
+            else:
+                seen[following] = True
+                stack.append((following, iter(forward[following])))
+    component = [-1] * count
+    for root in reversed(finished):
+        reach = [root] if component[root] < 0 else []
+        for node in reach:  # grows while it is read
+            if component[node] < 0:
+                component[node] = root
+                reach += [n for n in backward[node] if component[n] < 0]
+    return component
+
+
+def _layers(count: int, downward: Sequence[tuple[int, int]]) -> list[int]:
+    """The longest way from above to each node of an acyclic graph."""
+    below: list[list[int]] = [[] for _ in range(count)]
+    waiting = [0] * count
+    for upper, lower in downward:
+        below[upper].append(lower)
+        waiting[lower] += 1
+    layer = [0] * count
+    ready = [n for n in range(count) if not waiting[n]]
+    for node in ready:  # grows while it is read
+        for lower in below[node]:
+            layer[lower] = max(layer[lower], layer[node] + 1)
+            waiting[lower] -= 1
+            if not waiting[lower]:
+                ready.append(lower)
+    return layer
