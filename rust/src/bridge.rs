@@ -370,7 +370,10 @@ impl Model for PyModel {
                     tabulation.call_method1("asymmetric_initial", (swapped, process, image))
                 }
                 Evidence::InitialMonitor { monitor } => {
-                    tabulation.call_method1("asymmetric_monitor", (swapped, monitor))
+                    tabulation.call_method1("asymmetric_monitor", (swapped, monitor, true))
+                }
+                Evidence::Monitor { monitor } => {
+                    tabulation.call_method1("asymmetric_monitor", (swapped, monitor, false))
                 }
                 Evidence::Step { process, local, image, image_local, handler, consumed } => {
                     let messages: Vec<_> = consumed.iter().map(|&m| self.message(py, m)).collect();

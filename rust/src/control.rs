@@ -1,7 +1,7 @@
 //! What all workers of a search share: limits, counters, findings, and the wish to stop.
 
 use crate::lens::Reads;
-use crate::model::{Fault, PropertyKind, Shape};
+use crate::model::{Fault, PropertyKind, Result, Shape};
 use crate::stubborn::{Relations, Seeds, Split};
 use crate::tables::Tables;
 use crate::visited::Visited;
@@ -142,6 +142,14 @@ impl Control {
 
     pub fn passes(&self) -> u32 {
         self.passes.load(Relaxed)
+    }
+
+    /// Have the findings carry the runs to them.
+    pub fn keep_runs(&self, mut run_to: impl FnMut(u64) -> Result<Option<Vec<u64>>>) -> Result<()> {
+        for finding in self.findings.lock().iter_mut().filter(|finding| finding.run.is_none()) {
+            finding.run = run_to(finding.fingerprint)?;
+        }
+        Ok(())
     }
 
     /// Begin a pass with partial-order reduction: forget the states visited, keep the findings.

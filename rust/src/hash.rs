@@ -59,3 +59,13 @@ pub fn budget(index: usize, left: u32) -> u64 {
 pub fn fingerprint(sum: u64) -> u64 {
     if sum == 0 { 1 } else { sum }
 }
+
+/// The fingerprint of an orbit from the least of its images'. Least ones are small, and the visited set wants fingerprints
+/// to be spread evenly: mix the bits, in a way that can be undone.
+#[inline]
+pub fn orbit(least: u64) -> u64 {
+    let mut mixed = least;
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    fingerprint(mixed ^ mixed >> 31)
+}

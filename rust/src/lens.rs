@@ -161,9 +161,9 @@ impl<'t> Lens<'t> {
             return self.own_fingerprint(state);
         }
         let images = self.image_sums(state);
-        let least = images.iter().map(|&sum| hash::fingerprint(sum)).min().expect("the identity is an image");
+        let least = images.iter().copied().min().expect("the identity is an image");
         self.sums = images;
-        least
+        hash::orbit(least)
     }
 
     /// The fingerprint of a state as it is.
@@ -233,7 +233,7 @@ impl<'t> Lens<'t> {
                     let start = index as usize * sums.len();
                     let deltas = &self.deltas[start..start + sums.len()];
                     let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
-                    let fingerprint = hash::fingerprint(least.expect("the identity is an image"));
+                    let fingerprint = hash::orbit(least.expect("the identity is an image"));
                     each(Successor { fingerprint, way, moves: hot.moves && hot.delta != 0, fails: false });
                 } else {
                     let own = self.own_fingerprint(state);

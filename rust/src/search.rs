@@ -1,10 +1,11 @@
 //! Runs a search in the background while the calling thread watches the limits.
 
 use crate::control::{Control, Por};
+use crate::lens::Lens;
 use crate::model::Result;
 use crate::stubborn::{Relations, Rules};
 use crate::tables::Tables;
-use crate::{bfs, dfs, walk};
+use crate::{bfs, dfs, path, walk};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -55,12 +56,21 @@ fn pass(tables: &Tables, control: &Control, strategy: Strategy) -> Result<()> {
 /// Search with partial-order reduction: passes, each with the relations that are known when it begins, until one of them
 /// meets nothing that its relations do not cover. (A violation is real whatever the relations, and ends the search.)
 fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> Result<()> {
-    let rules = Rules::without(&control.options.forget);
-    walk::learn(tables, control)?;
+    let forget = &control.options.forget;
+    let rules = Rules::without(forget);
+    if !forget.iter().any(|name| name == "learning") {
+        walk::learn(tables, control)?;
+    }
     while !control.ended() {
         let sight = control.reads.sight(control);
         let shape = tables.model.shape();
         let relations = tables.facts(|facts| Relations::new(facts, shape, por.split, por.seeds, rules, sight))?;
+        // Runs to what was found so far are in the visited set, which is about to be forgotten.
+        control.keep_runs(|fingerprint| {
+            let steps = path::to(tables, control, fingerprint)?;
+            let start = Lens::new(tables).fingerprint(&tables.initial()?);
+            Ok(steps.map(|steps| [start].into_iter().chain(steps.iter().map(|step| step.fingerprint)).collect()))
+        })?;
         control.begin(relations)?;
         pass(tables, control, strategy)?;
         if control.covered(tables) {

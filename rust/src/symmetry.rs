@@ -10,7 +10,7 @@
 //! and the properties must agree on all images of a state (`lens::look`).
 
 use crate::inbox;
-use crate::model::{EventId, Fault, LocalId, MessageId, Model, Network, Result};
+use crate::model::{EventId, Fault, LocalId, MessageId, Model, MonitorId, Network, Result};
 use crate::tables::{Expansion, InboxId, Inner, Kind, NodeId, Tables};
 use std::sync::Arc;
 
@@ -85,6 +85,10 @@ pub enum Evidence {
     InitialMonitor {
         monitor: usize,
     },
+    /// What a monitor makes of an event depends on which of the processes it is about.
+    Monitor {
+        monitor: usize,
+    },
     /// The process and its image, in corresponding states, do not do corresponding things.
     Step {
         process: usize,
@@ -135,6 +139,24 @@ impl Tables {
                 if self.model.monitor_image(value, element) != value {
                     return Err(self.model.asymmetry(element, Evidence::InitialMonitor { monitor }));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Make sure that a monitor makes of images what it makes of a state and an event. Every observation comes here once,
+    /// those of images too, so that whole orbits are looked at.
+    pub fn audit_observation(
+        &self,
+        monitor: usize,
+        (state, event): (MonitorId, EventId),
+        next: MonitorId,
+    ) -> Result<()> {
+        for &element in &self.model.shape().group.generators {
+            let model = &self.model;
+            let (image, seen) = (model.monitor_image(state, element), model.event_image(event, element));
+            if self.observe(monitor, image, seen)? != model.monitor_image(next, element) {
+                return Err(model.asymmetry(element, Evidence::Monitor { monitor }));
             }
         }
         Ok(())

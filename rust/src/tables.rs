@@ -211,8 +211,19 @@ impl Tables {
         Ok(expansion)
     }
 
-    /// What partial-order reduction needs to know of a node; what its transitions do becomes a fact.
+    /// What partial-order reduction needs to know of a node. What its transitions do becomes a fact; with symmetry also
+    /// what those of its images do, which stand in no state that the search visits.
     pub fn profile(&self, node: NodeId) -> Result<Arc<Profile>> {
+        if let Some(found) = self.inner.lock().profiles.get(&node) {
+            return Ok(found.clone());
+        }
+        for element in 1..self.model.shape().group.len() {
+            self.profile_one(self.image(node, element))?;
+        }
+        self.profile_one(node)
+    }
+
+    fn profile_one(&self, node: NodeId) -> Result<Arc<Profile>> {
         let known = |inner: &Inner| inner.profiles.get(&node).cloned();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
@@ -244,12 +255,14 @@ impl Tables {
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
-        let _filling = self.fill();
+        let filling = self.fill();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
         let next = self.model.observe(monitor, state, event)?;
         self.inner.lock().observations.insert(key, next);
+        drop(filling);
+        self.audit_observation(monitor, (state, event), next)?;
         Ok(next)
     }
 

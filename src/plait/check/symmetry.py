@@ -38,10 +38,11 @@ class Asymmetry:
                 return f"{name} is {a} and {b}"
         return "in what they were sent, or in what their @init methods do"
 
-    def asymmetric_monitor(self, swapped: Swapped, number: int) -> ModelError:
-        """The initial state of a monitor names one of the processes."""
+    def asymmetric_monitor(self, swapped: Swapped, number: int, initial: bool) -> ModelError:
+        """A monitor singles out one of the processes, in its initial state or in what it makes of an event."""
+        what = "the initial state" if initial else "observe()"
         name = type(self.system.monitors[number]).__name__
-        return self._refused(swapped, f"the initial state of monitor {name} singles one of them out")
+        return self._refused(swapped, f"{what} of monitor {name} singles one of them out")
 
     def asymmetric_step(
         self,
