@@ -10,7 +10,7 @@ use crate::property::Tree;
 use crate::stubborn::Sight;
 use crate::symmetry::Evidence;
 use crate::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -85,6 +85,16 @@ impl Nodes {
         id
     }
 
+    /// The value of a component of a state whose node was met.
+    #[inline]
+    fn value(&self, processes: usize, state: &[u32], component: Component) -> u32 {
+        match component {
+            Component::Local(i) => self.locals[state[i as usize] as usize],
+            Component::Inbox(i) => self.inboxes[state[i as usize] as usize],
+            Component::Monitor(i) => state[processes + i as usize],
+        }
+    }
+
     #[cold]
     fn load(&mut self, tables: &Tables, id: usize) {
         if self.locals.len() <= id {
@@ -115,6 +125,11 @@ pub struct Lens<'t> {
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
     trees: Vec<Tree>,
     symmetric: bool,
+    /// Images of a state.
+    group: usize,
+    /// Per property, what it may read in images, and the values of that for which all images were seen to agree.
+    scopes: Vec<Vec<Component>>,
+    audited: Vec<FxHashSet<Box<[u32]>>>,
     /// Per node, its images and their hashes; per transition in `hot`, what it adds to the fingerprint of each image.
     images: Vec<NodeId>,
     image_hashes: Vec<u64>,
@@ -144,6 +159,9 @@ impl<'t> Lens<'t> {
             monitor_hashes: FxHashMap::default(),
             trees: shape.properties.iter().map(|_| Tree::default()).collect(),
             symmetric: !shape.group.is_empty(),
+            group: shape.group.len(),
+            scopes: vec![Vec::new(); shape.properties.len()],
+            audited: vec![FxHashSet::default(); shape.properties.len()],
             images: Vec::new(),
             image_hashes: Vec::new(),
             deltas: Vec::new(),
@@ -254,7 +272,7 @@ impl<'t> Lens<'t> {
 
     /// The fingerprints of all images of a state, in a vector to be given back to `sums`.
     fn image_sums(&mut self, state: &[u32]) -> Vec<u64> {
-        let size = self.tables.model.shape().group.len();
+        let size = self.group;
         let mut sums = std::mem::take(&mut self.sums);
         sums.clear();
         sums.resize(size, 0);
@@ -279,7 +297,7 @@ impl<'t> Lens<'t> {
     /// The hashes of all images of a node.
     #[inline]
     fn image_hashes(&mut self, node: NodeId) -> &[u64] {
-        let size = self.tables.model.shape().group.len();
+        let size = self.group;
         let start = node as usize * size;
         if self.image_hashes.len() < start + size || self.images[start] == u32::MAX {
             self.load_images(node, size);
@@ -319,13 +337,36 @@ impl<'t> Lens<'t> {
 
     /// Make sure that a property has the same value in all images of a state.
     fn audit_property(&mut self, property: usize, state: &[u32], value: bool, reads: &Reads) -> Result<()> {
-        for element in 1..self.tables.model.shape().group.len() {
+        // All that the property has read in any image, closed under permutations: states that agree in this have images that
+        // agree in what it reads.
+        let key: Box<[u32]> = self.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
+        if self.audited[property].contains(&key) {
+            return Ok(());
+        }
+        for element in 1..self.group {
             let image = self.image(state, element);
             if self.evaluate(property, &image, reads)? != value {
                 return Err(self.tables.model.asymmetry(element, Evidence::Property { property, value }));
             }
         }
+        let key = self.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
+        self.audited[property].insert(key);
         Ok(())
+    }
+
+    /// A property was seen to read a component: it may read its images as well.
+    fn widen(&mut self, property: usize, component: Component) {
+        for element in &self.tables.model.shape().group.elements {
+            let image = match component {
+                Component::Local(process) => Component::Local(element[process as usize]),
+                Component::Inbox(process) => Component::Inbox(element[process as usize]),
+                Component::Monitor(_) => component,
+            };
+            if !self.scopes[property].contains(&image) {
+                self.scopes[property].push(image);
+                self.audited[property].clear();
+            }
+        }
     }
 
     /// Hand the fingerprint of every successor and the way to it to `each`, and tell what they are like as a whole.
@@ -538,16 +579,11 @@ impl<'t> Lens<'t> {
     /// A property on a state.
     pub fn evaluate(&mut self, property: usize, state: &[u32], reads: &Reads) -> Result<bool> {
         let (nodes, tables, processes) = (&mut self.nodes, self.tables, self.processes);
-        let known = self.trees[property].find(|component| match component {
-            Component::Local(i) => {
-                let node = nodes.at(tables, state[i as usize]);
-                nodes.locals[node]
+        let known = self.trees[property].find(|component| {
+            if let Component::Local(i) | Component::Inbox(i) = component {
+                nodes.at(tables, state[i as usize]);
             }
-            Component::Inbox(i) => {
-                let node = nodes.at(tables, state[i as usize]);
-                nodes.inboxes[node]
-            }
-            Component::Monitor(i) => state[processes + i as usize],
+            nodes.value(processes, state, component)
         });
         if let Some(value) = known {
             return Ok(value);
@@ -556,6 +592,7 @@ impl<'t> Lens<'t> {
         self.trees[property].insert(&path, value);
         reads.fields[property].fetch_or(fields, Relaxed);
         for step in &path {
+            self.widen(property, step.component);
             if let Component::Inbox(process) = step.component {
                 reads.inboxes[property].fetch_or(bit(process as usize), Relaxed);
             }
