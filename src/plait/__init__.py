@@ -22,7 +22,7 @@ from plait.model.faults import crash_recovery, crash_stop
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, duplicating, fifo, unordered
-from plait.model.process import Process, action, durable, everyone, init, majority, on, recovery, some
+from plait.model.process import Process, action, aux, durable, everyone, init, majority, on, recovery, some
 from plait.model.properties import Property, always, deadlock_free, final, reachable
 from plait.model.system import System
 
@@ -48,6 +48,7 @@ __all__ = [
     "Verdict",
     "action",
     "always",
+    "aux",
     "check",
     "crash_recovery",
     "crash_stop",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from plait._native import Engine, Transition
 from plait.check.decomposition import Decomposition
+from plait.check.relevance import Relevance
 from plait.check.tabulation import Tabulation
 from plait.model.system import System, plays
 
@@ -15,7 +16,8 @@ class Runner:
 
     def __init__(self, system: System, decomposition: Decomposition | None = None) -> None:
         self.system = system
-        self.tabulation = Tabulation(system, decomposition)
+        self.decomposition = decomposition
+        self.tabulation = Relevance(system, decomposition) if decomposition else Tabulation(system)
         network = system.network
         self.engine = Engine(
             self.tabulation,
