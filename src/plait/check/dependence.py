@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plait.check.dataflow import EscapeError, Flow, Graph, Node
-from plait.check.sources import UNKNOWN, bound_names, definition, static_value
+from plait.check.sources import UNKNOWN, bindings, definition, static_value
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
@@ -138,7 +138,7 @@ def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple
     node = definition(function)
     if node is None:
         raise EscapeError(f"no source of {function.__qualname__}")
-    local = bound_names(node)
+    local = set(bindings(node))
     body = node.body if isinstance(node.body, list) else [node.body]
     for inner in (part for top in body for part in ast.walk(top)):
         place = f"line {getattr(inner, 'lineno', 0)}"

@@ -140,23 +140,21 @@ def is_constant(value: Any) -> bool:
     return isinstance(value, data + code)
 
 
-def bound_names(node: Definition) -> set[str]:
-    """The names that a function binds, its parameters and those of comprehensions and lambdas in it too."""
-    names = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+def bindings(node: Definition) -> Iterator[str]:
+    """The names that a function binds, once per place; parameters, and those of comprehensions and lambdas in it, too."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
-            names.add(inner.id)
+            yield inner.id
         elif isinstance(inner, ast.arg):
-            names.add(inner.arg)
+            yield inner.arg
         elif isinstance(inner, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and inner.name:
-            names.add(inner.name)
+            yield inner.name
         elif isinstance(inner, ast.MatchMapping) and inner.rest:
-            names.add(inner.rest)
+            yield inner.rest
         elif isinstance(inner, ast.alias):
-            names.add(inner.asname or inner.name.split(".")[0])
+            yield inner.asname or inner.name.split(".")[0]
         elif isinstance(inner, ast.FunctionDef | ast.ClassDef) and inner is not node:
-            names.add(inner.name)
-    return names
+            yield inner.name
 
 
 def leaves(node: ast.AST) -> bool:

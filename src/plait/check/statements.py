@@ -7,12 +7,12 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from plait.check.calls import Calls
 from plait.check.dataflow import Flow, Node, Value, union
-from plait.check.expressions import Expressions
 from plait.check.sources import Definition, leaves
 
 
-class Body(Expressions):
+class Body(Calls):
     """Walks the body of one function."""
 
     def __init__(
