@@ -132,6 +132,8 @@ def _handler(rng: Draw, name: str, trigger: str, guard: str) -> str:
     parameters = "self, m" if received else "self"
     head = f"@{trigger}, where=lambda self, m: {guard})" if received else f"@action(when=lambda self: {guard})"
     body = _block(rng, rng.randint(1, 4), "        ", received, 0)
+    if rng.random() < 0.5:
+        body = f"        self.{rng.choice(NUMBERS)} = self.choose([0, 1])\n{body}"
     return f"    {head}\n    def {name}({parameters}):\n        self.fuel -= 1\n        t = {rng.randint(0, 2)}\n{body}"
 
 

@@ -65,9 +65,9 @@ class Graph:
         """The target may depend on these."""
         self.sources.setdefault(target, {}).update((s, None) for s in sources if s != target)
 
-    def sink(self, sources: Iterable[Node], label: str, *, error: bool = False) -> None:
-        """Something that can be observed may depend on these; `error`: only whether the step raises."""
-        self.flow(sources, ("sink", error, label))
+    def sink(self, sources: Iterable[Node], label: str, *, minor: bool = False) -> None:
+        """Something that can be observed may depend on these; a `minor` one is named only if there is no other."""
+        self.flow(sources, ("sink", minor, label))
 
     def label(self, node: Node) -> str:
         """A node in words."""

@@ -66,7 +66,7 @@ def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler)
     if finals and _may_be_idle(system, handler, flow):
         # The relevant parts would not tell such a step from one that changes nothing, and a state that no step
         # changes is terminal.
-        graph.sink(written, f"{label} may change nothing else, and {finals[0]} is about terminal states")
+        graph.sink(written, f"{label} may change nothing else, and {finals[0]} is about terminal states", minor=True)
 
 
 def _may_be_idle(system: System, handler: Handler, flow: Flow) -> bool:
@@ -83,13 +83,13 @@ def _may_be_idle(system: System, handler: Handler, flow: Flow) -> bool:
 def _reasons(graph: Graph, system: System) -> Reasons:
     """Walk backwards from the sinks; the first way found to a field is a shortest one."""
     towards: dict[Node, Node | None] = {}
-    for error in (False, True):  # that something may raise is the lesser reason
-        sinks = [node for node in graph.sources if node[0] == "sink" and node[1] is error]
+    for minor in (False, True):  # that something may raise is the lesser reason
+        sinks = [node for node in graph.sources if node[0] == "sink" and node[1] is minor]
         towards |= dict.fromkeys(sinks)
         queue = deque(sinks)
         while queue:
             node = queue.popleft()
-            for source in graph.sources.get(node, ()):
+            for source in sorted(graph.sources.get(node, ()), key=graph.label):
                 if source not in towards:
                     towards[source] = node
                     queue.append(source)

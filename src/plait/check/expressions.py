@@ -56,8 +56,8 @@ class Expressions:
         return made
 
     def sink(self, deps: frozenset[Node], what: str, node: ast.AST) -> None:
-        error = what.endswith(("may raise", "block", "value", "not end"))
-        self.flow.graph.sink(deps | self.here(), f"{what} in {self.place(node)}", error=error)
+        minor = what.endswith(("may raise", "block", "value", "not end"))
+        self.flow.graph.sink(deps | self.here(), f"{what} in {self.place(node)}", minor=minor)
 
     def change(self, alias: frozenset[Node], sources: frozenset[Node], node: ast.AST) -> None:
         if self.deferred:

@@ -13,7 +13,6 @@ What an audited step leads to has been met as well, so the audit covers all runs
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,7 +62,6 @@ class Relevance(Tabulation):
         self._work: list[tuple[int, bytes, bytes]] = []
         """Met, but not asked yet: position, relevant part, full local state."""
         self._count = self._bytes = 0
-        self._lock = threading.RLock()
         network = system.network
         self._keeps_messages = network.kind == "duplicating" and network.duplications is None
         self._finals = [p.name for p in system.properties if p.kind == "final"]
@@ -72,10 +70,9 @@ class Relevance(Tabulation):
 
     def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
         locals_, messages, monitors = super().initial()
-        with self._lock:
-            for index, local in enumerate(locals_):
-                self._meet(index, local)
-            self._drain()
+        for index, local in enumerate(locals_):
+            self._meet(index, local)
+        self._drain()
         return [self.erased(index, local) for index, local in enumerate(locals_)], messages, monitors
 
     def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
@@ -155,19 +152,18 @@ class Relevance(Tabulation):
 
     def _ask(self, index: int, local: bytes, question: Question) -> Any:
         """The relevant answer of the representative; all other full local states met must agree."""
-        with self._lock:
-            shared = self._known(index, local)
-            if not self._is_audited[index]:
-                answer = self._answer(index, shared.representative, question)
-                self._drain()  # it may have spawned what is audited
-                return answer
-            if question not in shared.asked:
-                shared.asked[question] = self._answer(index, shared.representative, question)
-                for full in list(shared.variants.values()):
-                    if full != shared.representative:
-                        self._compare(index, shared, full, question)
-                self._drain()
-            return shared.asked[question]
+        shared = self._known(index, local)
+        if not self._is_audited[index]:
+            answer = self._answer(index, shared.representative, question)
+            self._drain()  # it may have spawned what is audited
+            return answer
+        if question not in shared.asked:
+            shared.asked[question] = self._answer(index, shared.representative, question)
+            for full in list(shared.variants.values()):
+                if full != shared.representative:
+                    self._compare(index, shared, full, question)
+            self._drain()
+        return shared.asked[question]
 
     def _drain(self) -> None:
         while self._work:
