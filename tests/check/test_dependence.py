@@ -60,6 +60,7 @@ class P(Base):
     old: list[int] = field(default_factory=list)
     map: dict[int, int] = field(default_factory=dict)
     diary: Diary = field(default_factory=lambda: Diary([]))
+    wrong: int = None
     LIMIT = 3
 
     @property
@@ -90,7 +91,7 @@ def prop(s):
 
 system = System([P(), P()], properties=[prop])
 """
-FIELDS = {"b", "c", "maybe", "log", "old", "map", "diary"}
+FIELDS = {"b", "c", "maybe", "log", "old", "map", "diary", "wrong"}
 """All but `a`, which the property reads."""
 
 
@@ -131,6 +132,7 @@ CASES: dict[str, tuple[str, str]] = {
     "control of an auxiliary field": ("if self.b:\n    self.c = 1\nelse:\n    self.log.append(2)", ""),
     "control, nested": ("if self.b:\n    if self.c:\n        self.send(m.sender, Note(1))", "b c"),
     "conditional expression": ("self.a = 1 if self.b else 2", "b"),
+    "chain of comparisons": ("0 < self.b < self.choose([1, 2])", "b"),
     "and": ("self.b and self.send(m.sender, Note(1))", "b"),
     "early return": ("if self.b:\n    return\nself.a = 1", "b"),
     "early return, nothing after it": ("self.a = 1\nif self.b:\n    return\nself.c = 1", ""),
@@ -199,6 +201,7 @@ CASES: dict[str, tuple[str, str]] = {
     "ordering of what may be None": ("self.b = self.maybe < 3", "maybe"),
     "equality of what may be None": ("self.b = self.maybe == 3", ""),
     "a container of the user's": ("self.diary.append(1)", "diary"),
+    "annotation that is not meant": ("self.c = self.wrong + 1", "wrong"),
     "attribute of a value": ("self.b = self.maybe.real", "maybe"),
     "constructor": ("self.old = [Mark(self.b)]", ""),
     "function": ("self.old = twice(self.b)", ""),
@@ -260,6 +263,11 @@ def test_what_is_not_understood(name: str) -> None:
 )
 def test_guards(guard: str, expected: set[str]) -> None:
     assert relevant("pass", guard=guard) == expected
+
+
+def test_classes_that_intercept_attributes_are_not_understood() -> None:
+    assert relevant("pass", extra="def __setattr__(self, name, value):\n    self.__dict__[name] = value") == FIELDS
+    assert relevant("pass", extra="def __getattr__(self, name):\n    return 0") == FIELDS
 
 
 def test_an_override_is_analysed_for_its_own_class() -> None:

@@ -41,6 +41,7 @@ def dependences(system: System) -> Reasons:
     graph = Graph()
     for cls in dict.fromkeys(system.classes):
         try:
+            _check_plain(cls)
             for handler in cls.__plait_handlers__:
                 _handler(graph, system, cls, handler)
         except EscapeError as escape:
@@ -49,6 +50,18 @@ def dependences(system: System) -> Reasons:
     for prop in system.properties:
         _property(graph, system, prop)
     return _reasons(graph, system)
+
+
+def _check_plain(cls: type[Process]) -> None:
+    """Reading and setting a field must do just that."""
+    for base in cls.__mro__[: cls.__mro__.index(Process)]:
+        for name in ("__getattr__", "__getattribute__", "__setattr__", "__delattr__"):
+            if name in base.__dict__:
+                raise EscapeError(f"{base.__name__}.{name} is not understood")
+    for name in cls.__plait_fields__:
+        found = inspect.getattr_static(cls, name, None)
+        if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
+            raise EscapeError(f"{cls.__name__}.{name} is a descriptor")
 
 
 def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import dataclasses
 import types
 from typing import Any
 
@@ -85,8 +86,7 @@ class Expressions:
         """The builtin type of a value, if it is known; object for one of several."""
         field = self.own_field(node)
         if field is not None:
-            declared = next(c for c in self.flow.cls.__mro__ if field in c.__dict__.get("__annotations__", {}))
-            return kinds.is_builtin_type(declared.__annotations__[field], declared.__module__)
+            return self._field_type(field)
         if isinstance(node, ast.Constant):
             return type(node.value) if node.value is not None and node.value is not ... else None
         shapes: dict[type, type] = {
@@ -119,6 +119,15 @@ class Expressions:
             found = {self.builtin(v, seen | {node.id}) if v is not None else None for v in values}
             return None if None in found or not found else found.pop() if len(found) == 1 else object
         return None
+
+    def _field_type(self, field: str) -> type | None:
+        """By its annotation; a default of another type (None, mostly) shows that the annotation is not meant strictly."""
+        owner = next(c for c in self.flow.cls.__mro__ if field in c.__dict__.get("__annotations__", {}))
+        found = kinds.is_builtin_type(owner.__annotations__[field], owner.__module__)
+        declared = next(f for f in dataclasses.fields(self.flow.cls) if f.name == field)  # type: ignore[arg-type]
+        if found is None or declared.default is dataclasses.MISSING:
+            return found
+        return found if isinstance(declared.default, (int, float) if found is float else found) else None
 
     def is_message(self, node: ast.expr) -> bool:
         """Whether this is certainly a delivered message."""
@@ -244,8 +253,12 @@ class Expressions:
         return value
 
     def _compare(self, node: ast.Compare) -> Value:
-        operands = [node.left, *node.comparators]
-        deps = union([self.expr(o) for o in operands]).deps
+        operands, depth = [node.left, *node.comparators], len(self.context)
+        deps = self.expr(node.left).deps
+        for operand in node.comparators:
+            deps |= self.expr(operand).deps
+            self.context.append(self.test(deps, node))  # a chain ends where it is false
+        del self.context[depth:]
         ordered = any(isinstance(op, kinds.ORDERINGS) for op in node.ops)
         if ordered and any(self.builtin(o) is None for o in operands):
             self.sink(deps, "an ordering may raise", node)
