@@ -339,7 +339,11 @@ impl<'t> Lens<'t> {
     fn audit_property(&mut self, property: usize, state: &[u32], value: bool, reads: &Reads) -> Result<()> {
         // All that the property has read in any image, closed under permutations: states that agree in this have images that
         // agree in what it reads.
-        let key: Box<[u32]> = self.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
+        for &node in &state[..self.processes] {
+            self.nodes.at(self.tables, node);
+        }
+        let key: Box<[u32]> =
+            self.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
         if self.audited[property].contains(&key) {
             return Ok(());
         }

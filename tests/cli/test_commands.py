@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -227,6 +228,18 @@ def test_show_lists_what_the_model_is_made_of(capsys: pytest.CaptureFixture[str]
     assert quorums["read"] == 3, "a majority of five"
     assert facts["values"]["acceptors"] == 5
     assert {"name": "acceptors", "type": "int", "required": False, "default": 3} in facts["parameters"]
+
+
+def test_show_tells_which_fields_are_relevant(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "show", "paxos", "-p", "quorum=false", "--decomposition")
+    assert (code, err) == (0, "")
+    assert "process CountingProposer" in out
+    assert re.search(r"count +relevant +a test in CountingProposer.read .*\n.*-> .*\n.*-> sends Write", out)
+    code, facts = run_json(capsys, "show", "paxos", "--decomposition")
+    learner = next(c for c in facts["decomposition"] if c["role"] == "Learner")
+    (learned,) = learner["fields"]
+    assert (learned["name"], learned["auxiliary"], learned["audited"]) == ("learned", False, False)
+    assert learned["reason"][-1].startswith("property agreement reads it")
 
 
 def test_show_of_a_model_with_a_required_parameter(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 from plait.check.content import StuckError
+from plait.check.lifting import confirm, lifted
 from plait.check.progress import Progress
 from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
 from plait.check.runner import Runner
@@ -252,6 +253,8 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
 
 def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | None) -> Trace:
     tracer, events = _follow(runner, fingerprint, run)
+    if runner.decomposition:
+        confirm(tracer, prop)
     explanation = {
         "always": f"{prop.name} is false in the last state",
         "final": f"{prop.name} is false in the last state, which is terminal",
@@ -262,9 +265,9 @@ def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | No
 
 def _failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None) -> Trace:
     tracer, events = _follow(runner, fingerprint, run)
-    failing = runner.failing(tracer.state)
-    assert failing is not None
-    assert failing.failure is not None
+    failing = tracer.runner.failing(tracer.state)
+    if failing is None or failing.failure is None:
+        raise RuntimeError("no assertion fails after the run that should end in one")
     events.append(tracer.step(failing))
     return tracer.trace(events, "assertions", failing.failure[1])
 
@@ -273,5 +276,7 @@ def _follow(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tr
     transitions = runner.engine.path(fingerprint, run)
     if transitions is None:
         raise RuntimeError("the run to a violation could not be rebuilt: two states share a fingerprint")
+    if runner.decomposition:
+        return lifted(runner, transitions)
     tracer = Tracer(runner)
     return tracer, [tracer.step(transition) for transition in transitions]

@@ -1,28 +1,93 @@
-"""Which fields are relevant and which auxiliary (paper 000, section III; DESIGN section 5)."""
+"""Which fields are relevant and which auxiliary (paper 000, section III; DESIGN section 5).
+
+A field is *relevant* if something that can be observed may depend on its value: a property, whether a handler may run, what
+it sends, announces, chooses, spawns or asserts, whether it raises, or another relevant field. The others are *auxiliary*:
+two states that differ in them only have the same future, as far as the properties can tell (Definition 1).
+`plait.check.dependence` finds the relevant ones in the source, relative to the properties that are checked.
+
+A field that is declared `aux(…)` is auxiliary even where that can't be proven; it is then audited during the search
+(`plait.check.relevance`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Literal
 
+from plait.check.dependence import dependences
 from plait.model.process import Process
 from plait.model.system import System
 
 
 @dataclasses.dataclass(frozen=True)
-class Decomposition:
-    """The auxiliary fields of each process class."""
+class FieldFacts:
+    """What is known of one field of a process class."""
 
-    auxiliary: dict[type[Process], frozenset[str]]
+    cls: type[Process]
+    name: str
+    declared: bool
+    """The user wrote `aux(…)`."""
+    auxiliary: bool
+    reason: tuple[str, ...]
+    """Why it is relevant by the analysis: from what reads it to what can be observed. Empty: it is proven auxiliary."""
+
+    @property
+    def audited(self) -> bool:
+        """Auxiliary, but not proven to be."""
+        return self.auxiliary and bool(self.reason)
+
+    @property
+    def label(self) -> str:
+        return f"{self.cls.__name__}.{self.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Decomposition:
+    """The fields of all process classes of a system, relevant and auxiliary. True if some are auxiliary."""
+
+    fields: tuple[FieldFacts, ...]
 
     def __bool__(self) -> bool:
-        return any(self.auxiliary.values())
+        return any(f.auxiliary for f in self.fields)
+
+    @property
+    def auxiliary(self) -> dict[type[Process], frozenset[str]]:
+        """Per class, the fields that the engine does not see."""
+        return self._grouped([f for f in self.fields if f.auxiliary])
+
+    @property
+    def audited(self) -> dict[type[Process], frozenset[str]]:
+        """Per class, those of them that are watched during the search."""
+        return self._grouped([f for f in self.fields if f.audited])
 
     @property
     def summary(self) -> str:
-        names = [f"{cls.__name__}.{name}" for cls, fields in self.auxiliary.items() for name in sorted(fields)]
+        names = [f.label + (" (audited)" if f.audited else "") for f in self.fields if f.auxiliary]
         return f"auxiliary: {', '.join(names)}"
+
+    def _grouped(self, facts: list[FieldFacts]) -> dict[type[Process], frozenset[str]]:
+        return {cls: frozenset(f.name for f in facts if f.cls is cls) for cls in dict.fromkeys(f.cls for f in facts)}
 
 
 def decompose(system: System, inference: Literal["auto", "declared"]) -> Decomposition:
-    return Decomposition({})
+    """Find the auxiliary fields: declared ones, and with "auto" those that can be proven to be auxiliary.
+
+    >>> from plait import Process, action, always, field
+    >>> class Clock(Process):
+    ...     hour: int = 0
+    ...     log: list[int] = field(default_factory=list)
+    ...     @action
+    ...     def tick(self):
+    ...         self.log.append(self.hour)
+    ...         self.hour = (self.hour + 1) % 12
+    >>> [f.label for f in decompose(System([Clock()]), "declared").fields if f.auxiliary]
+    []
+    """
+    reasons = dependences(system)
+    facts = []
+    for cls in dict.fromkeys(system.classes):
+        for name in cls.__plait_fields__:
+            reason, declared = reasons.get((cls, name), ()), name in cls.__plait_aux__
+            auxiliary = declared or (inference == "auto" and not reason)
+            facts.append(FieldFacts(cls, name, declared, auxiliary, reason))
+    return Decomposition(tuple(facts))

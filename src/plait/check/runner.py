@@ -7,6 +7,7 @@ from typing import Any
 
 from plait._native import Engine, Transition
 from plait.check.decomposition import Decomposition
+from plait.check.relevance import Relevance
 from plait.check.tabulation import Tabulation
 from plait.model.system import System, plays
 
@@ -23,7 +24,8 @@ class Runner:
         symmetry: Sequence[Sequence[int]] = (),
     ) -> None:
         self.system = system
-        self.tabulation = Tabulation(system, decomposition)
+        self.decomposition = decomposition
+        self.tabulation = Relevance(system, decomposition) if decomposition else Tabulation(system)
         network = system.network
         self.engine = Engine(
             self.tabulation,

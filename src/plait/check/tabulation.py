@@ -11,7 +11,7 @@ not a function of its local state, the consumed messages and its choices.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import get_ident
 from typing import Any
 
@@ -28,7 +28,6 @@ from plait.check.content import (
     declared_values,
     explained,
 )
-from plait.check.decomposition import Decomposition
 from plait.check.guards import Guards, watched
 from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
@@ -55,9 +54,11 @@ class Tabulation(Asymmetry):
     A message travels with the position of its sender.
     """
 
-    def __init__(self, system: System, decomposition: Decomposition | None = None) -> None:
+    auxiliary: Mapping[type[Process], frozenset[str]] = {}
+    """Fields that the engine never sees (`plait.check.relevance`)."""
+
+    def __init__(self, system: System) -> None:
         self.system = system
-        self.decomposition = decomposition
         self.content = Content(system)
         self.codec = self.content.codec
         self.interrupt = self.content.interrupt
@@ -66,8 +67,7 @@ class Tabulation(Asymmetry):
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
         self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
         self._guards = Guards(self.content, self.handlers)
-        self.armed, self.handlers_for = self._guards.armed, self._guards.handlers_for
-        self.guards = self._guards.guards
+        self.handlers_for = self._guards.handlers_for
         self._sent: set[type[Message]] = set()
         self._evaluations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
@@ -91,7 +91,7 @@ class Tabulation(Asymmetry):
             for number, handler in enumerate(self.handlers[index]):
                 if handler.kind != "init":
                     continue
-                outcomes = self.step(index, local, number, [])
+                outcomes = self.run(index, local, number, [])
                 if len(outcomes) != 1 or outcomes[0].failure or outcomes[0].spawns:
                     raise ModelError(
                         f"{self.where(index, number)}: an @init method neither chooses, spawns nor fails",
@@ -105,7 +105,21 @@ class Tabulation(Asymmetry):
         locals_ += [bytes([UNBORN])] * (len(system.classes) - len(system.processes))
         return locals_, messages, monitors
 
+    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
+        """Handlers that may run in this local state, and how many messages each takes."""
+        return self._guards.armed(index, local)
+
+    def guards(
+        self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
+    ) -> list[bytes | None]:
+        """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
+        return self._guards.guards(index, local, questions)
+
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
+        """What a handler does, one outcome per combination of its choices."""
+        return self.run(index, local, number, messages)
+
+    def run(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and audit that it is a function."""
         outcomes = self._explore(index, local, number, messages, probe=False)
         key = (self.system.classes[index], self.handlers[index][number].name)
@@ -146,7 +160,7 @@ class Tabulation(Asymmetry):
         back = bytes([UP]) + local[1:]
         for number, handler in enumerate(self.handlers[index]):
             if handler.kind == "recovery":
-                return self.step(index, back, number, [])
+                return self.run(index, back, number, [])
         return [Outcome(back, [], [], [], [], [], None)]
 
     def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
@@ -186,8 +200,13 @@ class Tabulation(Asymmetry):
             lambda i: self.local_value(i, locals_[i]),
             lambda i: self.inbox_value(inboxes[i]),
             lambda i: self.monitor_value(i, monitors[i]),
+            self.auxiliary,
         )
         value = self._judged(prop, view)
+        try:
+            view.check_relevant()
+        except ModelError as error:
+            raise explained(f"property {prop.name}", error) from None
         count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
         for _ in range(4 if count <= _ATTENTIVE_STEPS else 0):
             if self._judged(prop, self._probe_view(locals_, inboxes, monitors)) != value:
@@ -238,7 +257,7 @@ class Tabulation(Asymmetry):
         def inbox(i: int) -> tuple[Message, ...]:
             return tuple(self.content.message(sender, m, probe=True) for _, sender, m in store.inbox(inboxes[i]))
 
-        return View(self.system, local, inbox, monitor)
+        return View(self.system, local, inbox, monitor, self.auxiliary)
 
     # -- decoded values, by the engine's ids -----------------------------------------------------------------------
 

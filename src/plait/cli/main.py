@@ -31,6 +31,7 @@ _EXAMPLES = {
   plait check paxos --json | jq .states""",
     "show": """\
   plait show paxos
+  plait show paxos -p quorum=false --decomposition
   plait show models/token.py:ring -p nodes=4 --json""",
     "graph": """\
   plait graph two_phase_commit -p resource_managers=2 -o commit.svg

@@ -20,6 +20,7 @@ def show(
     /,
     *,
     parameters: Parameters = (),
+    decomposition: Flag = False,
     json: Flag = False,
 ) -> int:
     """List a model's parameters, processes, handlers and properties.
@@ -30,6 +31,8 @@ def show(
         A zoo name, a Python file (models/token.py or models/token.py:ring), or package.module:function.
     parameters
         Set a parameter of the model: -p acceptors=3. Give it once per parameter.
+    decomposition
+        Tell for every field whether it is relevant to the properties or auxiliary, and why.
     json
         Print exactly one JSON object on stdout.
     """
@@ -41,13 +44,16 @@ def show(
         facts |= {"name": found.name, "doc": found.doc, "parameters": _parameters(found)}
         missing = [n for n, p in found.parameters.items() if p.required and n not in given]
     if not missing:
-        facts |= _system(load(target, given))
+        system = load(target, given)
+        facts |= _system(system)
+        if decomposition:
+            facts["decomposition"] = _decomposition(system)
     if json:
         import msgspec
 
         emit(msgspec.json.encode(facts).decode())
     else:
-        emit("\n".join(_lines(facts)))
+        emit("\n".join(_decomposition_lines(facts) if "decomposition" in facts else _lines(facts)))
         if missing:
             emit(f"\nTo see the rest, give {' '.join(f'-p {name}=…' for name in missing)}")
     return 0
@@ -88,6 +94,7 @@ def _class(system: System, cls: type[Process]) -> dict[str, Any]:
                 "type": _type(f.type),
                 "default": _default(f),
                 "durable": f.name in cls.__plait_durable__,
+                "aux": f.name in cls.__plait_aux__,
             }
             for f in dataclasses.fields(cls)  # type: ignore[arg-type]
         ],
@@ -110,6 +117,46 @@ def _handler(system: System, handler: Handler) -> dict[str, Any]:
         "quorum": size,
         "doc": (inspect.getdoc(handler.function) or "").split("\n")[0],
     }
+
+
+def _decomposition(system: System) -> list[dict[str, Any]]:
+    """Which fields are relevant to the properties, per class."""
+    from plait.check.decomposition import decompose
+
+    fields = decompose(system, "auto").fields
+    return [
+        {
+            "role": cls.__name__,
+            "fields": [
+                {
+                    "name": f.name,
+                    "auxiliary": f.auxiliary,
+                    "declared": f.declared,
+                    "audited": f.audited,
+                    "reason": list(f.reason),
+                }
+                for f in fields
+                if f.cls is cls
+            ],
+        }
+        for cls in dict.fromkeys(system.classes)
+    ]
+
+
+def _decomposition_lines(facts: dict[str, Any]) -> list[str]:
+    properties = ", ".join(p["name"] for p in facts["properties"]) or "no properties"
+    lines = [f"{facts.get('name', facts['target'])}: what its fields are to {properties}"]
+    for process in facts["decomposition"]:
+        lines += ["", f"process {process['role']}" + ("" if process["fields"] else ": no fields")]
+        longest = max((len(f["name"]) for f in process["fields"]), default=0)
+        for f in process["fields"]:
+            kind = "auxiliary" if f["auxiliary"] else "relevant"
+            first, *rest = f["reason"] or ["proven: nothing that can be observed depends on it"]
+            if f["audited"]:
+                first, rest = "declared, and audited by the search, because of:", [f"{first}", *rest]
+            lines.append(f"  {f['name']:<{longest}}  {kind:<9}  {first}")
+            lines += [f"  {'':<{longest}}  {'':<9}  -> {link}" for link in rest]
+    return lines
 
 
 def _type(annotation: Any) -> str:
@@ -166,7 +213,8 @@ def _process(process: dict[str, Any]) -> list[str]:
     rows = []
     for f in process["fields"]:
         default = "" if f["default"] is None else f" = {f['default']}"
-        rows.append((f["name"], f"{f['type']}{default}{'  durable' if f['durable'] else ''}"))
+        marks = "".join(f"  {mark}" for mark in ("durable", "aux") if f[mark])
+        rows.append((f["name"], f"{f['type']}{default}{marks}"))
     lines += _section("fields", rows, "  ")
     rows = []
     for h in process["handlers"]:

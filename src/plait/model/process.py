@@ -171,11 +171,18 @@ def durable(default: Any = dataclasses.MISSING, *, default_factory: Any = datacl
     return dataclasses.field(default=default, metadata={"durable": True})
 
 
-def aux(default: Any = dataclasses.MISSING, *, default_factory: Any = dataclasses.MISSING) -> Any:
-    """A field that nothing else depends on: `history: frozenset[str] = aux(frozenset())`."""
+def aux(
+    default: Any = dataclasses.MISSING, *, default_factory: Any = dataclasses.MISSING, durable: bool = False
+) -> Any:
+    """A field that what happens does not depend on: `log: list[int] = aux(default_factory=list)`.
+
+    With `check(..., reduce="decomposition")` states that differ in auxiliary fields only count as one. Plait proves that
+    nothing depends on them, or watches that nothing does; a field that turns out to matter is an error.
+    """
+    metadata = {"aux": True, "durable": durable}
     if default_factory is not dataclasses.MISSING:
-        return dataclasses.field(default_factory=default_factory, metadata={"aux": True})
-    return dataclasses.field(default=default, metadata={"aux": True})
+        return dataclasses.field(default_factory=default_factory, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 class Run(Protocol):
@@ -198,6 +205,7 @@ class Process:
 
     __plait_fields__: ClassVar[tuple[str, ...]] = ()
     __plait_durable__: ClassVar[frozenset[str]] = frozenset()
+    __plait_aux__: ClassVar[frozenset[str]] = frozenset()
     __plait_handlers__: ClassVar[tuple[Handler, ...]] = ()
     __plait_role__: ClassVar[type[Process] | None] = None
 
@@ -222,6 +230,7 @@ class Process:
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls.__plait_fields__ = tuple(f.name for f in fields)
         cls.__plait_durable__ = frozenset(f.name for f in fields if f.metadata.get("durable"))
+        cls.__plait_aux__ = frozenset(f.name for f in fields if f.metadata.get("aux"))
         cls.__plait_handlers__ = _collect(cls)
 
     @classmethod

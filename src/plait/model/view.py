@@ -6,7 +6,7 @@ values it read, DESIGN section 4), and the *fields*, for `plait show` and for th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from plait.kernel.errors import ModelError
@@ -57,6 +57,8 @@ class ProcessView:
                 hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
             )
         view.fields_read.add((self._index, name))
+        if name in view.auxiliary.get(cls, ()):
+            raise _auxiliary(cls, name)
         status, fields = view.read_local(self._index)
         if status == "unborn":
             raise ModelError(
@@ -74,6 +76,18 @@ class ProcessView:
         return repr(self.id)
 
 
+def _auxiliary(cls: type[Process], name: str) -> ModelError:
+    if name in cls.__plait_aux__:
+        return ModelError(
+            f"{cls.__name__}.{name} is declared aux, but the property reads it",
+            hint=f"do not declare {name} aux, or check without --reduce decomposition",
+        )
+    return ModelError(
+        f"{cls.__name__}.{name} was taken for auxiliary, but the property reads it",
+        hint="the analysis did not see the read: check with --decomposition declared, and report this as a bug",
+    )
+
+
 class View:
     """A global state: `s[Role]` and `s[pid]` are processes, `s[MonitorClass]` a monitor, `s.messages` what is pending.
 
@@ -86,12 +100,22 @@ class View:
         local: Callable[[int], tuple[Status, dict[str, Any]]],
         inbox: Callable[[int], tuple[Message, ...]],
         monitor: Callable[[int], Monitor],
+        auxiliary: Mapping[type[Process], frozenset[str]] | None = None,
     ) -> None:
         self.system = system
         self._local, self._inbox, self._monitor = local, inbox, monitor
+        self.auxiliary = auxiliary or {}
+        """Fields that this view has no values of: reading one is an error."""
         self.components_read: dict[Component, None] = {}
         self.fields_read: set[tuple[int, str | None]] = set()
         """(position, field) pairs; the field None stands for the status."""
+
+    def check_relevant(self) -> None:
+        """Raise if an auxiliary field was read, even if the property swallowed the error."""
+        for index, name in self.fields_read:
+            cls = self.system.classes[index]
+            if name is not None and name in self.auxiliary.get(cls, ()):
+                raise _auxiliary(cls, name)
 
     def read_local(self, index: int) -> tuple[Status, dict[str, Any]]:
         self.components_read[("local", index)] = None

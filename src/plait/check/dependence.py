@@ -1,0 +1,213 @@
+"""What depends on which field: a graph over the source of a model, and why a field is relevant (DESIGN section 5).
+
+An edge from a to b says that b's value, or whether b happens, may depend on a. *Sinks* are what can be observed: a guard, a
+send, an announcement, a choice, a spawned process, an assertion, an exception, a read by a property. A field from which no
+sink can be reached is auxiliary. Proof: take two local states that are equal but for such fields, and run one handler on
+both. By induction over the run, all values, tests and effects that are connected with a sink are equal in both runs,
+because what they are computed from is connected with it too. So the guards agree, the runs take the same observable
+branches and have the same effects, and they end in states whose relevant fields are equal: Definition 1.
+
+The graph is built by `plait.check.dataflow`, one handler of one class at a time. It is an over-approximation: whatever is
+not understood makes all fields of the class relevant, with that as the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import types
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from plait.check.dataflow import EscapeError, Flow, Graph, Node
+from plait.check.sources import UNKNOWN, bindings, definition, static_value
+from plait.model.message import Message
+from plait.model.monitor import Monitor
+from plait.model.process import Handler, Process
+from plait.model.properties import Property
+from plait.model.system import System
+
+Reasons = dict[tuple[type[Process], str], tuple[str, ...]]
+
+_HARMLESS = {"builtins", "collections", "itertools", "functools", "math", "dataclasses", "typing"}
+"""Modules whose classes and functions read no field by a name that they are given."""
+_REVEALING = {"getattr", "vars", "dir", "eval", "exec", "globals", "locals", "attrgetter", "methodcaller"}
+
+
+def dependences(system: System) -> Reasons:
+    """For each relevant field of the system's classes, the chain from what reads it to what can be observed."""
+    graph = Graph()
+    for cls in dict.fromkeys(system.classes):
+        try:
+            _check_plain(cls)
+            for handler in cls.__plait_handlers__:
+                _handler(graph, system, cls, handler)
+        except EscapeError as escape:
+            for name in cls.__plait_fields__:
+                graph.sink([("field", cls, name)], escape.reason)
+    for prop in system.properties:
+        _property(graph, system, prop)
+    return _reasons(graph, system)
+
+
+def _check_plain(cls: type[Process]) -> None:
+    """Reading and setting a field must do just that."""
+    for base in cls.__mro__[: cls.__mro__.index(Process)]:
+        for name in ("__getattr__", "__getattribute__", "__setattr__", "__delattr__"):
+            if name in base.__dict__:
+                raise EscapeError(f"{base.__name__}.{name} is not understood")
+    for name in cls.__plait_fields__:
+        found = inspect.getattr_static(cls, name, None)
+        if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
+            raise EscapeError(f"{cls.__name__}.{name} is a descriptor")
+
+
+def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler) -> None:
+    label = f"{cls.__name__}.{handler.name}"
+    for what, guard in (("guard", handler.where), ("quorum", handler.quorum)):
+        if callable(guard):
+            flow = Flow(graph, cls, f"the {what} of {label}", handler.message, many=False)
+            result = flow.start(guard)
+            graph.sink(result.deps, f"the {what} of {label}")
+            flow.finish()
+    flow = Flow(graph, cls, label, handler.message, handler.quorum is not None)
+    flow.start(handler.function)
+    written = flow.finish()
+    finals = [p.name for p in system.properties if p.kind == "final"]
+    if finals and _may_be_idle(system, handler, flow):
+        # The relevant parts would not tell such a step from one that changes nothing, and a state that no step
+        # changes is terminal.
+        graph.sink(written, f"{label} may change nothing else, and {finals[0]} is about terminal states", minor=True)
+
+
+def _may_be_idle(system: System, handler: Handler, flow: Flow) -> bool:
+    """Whether a step may leave everything as it is but the fields that it writes."""
+    if handler.kind not in ("action", "message"):
+        return False
+    network = system.network
+    if handler.message is None or (network.kind == "duplicating" and network.duplications is None):
+        return True
+    # It takes a message away; only if it sends itself the same one, it is there again.
+    return any(sent is None or issubclass(sent, handler.message) for sent in flow.sent)
+
+
+def _reasons(graph: Graph, system: System) -> Reasons:
+    """Walk backwards from the sinks; the first way found to a field is a shortest one."""
+    towards: dict[Node, Node | None] = {}
+    for minor in (False, True):  # that something may raise is the lesser reason
+        sinks = [node for node in graph.sources if node[0] == "sink" and node[1] is minor]
+        towards |= dict.fromkeys(sinks)
+        queue = deque(sinks)
+        while queue:
+            node = queue.popleft()
+            for source in sorted(graph.sources.get(node, ()), key=graph.label):
+                if source not in towards:
+                    towards[source] = node
+                    queue.append(source)
+    reasons: Reasons = {}
+    for cls in dict.fromkeys(system.classes):
+        for name in cls.__plait_fields__:
+            chain: list[str] = []
+            step = towards.get(("field", cls, name))
+            while step is not None:
+                if step[0] != "result" or "<lambda>" not in graph.label(step):  # that of a guard says it all
+                    chain.append(graph.label(step))
+                step = towards[step]
+            if chain:
+                reasons[cls, name] = tuple(dict.fromkeys(chain))
+    return reasons
+
+
+# -- properties --------------------------------------------------------------------------------------------------------
+
+
+def _property(graph: Graph, system: System, prop: Property) -> None:
+    """A property reads the fields whose names occur in it, and in what it calls.
+
+    That a name is missed is no danger to verdicts: reading an auxiliary field through the view is an error.
+    """
+    fields = {(cls, name) for cls in system.classes for name in cls.__plait_fields__}
+    try:
+        read = dict(_names_read(system, prop.predicate, set()))
+    except EscapeError as escape:
+        graph.sink([("field", *f) for f in fields], f"property {prop.name}: {escape.reason}")
+        return
+    for cls, name in fields:
+        if name in read:
+            graph.sink([("field", cls, name)], f"property {prop.name} reads it ({read[name]})")
+
+
+def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:
+    """Attribute names that occur in a function or in what it refers to, with the place."""
+    if isinstance(function, types.MethodType):
+        function = function.__func__
+    if not isinstance(function, types.FunctionType):
+        raise EscapeError(f"{function!r} has no source")
+    if function in seen:
+        return
+    seen.add(function)
+    node = definition(function)
+    if node is None:
+        raise EscapeError(f"no source of {function.__qualname__}")
+    local = set(bindings(node))
+    body = node.body if isinstance(node.body, list) else [node.body]
+    for inner in (part for top in body for part in ast.walk(top)):
+        place = f"line {getattr(inner, 'lineno', 0)}"
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
+            yield inner.value, place  # getattr(p, "log")
+        if isinstance(inner, ast.MatchClass):
+            yield from ((name, place) for name in inner.kwd_attrs)
+        if isinstance(inner, ast.Attribute):
+            yield inner.attr, place
+            for cls in (*map(type, system.monitors), *system.classes):
+                method = inspect.getattr_static(cls, inner.attr, None)
+                if isinstance(method, types.FunctionType) and not _is_ours(method.__module__):
+                    yield from _names_read(system, method, seen)
+        if isinstance(inner, ast.Name | ast.Attribute):
+            yield from _referred(system, static_value(function, inner, local), seen)
+
+
+def _referred(system: System, value: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:
+    """What a global of a property adds to its reads."""
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    name, module = getattr(value, "__name__", ""), getattr(value, "__module__", None) or ""
+    if value is UNKNOWN or value is getattr:
+        # A local name; or getattr, of which only a constant name is understood.
+        if value is getattr and not _constant_getattrs(seen):
+            raise EscapeError("it calls getattr")
+    elif isinstance(value, Property):
+        yield from _names_read(system, value.predicate, seen)
+    elif name in _REVEALING and callable(value):
+        raise EscapeError(f"it calls {name}")
+    elif isinstance(value, types.FunctionType):
+        if module.partition(".")[0] not in _HARMLESS and not _is_ours(module):
+            yield from _names_read(system, value, seen)
+    elif isinstance(value, type):
+        known = (Process, Message, Monitor, enum.Enum, BaseException)
+        if not issubclass(value, known) and module.partition(".")[0] not in _HARMLESS and not _is_ours(module):
+            for method in value.__dict__.values():
+                if isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>":
+                    yield from _names_read(system, method, seen)
+    elif isinstance(value, types.MethodType):
+        yield from _names_read(system, value, seen)
+    elif callable(value) and not isinstance(value, types.BuiltinFunctionType | types.ModuleType):
+        raise EscapeError(f"{value!r} has no source")
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith(("plait.model.", "plait.kernel."))
+
+
+def _constant_getattrs(functions: Iterable[Any]) -> bool:
+    """Whether every getattr in these functions is given its name as a constant."""
+    for function in functions:
+        node = definition(function)
+        for inner in ast.walk(node) if node is not None else ():
+            if isinstance(inner, ast.Name) and inner.id == "getattr":
+                calls = [c for c in ast.walk(node) if isinstance(c, ast.Call) and c.func is inner]  # type: ignore[arg-type]
+                if not calls or len(calls[0].args) < 2 or not isinstance(calls[0].args[1], ast.Constant):
+                    return False
+    return True

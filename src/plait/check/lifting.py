@@ -1,0 +1,80 @@
+"""From a run of relevant parts to a run of the model: a counterexample shows every field (paper 000, Theorem 1).
+
+A search under a decomposition leaves a path whose local states have holes. By Definition 1 the same transitions can be
+taken from the full initial state, and lead to states with the same relevant parts; here they are taken, on an engine that
+knows nothing of the decomposition. That none fits would be a mistake of ours, and is never reported as a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plait._native import Transition
+from plait.check.relevance import Relevance
+from plait.check.runner import Runner
+from plait.check.tracing import Tracer
+from plait.kernel.trace import Event
+from plait.model.properties import Property
+
+
+def lifted(runner: Runner, path: Sequence[Transition]) -> tuple[Tracer, list[Event]]:
+    """Take the transitions of a reduced run on the full model."""
+    plain = Runner(runner.system)
+    tracer = Tracer(plain)
+    if _relevant(runner, plain, tracer.state) != _contents(runner, runner.engine.initial()):
+        raise RuntimeError("the initial state has another relevant part than the search started from")
+    events = []
+    for number, wanted in enumerate(path, 1):
+        target = None if wanted.failure else _contents(runner, wanted.state)
+        fits = (
+            t
+            for t in plain.engine.successors(tracer.state)
+            if _signature(t) == _signature(wanted) and (t.failure or _relevant(runner, plain, t.state) == target)
+        )
+        chosen = next(fits, None)
+        if chosen is None:
+            raise RuntimeError(f"step {number} of a run of relevant parts is no step of the model")
+        events.append(tracer.step(chosen))
+    return tracer, events
+
+
+def confirm(tracer: Tracer, prop: Property) -> None:
+    """The last full state must decide the property."""
+    runner = tracer.runner
+    number = [p.name for p in runner.system.properties].index(prop.name)
+    decided = runner.holds(number, tracer.state) == (prop.kind == "reachable")
+    if not decided or (prop.kind == "final" and not runner.is_terminal(tracer.state)):
+        raise RuntimeError(f"the run that was found for {prop.name} does not decide it")
+
+
+def _signature(t: Transition) -> tuple[Any, ...]:
+    """What a transition does that does not depend on the fields."""
+    consumed = sorted((sender, content) for _, sender, content in t.consumed)
+    return t.kind, t.process, t.handler, consumed, t.choices, list(t.spawned), bool(t.failure)
+
+
+def _contents(runner: Runner, state: Sequence[int]) -> tuple[Any, ...]:
+    """A state by content: ids of two engines can't be compared."""
+    locals_, inboxes, monitors, budgets = runner.engine.components(state)
+    store = runner.engine.store
+    return (
+        [store.local(i) for i in locals_],
+        [_inbox(runner, i) for i in inboxes],
+        [store.monitor(i) for i in monitors],
+        list(budgets),
+    )
+
+
+def _relevant(reduced: Runner, plain: Runner, state: Sequence[int]) -> tuple[Any, ...]:
+    tabulation = reduced.tabulation
+    assert isinstance(tabulation, Relevance)
+    locals_, *rest = _contents(plain, state)
+    return ([tabulation.erased(i, local) for i, local in enumerate(locals_)], *rest)
+
+
+def _inbox(runner: Runner, inbox: int) -> list[tuple[int, bytes]]:
+    pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inbox)]
+    if runner.system.network.kind == "fifo":
+        return sorted(pending, key=lambda message: message[0])  # the order within a queue counts
+    return sorted(pending)

@@ -1,0 +1,330 @@
+"""Selective hashing: the engine sees the relevant part of local states only (paper 000, sections II to IV; Algorithm 1).
+
+h(s) keeps the relevant fields of every local state. In what crosses the border to the engine the auxiliary fields are a
+hole, so that local states with equal relevant parts have one content, one id and one fingerprint. Here each of them has a
+*representative*: the first full local state that was met with this relevant part. Steps, guards and crashes are run from it.
+
+That is sound if all full local states with one relevant part give the same relevant answers (Definition 1, transition
+decomposition): for fields that the analysis has proven auxiliary they do. Fields that are only declared so are *audited*:
+every full local state that is met is asked what its representative was asked, and a different answer is a model error.
+What an audited step leads to has been met as well, so the audit covers all runs and not only those from representatives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from plait.check.content import UNBORN, StuckError
+from plait.check.decomposition import Decomposition
+from plait.check.steprun import Outcome
+from plait.check.tabulation import STATUSES, Tabulation
+from plait.kernel.errors import ModelError
+from plait.kernel.values import text, to_data
+from plait.model.process import Process
+from plait.model.system import System
+
+MOST_AUDITED = 100_000
+"""More full local states than this are not audited: an auxiliary field that grows for ever would never end."""
+MOST_AUDITED_BYTES = 32_000_000
+
+Question = tuple[Any, ...]
+"""What the engine asks of a local state: the name of a method of Tabulation, and its other arguments."""
+
+
+@dataclasses.dataclass
+class _Shared:
+    """The full local states of one process that have one relevant part."""
+
+    representative: bytes
+    variants: dict[bytes, bytes] = dataclasses.field(default_factory=dict)
+    """Those met so far, the representative too, by what the audit tells apart."""
+    asked: dict[Question, Any] = dataclasses.field(default_factory=dict)
+    """The relevant answers that the representative gave."""
+
+
+class Relevance(Tabulation):
+    """A Tabulation whose local states are relevant parts."""
+
+    def __init__(self, system: System, decomposition: Decomposition) -> None:
+        super().__init__(system)
+        self.auxiliary = decomposition.auxiliary
+        self._audited = decomposition.audited
+        self._hole = self.codec.encode(None)
+        self._aux_at = [_positions(cls, self.auxiliary.get(cls, frozenset())) for cls in system.classes]
+        proven = {cls: names - self._audited.get(cls, frozenset()) for cls, names in self.auxiliary.items()}
+        self._proven_at = [_positions(cls, proven.get(cls, frozenset())) for cls in system.classes]
+        self._is_audited = [bool(self._audited.get(cls)) for cls in system.classes]
+        self._shared: dict[tuple[int, bytes], _Shared] = {}
+        self._examples: dict[type[Process], bytes] = {}
+        """A full local state of each class."""
+        self._work: list[tuple[int, bytes, bytes]] = []
+        """Met, but not asked yet: position, relevant part, full local state."""
+        self._count = self._bytes = 0
+        network = system.network
+        self._keeps_messages = network.kind == "duplicating" and network.duplications is None
+        self._finals = [p.name for p in system.properties if p.kind == "final"]
+
+    # -- what the engine asks --------------------------------------------------------------------------------------
+
+    def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
+        locals_, messages, monitors = super().initial()
+        for index, local in enumerate(locals_):
+            self._meet(index, local)
+        self._drain()
+        return [self.erased(index, local) for index, local in enumerate(locals_)], messages, monitors
+
+    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
+        return self._ask(index, local, ("armed",))  # type: ignore[no-any-return]
+
+    def guards(
+        self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
+    ) -> list[bytes | None]:
+        return self._ask(index, local, ("guards", tuple(questions)))  # type: ignore[no-any-return]
+
+    def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
+        return self._ask(index, local, ("run", number, tuple(messages)))  # type: ignore[no-any-return]
+
+    def crash(self, index: int, local: bytes, recovers: bool) -> bytes:
+        return self._ask(index, local, ("crash", recovers))  # type: ignore[no-any-return]
+
+    def recover(self, index: int, local: bytes) -> list[Outcome]:
+        return self._ask(index, local, ("recover",))  # type: ignore[no-any-return]
+
+    def reads(
+        self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
+    ) -> list[str]:
+        return super().reads(index, self._known(index, local).representative, number, messages, choices)
+
+    # -- relevant parts and representatives ------------------------------------------------------------------------
+
+    def erased(self, index: int, local: bytes) -> bytes:
+        """The relevant part of a full local state."""
+        return self._without(local, self._aux_at[index])
+
+    def _without(self, local: bytes, positions: frozenset[int]) -> bytes:
+        if not positions or local[0] == UNBORN:
+            return local
+        parts = self.codec.fields(local)
+        head = local[1 : len(local) - sum(map(len, parts[1:]))]
+        kept = [self._hole if i in positions else part for i, part in enumerate(parts)]
+        return b"".join([kept[0], head, *kept[1:]])
+
+    def _known(self, index: int, relevant: bytes) -> _Shared:
+        found = self._shared.get((index, relevant))
+        if found is None:
+            # A relevant part that no step of this process led to, such as another's after a permutation: whatever
+            # fills the holes will do, because nothing depends on it.
+            cls = self.system.classes[index]
+            full = relevant
+            if self._aux_at[index] and relevant[0] != UNBORN:
+                example = self.codec.fields(self._examples[cls])
+                parts = self.codec.fields(relevant)
+                head = relevant[1 : len(relevant) - sum(map(len, parts[1:]))]
+                filled = [example[i] if i in self._aux_at[index] else part for i, part in enumerate(parts)]
+                full = b"".join([filled[0], head, *filled[1:]])
+            self._meet(index, full)
+            found = self._shared[index, relevant]
+        return found
+
+    def _meet(self, index: int, full: bytes) -> None:
+        """Note a full local state: as a representative, or as one more to audit."""
+        relevant = self.erased(index, full)
+        shared = self._shared.get((index, relevant))
+        if shared is None:
+            shared = self._shared[index, relevant] = _Shared(full)
+            if full[0] != UNBORN:
+                self._examples.setdefault(self.system.classes[index], full)
+        if not self._is_audited[index] or full[0] == UNBORN:
+            return
+        told = self._without(full, self._proven_at[index])
+        if told in shared.variants:
+            return
+        shared.variants[told] = full
+        self._count, self._bytes = self._count + 1, self._bytes + len(told)
+        if self._count > MOST_AUDITED or self._bytes > MOST_AUDITED_BYTES:
+            raise self._endless(index)
+        if len(shared.variants) > 1:
+            self._work.append((index, relevant, full))
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def _ask(self, index: int, local: bytes, question: Question) -> Any:
+        """The relevant answer of the representative; all other full local states met must agree."""
+        shared = self._known(index, local)
+        if not self._is_audited[index]:
+            answer = self._answer(index, shared.representative, question)
+            self._drain()  # it may have spawned what is audited
+            return answer
+        if question not in shared.asked:
+            shared.asked[question] = self._answer(index, shared.representative, question)
+            for full in list(shared.variants.values()):
+                if full != shared.representative:
+                    self._compare(index, shared, full, question)
+            self._drain()
+        return shared.asked[question]
+
+    def _drain(self) -> None:
+        while self._work:
+            index, relevant, full = self._work.pop()
+            shared = self._shared[index, relevant]
+            for question in list(shared.asked):
+                self._compare(index, shared, full, question)
+
+    def _answer(self, index: int, full: bytes, question: Question) -> Any:
+        """Ask a full local state; the answer is relevant parts only."""
+        method, *arguments = question
+        answer = getattr(super(), method)(index, full, *arguments)
+        if method == "crash":
+            self._meet(index, answer)
+            return self.erased(index, answer)
+        if method not in ("run", "recover"):
+            return answer
+        erased = []
+        for outcome in answer:
+            self._meet(index, outcome.local)
+            for slot, spawned in outcome.spawns:
+                self._meet(slot, spawned)
+            if method == "run" and self._finals and self._is_audited[index]:
+                self._check_settled(index, full, question, outcome)
+            spawns = [(slot, self.erased(slot, spawned)) for slot, spawned in outcome.spawns]
+            erased.append(outcome._replace(local=self.erased(index, outcome.local), spawns=spawns))
+        return erased
+
+    def _compare(self, index: int, shared: _Shared, full: bytes, question: Question) -> None:
+        expected = shared.asked[question]
+        try:
+            answer = self._answer(index, full, question)
+        except ModelError as error:
+            if isinstance(error.__cause__, StuckError) or isinstance(error, _AuditError):
+                raise
+            answer = error
+        if isinstance(answer, ModelError) or _comparable(answer) != _comparable(expected):
+            raise self._unsound(index, shared.representative, full, question, expected, answer)
+
+    def _check_settled(self, index: int, full: bytes, question: Question, outcome: Outcome) -> None:
+        """A state is terminal if no step changes it: one that changes an audited field only must not look like none."""
+        before, after = (self._without(local, self._proven_at[index]) for local in (full, outcome.local))
+        if outcome.failure or before == after or self.erased(index, full) != self.erased(index, outcome.local):
+            return
+        _, number, messages = question
+        if not messages or self._keeps_messages or any(to == index for to, _ in outcome.sends):
+            cls, where = self.system.classes[index], self.where(index, number)
+            names = self._differing(index, full, outcome.local)
+            raise _AuditError(
+                f"{where} may change nothing but {_listed(cls, names)}, declared aux; without it the step would change "
+                f"nothing, and the state would be terminal for {', '.join(self._finals)}",
+                hint=f"do not declare {' and '.join(names)} aux, or check without the final properties",
+            )
+
+    # -- errors ----------------------------------------------------------------------------------------------------
+
+    def _differing(self, index: int, one: bytes, other: bytes) -> list[str]:
+        """The audited fields in which two full local states differ."""
+        cls = self.system.classes[index]
+        pairs = zip(cls.__plait_fields__, self.codec.fields(one)[1:], self.codec.fields(other)[1:], strict=True)
+        return [name for name, a, b in pairs if a != b and name in self._audited.get(cls, ())]
+
+    def _unsound(
+        self, index: int, first: bytes, second: bytes, question: Question, expected: Any, answer: Any
+    ) -> ModelError:
+        cls, pid = self.system.classes[index], self.system.pids[index]
+        names = self._differing(index, first, second)
+        what, one, other = self._contrast(index, question, expected, answer)
+        return _AuditError(
+            f"{_listed(cls, names)} is declared aux, but what {pid!r} does depends on it\n"
+            f"  in one local state:  {self._state(index, first)}\n"
+            f"  in another:          {self._state(index, second)}\n"
+            f"  {what}:\n"
+            f"    in the one:   {one}\n"
+            f"    in the other: {other}",
+            hint=f"do not declare {' and '.join(names)} aux",
+        )
+
+    def _endless(self, index: int) -> ModelError:
+        cls = self.system.classes[index]
+        names = sorted(self._audited[cls])
+        return _AuditError(
+            f"{_listed(cls, names)} is declared aux, which could not be proven, and takes too many values to be "
+            f"audited: more than {self._count - 1:,} local states",
+            hint="keep a shorter history, or write it such that nothing that may raise or matter reads it: "
+            "plait show --decomposition says what does",
+        )
+
+    def _state(self, index: int, local: bytes) -> str:
+        names = self.system.classes[index].__plait_fields__
+        values = self.codec.decode(local[1:])
+        shown = ", ".join(f"{n} = {text(to_data(v))}" for n, v in zip(names, values, strict=True))
+        return shown + ("" if local[0] == 0 else f" ({STATUSES[local[0]]})")
+
+    def _contrast(self, index: int, question: Question, expected: Any, answer: Any) -> tuple[str, str, str]:
+        """What was asked, and how two answers differ."""
+        method, *arguments = question
+        pid = self.system.pids[index]
+        what = {"armed": "which handlers may run", "crash": f"after a crash of {pid!r}", "recover": f"{pid!r} recovers"}
+        asked = what.get(method, "")
+        if method == "run":
+            asked = f"step {self.where(index, arguments[0])} of {pid!r}{self._messages(arguments[1])}"
+        if isinstance(answer, ModelError):
+            return asked or "a guard", "no error", answer.message
+        if method == "guards":
+            for (number, delivered), a, b in zip(arguments[0], expected, answer, strict=True):
+                if a != b:
+                    asked = f"the guard of {self.where(index, number)}{self._messages([delivered])}"
+                    return asked, str(a is not None).lower(), str(b is not None).lower()
+        if method == "armed":
+            return asked, self._armed_text(index, expected), self._armed_text(index, answer)
+        if method == "crash":
+            return asked, self._state(index, expected), self._state(index, answer)
+        return asked, *self._outcomes_text(index, expected, answer)
+
+    def _armed_text(self, index: int, armed: list[tuple[int, int]]) -> str:
+        names = [f"{self.handlers[index][n].name}{f' with {k} messages' if k > 1 else ''}" for n, k in armed]
+        return ", ".join(names) or "none"
+
+    def _messages(self, messages: Sequence[tuple[int, bytes]]) -> str:
+        shown = [f"{text(to_data(self.codec.decode(m)))} from {self.system.pids[s]!r}" for s, m in messages]
+        return f" on {', '.join(shown)}" if shown else ""
+
+    def _outcomes_text(self, index: int, one: list[Outcome], other: list[Outcome]) -> tuple[str, str]:
+        if len(one) != len(other):
+            return f"{len(one)} outcomes", f"{len(other)} outcomes"
+        a, b = next((a, b) for a, b in zip(one, other, strict=True) if _comparable([a]) != _comparable([b]))
+        if bool(a.failure) != bool(b.failure):
+            return tuple(o.failure[1] if o.failure else "no failure" for o in (a, b))  # type: ignore[return-value]
+        if a.choices != b.choices:
+            return tuple(f"chooses {self._values(o.choices)}" for o in (a, b))  # type: ignore[return-value]
+        if a.sends != b.sends:
+            return f"sends {self._shown(a.sends)}", f"sends {self._shown(b.sends)}"
+        if a.events != b.events:
+            return tuple(f"announces {self._values(o.events)}" for o in (a, b))  # type: ignore[return-value]
+        if a.local != b.local:
+            names = self.system.classes[index].__plait_fields__
+            values = zip(names, self.codec.fields(a.local)[1:], self.codec.fields(b.local)[1:], strict=True)
+            name, x, y = next(v for v in values if v[1] != v[2])
+            return tuple(f"{name} becomes {self._values([v])}" for v in (x, y))  # type: ignore[return-value]
+        return tuple(f"spawns {[self.system.pids[s] for s, _ in o.spawns]} with other fields" for o in (a, b))  # type: ignore[return-value]
+
+    def _values(self, contents: Sequence[bytes]) -> str:
+        return ", ".join(text(to_data(self.codec.decode(c))) for c in contents) or "nothing"
+
+
+class _AuditError(ModelError):
+    """The audit found something; not an answer of the model's."""
+
+
+def _positions(cls: type[Process], names: frozenset[str]) -> frozenset[int]:
+    """Where fields are in a local state, whose part 0 is the status."""
+    return frozenset(i for i, name in enumerate(cls.__plait_fields__, 1) if name in names)
+
+
+def _listed(cls: type[Process], names: Sequence[str]) -> str:
+    return " and ".join(f"{cls.__name__}.{name}" for name in names)
+
+
+def _comparable(answer: Any) -> Any:
+    """What answers must agree in: all but the words of a failure."""
+    if isinstance(answer, list) and answer and isinstance(answer[0], Outcome):
+        return [(*o[:-1], o.failure and o.failure[0]) for o in answer]
+    return answer

@@ -1,0 +1,164 @@
+"""The source of a function as a syntax tree, and what the names in it stand for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+import functools
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from plait.kernel.pid import Pid
+
+Definition = ast.FunctionDef | ast.Lambda
+UNKNOWN = object()
+"""A name whose value can't be found out."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def definition(function: types.FunctionType) -> Definition | None:
+    """The syntax tree of a function (of its own code, not of what it wraps), or None where there is no source."""
+    code = function.__code__
+    try:
+        lines, _ = inspect.findsource(code)
+        tree = _parsed("".join(lines), code.co_filename)
+    except (OSError, TypeError, SyntaxError, ValueError, IndexError):
+        return None
+    found = [node for node in _candidates(tree, code.co_name) if _is_of(node, code)]
+    # Of lambdas within lambdas, the code of the inner one lies in both.
+    found.sort(key=lambda node: _span(node)[1])
+    found.sort(key=lambda node: _span(node)[0], reverse=True)
+    return found[0] if found and _same_code(tree, code) else None
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str, filename: str) -> ast.Module:
+    return ast.parse(text, filename)
+
+
+@functools.lru_cache(maxsize=64)
+def _codes(tree: ast.Module) -> list[types.CodeType]:
+    """The code of every function of a module."""
+
+    def inner(code: types.CodeType) -> Iterator[types.CodeType]:
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                yield constant
+                yield from inner(constant)
+
+    return list(inner(compile(tree, "<source>", "exec", dont_inherit=True)))
+
+
+def _same_code(tree: ast.Module, code: types.CodeType) -> bool:
+    """Whether the source is still what the function was made of (pytest rewrites assertions, which leaves its mark)."""
+    names = {n for c in (code, *_inner(code)) for n in (*c.co_varnames, *c.co_names)}
+    if any(name.startswith("@py_") for name in names):
+        return True
+    known = [c for c in _codes(tree) if c.co_name == code.co_name and c.co_firstlineno == code.co_firstlineno]
+    return any(c.co_code == code.co_code and c.co_names == code.co_names for c in known)
+
+
+def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _inner(constant)
+
+
+def _candidates(tree: ast.Module, name: str) -> Iterator[Definition]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and getattr(node, "name", "<lambda>") == name:
+            yield node
+
+
+def _is_of(node: Definition, code: types.CodeType) -> bool:
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    if min([node.lineno, *(d.lineno for d in decorators)]) != code.co_firstlineno:
+        return False
+    arguments = node.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    names += [a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    if len(names) != code.co_argcount + code.co_kwonlyargcount + bool(arguments.vararg) + bool(arguments.kwarg):
+        return False
+    if list(code.co_varnames[: len(names)]) != names:
+        return False
+    if isinstance(node, ast.FunctionDef):
+        return True
+    start, end = _span(node)
+    for line, last, column, stop in code.co_positions():
+        if line is None or last is None or column is None or stop is None or (line, column) >= (last, stop):
+            continue  # an instruction that stands for no source
+        if not (start <= (line, column) and (last, stop) <= end):
+            return False
+    return True
+
+
+def _span(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)  # type: ignore[attr-defined]
+
+
+def value_of(function: types.FunctionType, name: str) -> Any:
+    """What a name that is not local to a function stands for."""
+    for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if free == name:
+            try:
+                return cell.cell_contents
+            except ValueError:
+                return UNKNOWN
+    if name in function.__globals__:
+        return function.__globals__[name]
+    return getattr(builtins, name, UNKNOWN)
+
+
+def static_value(function: types.FunctionType, node: ast.expr, local: set[str]) -> Any:
+    """What an expression of names and attributes of modules and classes stands for, if it is none of the state."""
+    if isinstance(node, ast.Name):
+        return UNKNOWN if node.id in local else value_of(function, node.id)
+    if isinstance(node, ast.Attribute):
+        owner = static_value(function, node.value, local)
+        if isinstance(owner, type) and issubclass(owner, enum.Enum) and node.attr in owner.__members__:
+            return owner.__members__[node.attr]
+        if isinstance(owner, types.ModuleType | type):
+            try:
+                return (
+                    inspect.getattr_static(owner, node.attr) if isinstance(owner, type) else owner.__dict__[node.attr]
+                )
+            except (AttributeError, KeyError):
+                return UNKNOWN
+    return UNKNOWN
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value can't change."""
+    if isinstance(value, tuple | frozenset):
+        return all(map(is_constant, value))
+    data = (int, float, str, bytes, enum.Enum, Pid, type(None))
+    code = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+    return isinstance(value, data + code)
+
+
+def bindings(node: Definition) -> Iterator[str]:
+    """The names that a function binds, once per place; parameters, and those of comprehensions and lambdas in it, too."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
+            yield inner.id
+        elif isinstance(inner, ast.arg):
+            yield inner.arg
+        elif isinstance(inner, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and inner.name:
+            yield inner.name
+        elif isinstance(inner, ast.MatchMapping) and inner.rest:
+            yield inner.rest
+        elif isinstance(inner, ast.alias):
+            yield inner.asname or inner.name.split(".")[0]
+        elif isinstance(inner, ast.FunctionDef | ast.ClassDef) and inner is not node:
+            yield inner.name
+
+
+def leaves(node: ast.AST) -> bool:
+    """Whether a statement may leave the block it is in: by return, break, continue or raise."""
+    if isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise):
+        return True
+    return any(leaves(child) for child in ast.iter_child_nodes(node) if not isinstance(child, _FUNCTIONS))
