@@ -4,6 +4,7 @@ use crate::lens::Reads;
 use crate::model::{Fault, PropertyKind, Shape};
 use crate::visited::Visited;
 use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxHashSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -32,6 +33,14 @@ pub struct Options {
     pub walks: u64,
     /// Go on after a violation.
     pub keep_going: bool,
+    /// Depth-first search: keep states with one successor off the stack.
+    pub spos: bool,
+    /// Stateless search: dynamic partial-order reduction.
+    pub dpor: bool,
+    /// Collect the fingerprints of terminal states.
+    pub terminals: bool,
+    /// Rules of reductions to leave out, so that tests can show that each is needed.
+    pub forget: Vec<String>,
 }
 
 impl Default for Options {
@@ -45,6 +54,10 @@ impl Default for Options {
             seed: 0,
             walks: 1000,
             keep_going: false,
+            spos: true,
+            dpor: false,
+            terminals: false,
+            forget: Vec::new(),
         }
     }
 }
@@ -74,6 +87,10 @@ pub struct Control {
     pub walks: AtomicU64,
     /// States seen by a search without a visited set.
     pub visits: AtomicU64,
+    /// Pushes and pops of a depth-first search, and those that selective push-on-stack spared it.
+    pub stack_operations: AtomicU64,
+    pub stack_operations_saved: AtomicU64,
+    terminals: Mutex<FxHashSet<u64>>,
     open: Vec<AtomicBool>,
     findings: Mutex<Vec<Finding>>,
     stop: AtomicBool,
@@ -98,6 +115,9 @@ impl Control {
             frontier: AtomicUsize::new(0),
             walks: AtomicU64::new(0),
             visits: AtomicU64::new(0),
+            stack_operations: AtomicU64::new(0),
+            stack_operations_saved: AtomicU64::new(0),
+            terminals: Mutex::default(),
             findings: Mutex::new(Vec::new()),
             stop: AtomicBool::new(false),
             bound: Mutex::new(None),
@@ -148,6 +168,22 @@ impl Control {
                 self.stop.store(true, Relaxed);
             }
         }
+    }
+
+    /// A terminal state was met; remembered only if asked for.
+    #[inline]
+    pub fn note_terminal(&self, fingerprint: u64) {
+        if self.options.terminals {
+            self.terminals.lock().insert(fingerprint);
+        }
+    }
+
+    pub fn terminals(&self) -> Vec<u64> {
+        self.terminals.lock().iter().copied().collect()
+    }
+
+    pub fn forgets(&self, rule: &str) -> bool {
+        self.options.forget.iter().any(|forgotten| forgotten == rule)
     }
 
     pub fn assertion(&self) -> usize {

@@ -150,7 +150,9 @@ def test_holds_says_that_everything_was_searched() -> None:
 
 
 def test_holds_under_reductions_does_not_claim_all_reachable_states() -> None:
-    statistics = msgspec.structs.replace(samples.STATISTICS, reductions=[Reduction(n, True, "") for n in ("stubborn sets", "symmetry")])
+    statistics = msgspec.structs.replace(
+        samples.STATISTICS, reductions=[Reduction(n, True, "") for n in ("stubborn sets", "symmetry")]
+    )
     text = verdict_text(samples.verdict(statistics=statistics), width=200)
     assert "All 12,345 states of the reduced state space (stubborn sets, symmetry) were searched" in text
     assert "reachable states" not in text

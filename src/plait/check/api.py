@@ -85,6 +85,8 @@ def check(
             seed=seed,
             walks=walks,
             keep_going=keep_going,
+            spos=spos,
+            dpor=reductions.dpor,
             progress=(lambda counters: progress(_progress(counters, search))) if progress else None,
         )
     except StuckError:
@@ -159,6 +161,8 @@ def _verdict(
         memory_bytes=report["memory_bytes"],
         table_bytes=report["table_bytes"],
         walks=report["walks"],
+        stack_operations=report["stack_operations"],
+        stack_operations_saved=report["stack_operations_saved"],
         reductions=reductions.reductions,
     )
     found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}

@@ -267,6 +267,9 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     ]
     if s.walks:
         rows.append(("random walks", f"{s.walks:,}"))
+    if s.stack_operations or s.stack_operations_saved:
+        saved = f" ({s.stack_operations_saved:,} saved)" if s.stack_operations_saved else ""
+        rows.append(("stack operations", f"{s.stack_operations:,}{saved}"))
     if s.memory_bytes:
         each = f" ({s.memory_bytes / s.states:,.0f} B per state)" if s.states >= _MANY else ""
         rows.append(("memory", bytes_text(s.memory_bytes) + each))
