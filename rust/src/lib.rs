@@ -3,6 +3,7 @@
 pub mod bfs;
 pub mod control;
 pub mod dfs;
+pub mod dpor;
 pub mod hash;
 pub mod inbox;
 pub mod intern;

@@ -3,7 +3,7 @@
 use crate::control::Control;
 use crate::model::Result;
 use crate::tables::Tables;
-use crate::{bfs, dfs, walk};
+use crate::{bfs, dfs, dpor, walk};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -31,6 +31,7 @@ pub fn run(tables: &Tables, control: &Control, strategy: Strategy, tick: impl Fn
                 let result = match strategy {
                     Strategy::Bfs => bfs::search(tables, control),
                     Strategy::Dfs => dfs::search(tables, control, true),
+                    Strategy::Stateless if control.options.dpor => dpor::search(tables, control),
                     Strategy::Stateless => dfs::search(tables, control, false),
                     Strategy::Random => walk::search(tables, control),
                 };
