@@ -6,8 +6,9 @@
 //! spawned process; or if one loses a message of a set or a queue that the other sends to. All others commute: a send only
 //! adds to an inbox, and what was enabled stays enabled. A transition u of q *interferes* with p at a state if it sends to
 //! p, or conflicts with a transition that p's node has there, be it blocked (by a budget, by slots) or not.
-//! An event of the run *happens before* u by program order, by conflict, or because u consumes what it sent: of equal
-//! messages of one sender, the k-th taken is the k-th sent.
+//! An event of the run *happens before* a later one by program order, by conflict, or because that consumes what it sent:
+//! of equal messages of one sender, the k-th taken is the k-th sent. (It happens before a u that was not executed if it is,
+//! or happens before, the last event of q or the sending of what u consumes: conflicts of u are what may be turned round.)
 //!
 //! **Search.** At a state some processes are chosen, and of these all transitions that are not asleep are tried. In each
 //! state, for each u of a q that is (or was, before something blocked it) possible there and each event e of the run, of
@@ -24,7 +25,7 @@
 //! tried t commutes with all of w: go on with w below the first. (3) Else let u be the first in w that interferes with
 //! some p in C, v what precedes it in w, and t a tried transition of p. v is possible after t, and is followed below t by
 //! induction, up to where u is possible but for budgets and slots. Neither t nor anything that the search added on the way
-//! happens before u or a part of v, because v u interferes with none of it. So u is found to interfere, and a process
+//! happens before u or a part of v: they were possible without it, and interfere with none of it. So u is found to interfere, and a process
 //! of v u was chosen at s, or all were that are awake: also that of the first of w. But (3) means that none is in C.
 //!
 //! **Verdicts.** Visible transitions conflict, so that their order is that of w: every value of what an `always` or
@@ -35,86 +36,17 @@
 //! back to where it began makes a run without end, which is cut off. A failing step is the last of its w, and is never
 //! taken: its state is what must be met.
 
+use crate::acts::{ActId, Acts};
 use crate::control::{Control, Finding, Limit};
-use crate::lens::{Lens, Touched, Way, bit, look};
-use crate::model::{LocalId, MessageId, Network, PropertyKind, Result, monitor_bit};
-use crate::tables::{Details, Kind, NO_BUDGET, NodeId, Tables, Transition};
-use rustc_hash::FxHashMap;
+use crate::lens::{Lens, Touched, Way, look};
+use crate::model::{MessageId, Network, PropertyKind, Result};
+use crate::tables::{Kind, NodeId, Tables};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// How often the counters are published.
 const PULSE: u64 = 256;
-
-type ActId = u32;
-
-/// What matters about a transition's order with those of other processes. Sets of processes, budgets and properties are 64
-/// bits; what shares a bit is told apart less well, never wrongly.
-#[derive(Clone, Copy, Debug, Default)]
-struct Traits {
-    sends: u64,
-    births: u64,
-    budgets: u64,
-    /// Properties that it may change the value of.
-    visible: u64,
-    announces: bool,
-    /// It needs slots that are free or taken.
-    expects: bool,
-    /// It loses a message where the order of losses and sends matters.
-    loses: bool,
-}
-
-impl Traits {
-    fn join(&mut self, other: &Traits) {
-        self.sends |= other.sends;
-        self.births |= other.births;
-        self.budgets |= other.budgets;
-        self.visible |= other.visible;
-        self.announces |= other.announces;
-        self.expects |= other.expects;
-        self.loses |= other.loses;
-    }
-
-    /// Whether a transition like this of one process does not commute with one like the other of another.
-    fn conflict(&self, mine: usize, other: &Traits, theirs: usize) -> bool {
-        let spawn = |a: &Traits, b: &Traits| a.births != 0 && (b.births != 0 || b.expects);
-        let lose = |a: &Traits, owner: usize, b: &Traits| a.loses && b.sends & bit(owner) != 0;
-        self.announces && other.announces
-            || self.budgets & other.budgets != 0
-            || self.visible & other.visible != 0
-            || spawn(self, other)
-            || spawn(other, self)
-            || self.births & bit(theirs) != 0
-            || other.births & bit(mine) != 0
-            || lose(self, mine, other)
-            || lose(other, theirs, self)
-    }
-
-    /// Whether a transition like this of one process interferes with another that may do all of `other`.
-    fn interferes(&self, mine: usize, other: &Traits, theirs: usize) -> bool {
-        self.sends & bit(theirs) != 0 || self.conflict(mine, other, theirs)
-    }
-}
-
-/// A transition apart from the inbox that it was found in: messages that arrive leave it what it is.
-struct Act {
-    process: usize,
-    kind: Kind,
-    traits: Traits,
-    consumed: Vec<MessageId>,
-    sends: Vec<(u16, MessageId)>,
-}
-
-/// Process, local state, kind, handler, consumed messages, outcome; and a number for those that are equal in all this
-/// (losses of equal messages at different places of a queue).
-type ActKey = (usize, LocalId, u8, u16, Vec<MessageId>, usize, usize);
-
-/// The transitions of a node, in the order of its expansion, and all that they do together.
-struct Menu {
-    acts: Vec<ActId>,
-    all: Traits,
-}
 
 /// What became of a process at a state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,30 +83,18 @@ struct Event {
     node: NodeId,
 }
 
-/// Which rules are in force: tests leave one out to show that it is needed.
-struct Rules {
-    visibility: bool,
-    sends: bool,
-    monitors: bool,
-    budgets: bool,
-    spawns: bool,
-    losses: bool,
-    ends: bool,
-}
-
 struct Search<'t, 'c> {
     lens: Lens<'t>,
     control: &'c Control,
-    rules: Rules,
+    /// Rules that tests leave out to show that they are needed: what conflicts wakes, and ends are met as they are.
+    wakes: bool,
+    ends: bool,
     processes: usize,
     network: Network,
-    monitors: u64,
     initial: Vec<u32>,
     /// Per property, the fields and inboxes that visible transitions change, in this pass.
     seen: Vec<(u64, u64)>,
-    acts: Vec<Act>,
-    act_ids: FxHashMap<ActKey, ActId>,
-    menus: FxHashMap<NodeId, Rc<Menu>>,
+    acts: Acts,
     frames: Vec<Frame>,
     /// States of the frames, end to end.
     states: Vec<u32>,
@@ -207,27 +127,16 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
 impl<'t, 'c> Search<'t, 'c> {
     fn new(tables: &'t Tables, control: &'c Control) -> Result<Self> {
         let shape = tables.model.shape();
-        let rule = |name: &str| !control.forgets(name);
         Ok(Search {
             lens: Lens::new(tables),
             control,
-            rules: Rules {
-                visibility: rule("dpor-visibility"),
-                sends: rule("dpor-sends"),
-                monitors: rule("dpor-monitors"),
-                budgets: rule("dpor-budgets"),
-                spawns: rule("dpor-spawns"),
-                losses: rule("dpor-losses"),
-                ends: rule("dpor-ends"),
-            },
+            wakes: !control.forgets("dpor-wakes"),
+            ends: !control.forgets("dpor-ends"),
             processes: shape.processes,
             network: shape.network,
-            monitors: (0..shape.monitors).map(monitor_bit).fold(0, |all, one| all | one),
             initial: tables.initial()?,
             seen: Vec::new(),
-            acts: Vec::new(),
-            act_ids: FxHashMap::default(),
-            menus: FxHashMap::default(),
+            acts: Acts::new(shape, control, Vec::new()),
             frames: Vec::new(),
             states: Vec::new(),
             run: Vec::new(),
@@ -242,9 +151,7 @@ impl<'t, 'c> Search<'t, 'c> {
     /// Search everything from the initial state; false if a property has read more than is held to be visible.
     fn pass(&mut self, fingerprint: u64) -> Result<bool> {
         self.seen = self.reads();
-        self.acts.clear();
-        self.act_ids.clear();
-        self.menus.clear();
+        self.acts = Acts::new(self.lens.tables.model.shape(), self.control, self.seen.clone());
         self.frames.clear();
         self.events.clear();
         self.clocks.clear();
@@ -282,13 +189,11 @@ impl<'t, 'c> Search<'t, 'c> {
     /// The next transition to try at the last state of the run.
     fn choose(&mut self) -> Option<usize> {
         let frame = self.frames.last_mut().expect("there is a frame");
-        let tried = frame.next.checked_sub(1).map(|last| frame.choices[last].process);
-        if let Some(process) = tried {
-            if frame.choices.get(frame.next).is_none_or(|c| c.process != process) {
+        let last = frame.next.checked_sub(1).map(|last| frame.choices[last].process);
+        if last.is_none() || frame.choices.get(frame.next).map(|c| c.process) != last {
+            if let Some(process) = last {
                 frame.parts[process] = Part::Done;
-                frame.next = frame.choices.iter().position(|c| frame.parts[c.process] == Part::Chosen)?;
             }
-        } else {
             frame.next = frame.choices.iter().position(|c| frame.parts[c.process] == Part::Chosen)?;
         }
         frame.next += 1;
@@ -301,10 +206,10 @@ impl<'t, 'c> Search<'t, 'c> {
         let depth = self.frames.len() - 1;
         let frame = &mut self.frames[depth];
         let Choice { process, way, fingerprint, act } = frame.choices[choice];
-        let (acts, taken) = (&self.acts, &self.acts[act as usize]);
+        let (acts, taken, wakes) = (&self.acts, &self.acts[act], self.wakes);
         let stays = |z: &&ActId| {
-            let other = &acts[**z as usize];
-            other.process != process && !other.traits.conflict(other.process, &taken.traits, process)
+            let other = &acts[**z];
+            other.process != process && !(wakes && other.traits.conflict(other.process, &taken.traits, process))
         };
         let sleep = frame.sleep.iter().filter(stays).copied().collect();
         frame.sleep.push(act);
@@ -312,10 +217,8 @@ impl<'t, 'c> Search<'t, 'c> {
         let node = self.states[depth * width + process];
         let mut clock = self.past(process, act);
         for index in 0..self.events.len() {
-            let other = &self.acts[self.events[index].act as usize];
-            if other.process != process
-                && other.traits.conflict(other.process, &self.acts[act as usize].traits, process)
-            {
+            let other = &self.acts[self.events[index].act];
+            if other.process != process && other.traits.conflict(other.process, &self.acts[act].traits, process) {
                 self.join(&mut clock, index);
             }
         }
@@ -361,7 +264,7 @@ impl<'t, 'c> Search<'t, 'c> {
         let top = self.states.len() - self.lens.width;
         self.visits += 1;
         self.control.depth.fetch_max(depth as u32, Relaxed);
-        if self.visits % PULSE == 0 {
+        if self.visits == PULSE {
             self.publish();
         }
         if depth as u32 >= self.control.options.max_depth {
@@ -387,11 +290,11 @@ impl<'t, 'c> Search<'t, 'c> {
         let mut first = None;
         for (fingerprint, way) in successors {
             let process = way.process as usize;
-            let act = self.menu(self.states[top + process])?.acts[way.transition as usize];
+            let act = self.acts.menu(&mut self.lens, self.states[top + process])?.acts[way.transition as usize];
             if !frame.sleep.contains(&act) {
                 frame.parts[process] = Part::Waiting;
                 frame.choices.push(Choice { process, way, fingerprint, act });
-                if first.is_none() && (self.acts[act as usize].kind == Kind::Step || !self.rules.ends) {
+                if first.is_none() && (self.acts[act].kind == Kind::Step || !self.ends) {
                     first = Some(process);
                 }
             }
@@ -412,9 +315,9 @@ impl<'t, 'c> Search<'t, 'c> {
         let width = self.lens.width;
         let (before, top) = (last * width, (last + 1) * width);
         let event = self.events[last];
-        let mover = self.acts[event.act as usize].process;
+        let mover = self.acts[event.act].process;
         for process in 0..self.processes {
-            let menu = self.menu(self.states[top + process])?;
+            let menu = self.acts.menu(&mut self.lens, self.states[top + process])?;
             if process == mover {
                 for &act in &menu.acts {
                     self.races_of(process, act)?;
@@ -422,10 +325,10 @@ impl<'t, 'c> Search<'t, 'c> {
                 continue;
             }
             // What was possible before the last event was compared with all events but that one.
-            let known = self.menu(self.states[before + process])?;
-            let against = self.menu(event.node)?;
+            let known = self.acts.menu(&mut self.lens, self.states[before + process])?;
+            let against = self.acts.menu(&mut self.lens, event.node)?;
             if known.all.interferes(process, &against.all, mover) {
-                let acts = known.acts.iter().map(|&act| self.acts[act as usize].traits);
+                let acts = known.acts.iter().map(|&act| self.acts[act].traits);
                 if acts.into_iter().any(|traits| traits.interferes(process, &against.all, mover)) {
                     self.reverse(last, process, None);
                 }
@@ -442,13 +345,13 @@ impl<'t, 'c> Search<'t, 'c> {
     /// The races of one possible transition with all events.
     fn races_of(&mut self, process: usize, act: ActId) -> Result<()> {
         let past = self.past(process, act);
-        let traits = self.acts[act as usize].traits;
+        let traits = self.acts[act].traits;
         for index in (0..self.events.len()).rev() {
             let Event { act: other, node } = self.events[index];
-            let other = self.acts[other as usize].process;
+            let other = self.acts[other].process;
             if other != process
                 && past[other] <= index as u32
-                && traits.interferes(process, &self.menu(node)?.all, other)
+                && traits.interferes(process, &self.acts.menu(&mut self.lens, node)?.all, other)
             {
                 self.reverse(index, process, Some(&past));
             }
@@ -478,11 +381,11 @@ impl<'t, 'c> Search<'t, 'c> {
     /// What happens before a transition of a process after the current run, conflicts apart.
     fn past(&self, process: usize, act: ActId) -> Vec<u32> {
         let mut past = vec![0; self.processes];
-        let own = |event: &Event| self.acts[event.act as usize].process == process;
+        let own = |event: &Event| self.acts[event.act].process == process;
         if let Some(last) = self.events.iter().rposition(own) {
             self.join(&mut past, last);
         }
-        for &message in &self.acts[act as usize].consumed {
+        for &message in &self.acts[act].consumed {
             if let Some(sent) = self.origin(process, message) {
                 self.join(&mut past, sent);
             }
@@ -512,7 +415,7 @@ impl<'t, 'c> Search<'t, 'c> {
         let mut queue: VecDeque<(MessageId, Option<usize>)> =
             pending.iter().filter(|&&m| alike(m)).map(|&m| (m, None)).collect();
         for (index, event) in self.events.iter().enumerate() {
-            let act = &self.acts[event.act as usize];
+            let act = &self.acts[event.act];
             if act.process == process {
                 for &taken in act.consumed.iter().filter(|&&m| alike(m)) {
                     if act.kind == Kind::Duplicate {
@@ -534,90 +437,13 @@ impl<'t, 'c> Search<'t, 'c> {
         queue.front().and_then(|&(_, origin)| origin)
     }
 
-    /// The transitions of a node.
-    fn menu(&mut self, node: NodeId) -> Result<Rc<Menu>> {
-        if let Some(menu) = self.menus.get(&node) {
-            return Ok(menu.clone());
-        }
-        let expansion = self.lens.expansion(node)?;
-        let whose = self.lens.tables.node(node);
-        let (mut acts, mut all) = (Vec::new(), Traits::default());
-        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
-            let act = self.act(whose.process as usize, whose.local, transition, details, &acts);
-            all.join(&self.acts[act as usize].traits);
-            acts.push(act);
-        }
-        let menu = Rc::new(Menu { acts, all });
-        self.menus.insert(node, menu.clone());
-        Ok(menu)
-    }
-
-    fn act(
-        &mut self,
-        process: usize,
-        local: LocalId,
-        transition: &Transition,
-        details: &Details,
-        siblings: &[ActId],
-    ) -> ActId {
-        let Details { kind, handler, consumed, outcome } = details;
-        let choice = outcome.as_ref().map_or(0, |(_, index)| *index);
-        let mut key = (process, local, *kind as u8, *handler, consumed.clone(), choice, 0);
-        while let Some(&known) = self.act_ids.get(&key) {
-            if !siblings.contains(&known) {
-                return known;
-            }
-            key.6 += 1;
-        }
-        let id = self.acts.len() as ActId;
-        self.act_ids.insert(key, id);
-        self.acts.push(Act {
-            process,
-            kind: *kind,
-            traits: self.traits(process, transition, details),
-            consumed: consumed.clone(),
-            sends: details.sends().to_vec(),
-        });
-        id
-    }
-
-    fn traits(&self, process: usize, transition: &Transition, details: &Details) -> Traits {
-        let rules = &self.rules;
-        let receivers = details.sends().iter().fold(0, |all, &(to, _)| all | bit(to as usize));
-        let births = details.spawns().iter().fold(0, |all, &(slot, _)| all | bit(slot as usize));
-        let sends = receivers & !if self.processes <= 64 { bit(process) } else { 0 };
-        let announces = self.monitors != 0 && !details.events().is_empty();
-        let keeps = details.kind == Kind::Recover
-            || details.kind == Kind::Step && (details.consumed.is_empty() || self.network == Network::Set);
-        let changed = receivers | if keeps { 0 } else { bit(process) };
-        let altered = match (births != 0, announces) {
-            (true, _) => u64::MAX,
-            (false, true) => transition.altered | self.monitors,
-            (false, false) => transition.altered,
-        };
-        let visible = self.seen.iter().enumerate().fold(0, |all, (property, &(fields, inboxes))| {
-            let touches =
-                (fields | inboxes != 0) && (altered == u64::MAX || altered & fields != 0) || changed & inboxes != 0;
-            if touches { all | bit(property) } else { all }
-        });
-        Traits {
-            sends: if rules.sends { sends } else { 0 },
-            births: if rules.spawns { births } else { 0 },
-            budgets: if rules.budgets && transition.budget != NO_BUDGET { bit(transition.budget as usize) } else { 0 },
-            visible: if rules.visibility { visible } else { 0 },
-            announces: rules.monitors && announces,
-            expects: rules.spawns && !details.expected().is_empty(),
-            loses: rules.losses && details.kind == Kind::Lose && self.network != Network::Bag,
-        }
-    }
-
     fn publish(&mut self) {
         let control = self.control;
         control.transitions.fetch_add(std::mem::take(&mut self.transitions), Relaxed);
         control.terminal.fetch_add(std::mem::take(&mut self.terminal), Relaxed);
         control.frontier.store(self.frames.len(), Relaxed);
-        let visits = control.visits.fetch_add(std::mem::take(&mut self.visits), Relaxed);
-        if visits > control.options.max_states as u64 {
+        control.visits.fetch_add(std::mem::take(&mut self.visits), Relaxed);
+        if control.visits.load(Relaxed) > control.options.max_states as u64 {
             control.stop_at(Limit::MaxStates);
         }
     }

@@ -1,5 +1,6 @@
 //! The native engine of Plait. Python tabulates steps, this crate composes them: see `docs/architecture.md`.
 
+mod acts;
 pub mod bfs;
 pub mod control;
 pub mod dfs;

@@ -99,7 +99,7 @@ class Engine:
         spos: bool = True,
         dpor: bool = False,
         terminals: bool = False,
-        forget: Sequence[str] = [],
+        forget: Sequence[str] = ...,
     ) -> dict[str, Any]:
         """Search, and report counters, findings and the limit that was hit. With `terminals`, also the fingerprints of the
         terminal states; `forget` leaves rules of a reduction out, for tests that show that they are needed."""

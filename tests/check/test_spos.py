@@ -87,8 +87,8 @@ def test_the_operations_of_a_fork(search: Any) -> None:
     def verdict(**options: Any) -> Verdict:
         return check(System([Fork()], properties=[right, left]), search=search, workers=1, keep_going=True, **options)
 
-    # One state before the first step, one after each of 2, then two branches of 4 states each: of these 11, only the fork and
-    # the two ends are pushed; an end has no successor at all.
+    # The first state, one after each of two steps, then two branches of four: of these 11, only the fork and the two ends
+    # are pushed; an end has no successor at all.
     s = verdict().statistics
     assert (s.states, s.stack_operations, s.stack_operations_saved) == (11, 6, 16)
     s = verdict(spos=False).statistics

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from plait.kernel.trace import Trace
-from plait.kernel.verdict import Reduction, PropertyResult
+from plait.kernel.verdict import PropertyResult, Reduction
 from plait.report.text import trace_text, verdict_text
 from tests.report import samples
 

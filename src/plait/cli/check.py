@@ -106,11 +106,11 @@ def check(
             timeout=timeout,
             memory=memory,
             seed=seed,
+            walks=api.WALKS if walks is None else walks,
             keep_going=keep_going,
             spos=spos,
             properties=list(properties) or None,
             progress=progress,
-            **({} if walks is None else {"walks": walks}),
         )
     _show(verdict, json=json, quiet=quiet)
     say = note if json else emit

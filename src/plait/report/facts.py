@@ -196,7 +196,12 @@ def claim(verdict: Verdict) -> str:
         within = f"Holds only within the bound {visible(verdict.bound)}"
         return f"{within}: {states} searched{walks}; nothing is shown beyond it."
     if s.search == "stateless":
-        return f"All runs were searched, in {plural(s.states, 'visit')} to states (met again, a state counts again)."
+        runs = (
+            f"All runs, up to the order of independent steps ({applied}),"
+            if (applied := reductions(verdict))
+            else "All runs"
+        )
+        return f"{runs} were searched, in {plural(s.states, 'visit')} to states (met again, a state counts again)."
     if applied := reductions(verdict):
         said = f"All {states} of the reduced state space ({applied}) were searched"
     else:
