@@ -160,6 +160,7 @@ impl Worker<'_> {
             }
             if !outlook.moves {
                 terminals += 1;
+                control.note_terminal(fingerprint);
                 look(&mut self.lens, control, state, Touched::EVERYWHERE, true, |property| {
                     control.record(Finding { property, fingerprint, depth: layer.depth, run: None });
                 })?;

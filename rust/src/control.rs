@@ -6,6 +6,7 @@ use crate::stubborn::{Relations, Seeds, Split};
 use crate::tables::Tables;
 use crate::visited::Visited;
 use parking_lot::{Condvar, Mutex, RwLock};
+use rustc_hash::FxHashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -36,7 +37,13 @@ pub struct Options {
     /// Go on after a violation.
     pub keep_going: bool,
     pub por: Option<Por>,
-    /// Rules that are left out, by name: only for tests that show that they are needed.
+    /// Depth-first search: keep states with one successor off the stack.
+    pub spos: bool,
+    /// Stateless search: dynamic partial-order reduction.
+    pub dpor: bool,
+    /// Collect the fingerprints of terminal states.
+    pub terminals: bool,
+    /// Rules of reductions to leave out, so that tests can show that each is needed.
     pub forget: Vec<String>,
 }
 
@@ -59,6 +66,9 @@ impl Default for Options {
             walks: 1000,
             keep_going: false,
             por: None,
+            spos: true,
+            dpor: false,
+            terminals: false,
             forget: Vec::new(),
         }
     }
@@ -89,6 +99,10 @@ pub struct Control {
     pub walks: AtomicU64,
     /// States seen by a search without a visited set.
     pub visits: AtomicU64,
+    /// Pushes and pops of a depth-first search, and those that selective push-on-stack spared it.
+    pub stack_operations: AtomicU64,
+    pub stack_operations_saved: AtomicU64,
+    terminals: Mutex<FxHashSet<u64>>,
     open: Vec<AtomicBool>,
     findings: Mutex<Vec<Finding>>,
     stop: AtomicBool,
@@ -118,6 +132,9 @@ impl Control {
             frontier: AtomicUsize::new(0),
             walks: AtomicU64::new(0),
             visits: AtomicU64::new(0),
+            stack_operations: AtomicU64::new(0),
+            stack_operations_saved: AtomicU64::new(0),
+            terminals: Mutex::default(),
             findings: Mutex::new(Vec::new()),
             stop: AtomicBool::new(false),
             relations: RwLock::new(None),
@@ -157,9 +174,12 @@ impl Control {
         *self.relations.write() = Some(Arc::new(relations));
         self.visited.clear()?;
         self.stale.store(false, Relaxed);
-        for counter in [&self.transitions, &self.terminal, &self.visits] {
+        for counter in
+            [&self.transitions, &self.terminal, &self.visits, &self.stack_operations, &self.stack_operations_saved]
+        {
             counter.store(0, Relaxed);
         }
+        self.terminals.lock().clear();
         self.depth.store(0, Relaxed);
         self.passes.fetch_add(1, Relaxed);
         Ok(())
@@ -213,6 +233,22 @@ impl Control {
                 self.stop.store(true, Relaxed);
             }
         }
+    }
+
+    /// A terminal state was met; remembered only if asked for.
+    #[inline]
+    pub fn note_terminal(&self, fingerprint: u64) {
+        if self.options.terminals {
+            self.terminals.lock().insert(fingerprint);
+        }
+    }
+
+    pub fn terminals(&self) -> Vec<u64> {
+        self.terminals.lock().iter().copied().collect()
+    }
+
+    pub fn forgets(&self, rule: &str) -> bool {
+        self.options.forget.iter().any(|forgotten| forgotten == rule)
     }
 
     pub fn assertion(&self) -> usize {

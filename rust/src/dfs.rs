@@ -1,12 +1,17 @@
 //! Depth-first search with an explicit stack: stateful, or stateless (no visited set, the papers' baseline).
 //!
+//! With *selective push-on-stack* (paper 000, Algorithm 1) a state with a single successor is not pushed: there is nothing to
+//! come back for, and the search goes on from it in place. What was skipped is only on the counterexample stack (CE-stack),
+//! which keeps the fingerprint of every state of the current run; a frame remembers how much of it is its own run, and
+//! going back to the frame cuts it down to that.
+//!
 //! Several workers share the visited set; a state belongs to the worker that was first to reach it. A worker that has
 //! nothing to do is given the untried successors of the lowest frame of another's stack.
 
 use crate::control::{Control, Finding, Limit};
 use crate::lens::{Lens, Touched, Way, look};
 use crate::model::Result;
-use crate::stubborn::ALL;
+use crate::stubborn::{ALL, Stubborn};
 use crate::tables::Tables;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -16,10 +21,15 @@ const PULSE: u32 = 1024;
 
 /// A state on the stack, with its untried successors.
 struct Frame {
-    fingerprint: u64,
+    /// How much of the counterexample stack is the run to this state, which is the last of it.
+    run: usize,
     /// First successor of this frame in the arena, and the next to try.
     first: usize,
     next: usize,
+    /// Processes whose transitions partial-order reduction left out, as bits, where a run may come back to a state: if none
+    /// of the other transitions leads to a new state, these must be taken too.
+    left_out: u64,
+    led_on: bool,
 }
 
 /// A successor that has not been tried.
@@ -45,12 +55,17 @@ struct Worker<'t, 'c> {
     control: &'c Control,
     exchange: &'c Exchange,
     stateful: bool,
+    stubborn: Option<Stubborn>,
     frames: Vec<Frame>,
-    /// The states of the frames, end to end.
+    /// The states of the frames, end to end; then the state that was not pushed, if `single` says that there is one.
     states: Vec<u32>,
     successors: Vec<Untried>,
-    /// Fingerprints before the first frame, for a job taken from another worker.
-    prefix: Vec<u64>,
+    /// The only successor of the state that the search goes on from in place.
+    single: Option<Untried>,
+    /// The counterexample stack: fingerprints of the current run from the initial state on.
+    run: Vec<u64>,
+    operations: u64,
+    saved: u64,
     transitions: u64,
     terminal: u64,
     visits: u64,
@@ -127,10 +142,14 @@ impl<'t, 'c> Worker<'t, 'c> {
             control,
             exchange,
             stateful,
+            stubborn: control.relations().map(|relations| Stubborn::new(relations, tables.model.shape())),
             frames: Vec::new(),
             states: Vec::new(),
             successors: Vec::new(),
-            prefix: Vec::new(),
+            single: None,
+            run: Vec::new(),
+            operations: 0,
+            saved: 0,
             transitions: 0,
             terminal: 0,
             visits: 0,
@@ -141,7 +160,7 @@ impl<'t, 'c> Worker<'t, 'c> {
     fn work(&mut self) -> Result<()> {
         loop {
             let mut pulse = 0;
-            while !self.frames.is_empty() && !self.control.stopped() {
+            while self.has_work() && !self.control.stopped() {
                 self.advance()?;
                 pulse += 1;
                 if pulse == PULSE {
@@ -162,102 +181,162 @@ impl<'t, 'c> Worker<'t, 'c> {
         }
     }
 
-    /// Try the next successor of the top frame, or leave it.
+    fn has_work(&self) -> bool {
+        self.single.is_some() || !self.frames.is_empty()
+    }
+
+    /// Go on from the state that was not pushed; else try the next successor of the top frame, or leave the frame.
     fn advance(&mut self) -> Result<()> {
         let width = self.lens.width;
-        let frame = self.frames.last_mut().expect("there is a frame");
-        if frame.next >= self.successors.len() {
-            self.successors.truncate(frame.first);
-            self.frames.pop();
-            self.states.truncate(self.frames.len() * width);
-            return Ok(());
-        }
-        let parent = frame.fingerprint;
-        let (fingerprint, way) = self.successors[frame.next];
-        frame.next += 1;
+        let in_place = self.single.take();
+        let (fingerprint, way) = if let Some(single) = in_place {
+            single
+        } else {
+            let frame = self.frames.last_mut().expect("there is a frame");
+            if frame.next >= self.successors.len() {
+                if frame.left_out != 0 && !frame.led_on {
+                    return self.complete();
+                }
+                self.pop();
+                return Ok(());
+            }
+            frame.next += 1;
+            self.run.truncate(frame.run);
+            self.successors[frame.next - 1]
+        };
         if self.stateful {
             let others = (self.control.options.workers - 1) * 8;
+            let parent = *self.run.last().expect("a run has a last state");
             if !self.control.visited.session(1, others)?.insert(fingerprint, parent) {
+                self.states.truncate(self.frames.len() * width);
                 return Ok(());
             }
         }
-        let start = self.states.len() - width;
-        self.states.extend_from_within(start..);
-        let top = self.states.len() - width;
+        let top = self.frames.len() * width;
+        if in_place.is_none() {
+            self.states.extend_from_within(top - width..);
+            self.frames.last_mut().expect("there is a frame").led_on = true;
+        }
         let touched = self.lens.take(&mut self.states[top..], way)?;
-        let depth = (self.prefix.len() + self.frames.len()) as u32;
+        self.run.push(fingerprint);
         let mut found = Vec::new();
         look(&mut self.lens, self.control, &self.states[top..], touched, false, |property| found.push(property))?;
         for property in found {
-            self.record(property, fingerprint, depth, true);
+            self.record(property, 0);
         }
-        self.push(fingerprint, depth)
+        self.push()
     }
 
     /// Begin with a state that has no parent.
     fn enter(&mut self, state: Vec<u32>, fingerprint: u64) -> Result<()> {
         self.states = state;
-        self.push(fingerprint, 0)
+        self.run = vec![fingerprint];
+        self.push()
     }
 
-    /// Put the state at the end of `states` on the stack, with all its successors untried.
-    fn push(&mut self, fingerprint: u64, depth: u32) -> Result<()> {
-        let width = self.lens.width;
+    /// Enumerate the successors of the state at the end of `states`, the last of the run; put it on the stack with all
+    /// of them untried, unless there is only one.
+    fn push(&mut self) -> Result<()> {
+        let top = self.frames.len() * self.lens.width;
         let first = self.successors.len();
+        let fingerprint = *self.run.last().expect("a run has a last state");
+        let depth = self.run.len() as u32 - 1;
         self.visits += 1;
         self.deepest = self.deepest.max(depth);
         if depth >= self.control.options.max_depth {
             self.control.cut(Limit::MaxDepth);
-            self.states.truncate(self.states.len() - width);
+            self.states.truncate(top);
             return Ok(());
         }
-        self.frames.push(Frame { fingerprint, first, next: first });
-        let top = self.states.len() - width;
+        let state = &self.states[top..];
+        let mut processes = match &mut self.stubborn {
+            Some(stubborn) => stubborn.processes(self.lens.tables, state)?,
+            None => ALL,
+        };
         let successors = &mut self.successors;
-        let outlook =
-            self.lens.outlook(&self.states[top..], fingerprint, ALL, |there, way| successors.push((there, way)))?;
+        let mut outlook =
+            self.lens.outlook(state, fingerprint, processes, |there, way| successors.push((there, way)))?;
+        if !outlook.moves && processes != ALL {
+            let rest = |there, way| successors.push((there, way));
+            outlook.add(self.lens.outlook(state, fingerprint, !processes, rest)?);
+            processes = ALL;
+        }
         self.transitions += outlook.transitions;
         if outlook.fails {
-            self.record(self.control.assertion(), fingerprint, depth + 1, false);
+            self.record(self.control.assertion(), 1);
         }
         if !outlook.moves {
             self.terminal += 1;
+            self.control.note_terminal(fingerprint);
             let mut found = Vec::new();
             look(&mut self.lens, self.control, &self.states[top..], Touched::EVERYWHERE, true, |property| {
                 found.push(property)
             })?;
             for property in found {
-                self.record(property, fingerprint, depth, false);
+                self.record(property, 0);
             }
+        }
+        let cyclic = self.stubborn.as_ref().is_some_and(|stubborn| stubborn.relations().needs_proviso());
+        let left_out = if cyclic { !processes } else { 0 };
+        // A state whose other successors may have to be taken as well must be a frame.
+        if self.control.options.spos && self.successors.len() == first + 1 && left_out == 0 {
+            self.single = self.successors.pop();
+            self.saved += 2;
+        } else {
+            self.frames.push(Frame { run: self.run.len(), first, next: first, left_out, led_on: false });
+            self.operations += 1;
         }
         Ok(())
     }
 
-    /// A finding in a state whose frames are on the stack, except the last when it `is_new`.
-    fn record(&self, property: usize, fingerprint: u64, depth: u32, is_new: bool) {
-        let frames = self.frames.iter().map(|f| f.fingerprint);
-        let mut run: Vec<u64> = self.prefix.iter().copied().chain(frames).collect();
-        if is_new {
-            run.push(fingerprint);
+    /// Have the top frame try the successors that were left out of it.
+    fn complete(&mut self) -> Result<()> {
+        let frame = self.frames.last_mut().expect("there is a frame");
+        let processes = std::mem::take(&mut frame.left_out);
+        frame.next = self.successors.len();
+        self.run.truncate(frame.run);
+        let fingerprint = *self.run.last().expect("a run has a last state");
+        let top = (self.frames.len() - 1) * self.lens.width;
+        let successors = &mut self.successors;
+        let outlook =
+            self.lens.outlook(&self.states[top..top + self.lens.width], fingerprint, processes, |there, way| {
+                successors.push((there, way))
+            })?;
+        self.transitions += outlook.transitions;
+        if outlook.fails {
+            self.record(self.control.assertion(), 1);
         }
-        self.control.record(Finding { property, fingerprint, depth, run: Some(run) });
+        Ok(())
     }
 
-    /// Hand the untried successors of the lowest frame that has some to whoever waits.
+    /// Leave the top frame, all of whose successors were tried.
+    fn pop(&mut self) {
+        let frame = self.frames.pop().expect("there is a frame");
+        self.successors.truncate(frame.first);
+        self.states.truncate(self.frames.len() * self.lens.width);
+        self.operations += 1;
+    }
+
+    /// A finding in the last state of the run, or so many steps `beyond` it.
+    fn record(&self, property: usize, beyond: u32) {
+        let fingerprint = *self.run.last().expect("a run has a last state");
+        let depth = self.run.len() as u32 - 1 + beyond;
+        self.control.record(Finding { property, fingerprint, depth, run: Some(self.run.clone()) });
+    }
+
+    /// Hand the untried successors of the lowest frame that has some to whoever waits, if there is other work to do.
     fn give(&mut self) {
         let width = self.lens.width;
         for index in 0..self.frames.len() {
             let end = self.frames.get(index + 1).map_or(self.successors.len(), |f| f.first);
             let frame = &self.frames[index];
-            if frame.next >= end || index + 1 == self.frames.len() {
+            if frame.next >= end || (index + 1 == self.frames.len() && self.single.is_none()) {
                 continue;
             }
-            let successors = self.successors[frame.next..end].to_vec();
-            let below = self.frames[..=index].iter().map(|f| f.fingerprint);
             self.exchange.offer(Job {
                 state: self.states[index * width..(index + 1) * width].to_vec(),
-                run: self.prefix.iter().copied().chain(below).collect(),
-                successors,
+                run: self.run[..frame.run].to_vec(),
+                successors: self.successors[frame.next..end].to_vec(),
             });
             self.frames[index].next = usize::MAX;
             return;
@@ -265,11 +344,12 @@ impl<'t, 'c> Worker<'t, 'c> {
     }
 
     fn resume(&mut self, job: Job) {
-        self.prefix = job.run;
-        let fingerprint = self.prefix.pop().expect("a run has a last state");
+        self.run = job.run;
         self.states = job.state;
         self.successors = job.successors;
-        self.frames = vec![Frame { fingerprint, first: 0, next: 0 }];
+        // Whoever gave the successors away sees to the others.
+        self.frames = vec![Frame { run: self.run.len(), first: 0, next: 0, left_out: 0, led_on: true }];
+        self.operations += 1;
     }
 
     fn publish(&mut self) {
@@ -277,6 +357,8 @@ impl<'t, 'c> Worker<'t, 'c> {
         control.transitions.fetch_add(std::mem::take(&mut self.transitions), Relaxed);
         control.terminal.fetch_add(std::mem::take(&mut self.terminal), Relaxed);
         control.visits.fetch_add(std::mem::take(&mut self.visits), Relaxed);
+        control.stack_operations.fetch_add(std::mem::take(&mut self.operations), Relaxed);
+        control.stack_operations_saved.fetch_add(std::mem::take(&mut self.saved), Relaxed);
         control.depth.fetch_max(self.deepest, Relaxed);
         control.frontier.store(self.frames.len(), Relaxed);
         if self.stateful {

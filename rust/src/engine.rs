@@ -241,7 +241,8 @@ impl Engine {
         (locals, inboxes, monitors.to_vec(), budgets.to_vec())
     }
 
-    #[pyo3(signature = (*, search, workers, max_states, max_depth, timeout, memory, seed, walks, keep_going, progress, por = None, forget = None))]
+    #[pyo3(signature = (*, search, workers, max_states, max_depth, timeout, memory, seed, walks, keep_going, progress,
+        spos = true, dpor = false, por = None, terminals = false, forget = vec![]))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn search<'py>(
         &mut self,
@@ -256,8 +257,11 @@ impl Engine {
         walks: u64,
         keep_going: bool,
         progress: Option<Py<PyAny>>,
+        spos: bool,
+        dpor: bool,
         por: Option<(String, String)>,
-        forget: Option<Vec<String>>,
+        terminals: bool,
+        forget: Vec<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let strategy = match search {
             "bfs" => Strategy::Bfs,
@@ -277,7 +281,10 @@ impl Engine {
             walks,
             keep_going,
             por,
-            forget: forget.unwrap_or_default(),
+            spos,
+            dpor,
+            terminals,
+            forget,
         };
         let control = Arc::new(Control::new(&crate::model::Model::shape(&*self.model).clone(), options)?);
         self.last = Some(control.clone());
@@ -324,6 +331,9 @@ impl Engine {
         let findings: Vec<(usize, u64, u32, Option<Vec<u64>>)> =
             control.findings().into_iter().map(|f| (f.property, f.fingerprint, f.depth, f.run)).collect();
         report.set_item("findings", findings)?;
+        if terminals {
+            report.set_item("terminals", control.terminals())?;
+        }
         Ok(report)
     }
 
@@ -391,6 +401,8 @@ impl Engine {
         report.set_item("depth", control.depth.load(Relaxed))?;
         report.set_item("frontier", frontier)?;
         report.set_item("walks", control.walks.load(Relaxed))?;
+        report.set_item("stack_operations", control.stack_operations.load(Relaxed))?;
+        report.set_item("stack_operations_saved", control.stack_operations_saved.load(Relaxed))?;
         report.set_item("seconds", control.started.elapsed().as_secs_f64())?;
         report.set_item("python_calls", self.model.calls())?;
         report.set_item("table_bytes", table)?;

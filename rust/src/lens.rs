@@ -612,7 +612,7 @@ fn effects(expansion: &Expansion, transition: Transition) -> &[(u16, BundleId)] 
 
 /// A process as one of 64 bits; processes that share a bit are told apart less well, never wrongly.
 #[inline]
-fn bit(process: usize) -> u64 {
+pub(crate) fn bit(process: usize) -> u64 {
     1 << (process % 64)
 }
 
@@ -655,6 +655,11 @@ impl Reads {
             }
         }
         sight
+    }
+
+    /// The fields and the inboxes that a property has read.
+    pub(crate) fn of(&self, property: usize) -> (u64, u64) {
+        (self.fields[property].load(Relaxed), self.inboxes[property].load(Relaxed))
     }
 
     #[inline]

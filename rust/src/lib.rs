@@ -1,8 +1,10 @@
 //! The native engine of Plait. Python tabulates steps, this crate composes them: see `docs/architecture.md`.
 
+mod acts;
 pub mod bfs;
 pub mod control;
 pub mod dfs;
+pub mod dpor;
 pub mod facts;
 pub mod hash;
 pub mod inbox;

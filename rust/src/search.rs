@@ -5,7 +5,7 @@ use crate::lens::Lens;
 use crate::model::Result;
 use crate::stubborn::{Relations, Rules};
 use crate::tables::Tables;
-use crate::{bfs, dfs, path, walk};
+use crate::{bfs, dfs, dpor, path, walk};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -48,6 +48,7 @@ fn pass(tables: &Tables, control: &Control, strategy: Strategy) -> Result<()> {
     match strategy {
         Strategy::Bfs => bfs::search(tables, control),
         Strategy::Dfs => dfs::search(tables, control, true),
+        Strategy::Stateless if control.options.dpor => dpor::search(tables, control),
         Strategy::Stateless => dfs::search(tables, control, false),
         Strategy::Random => walk::search(tables, control),
     }
@@ -56,9 +57,8 @@ fn pass(tables: &Tables, control: &Control, strategy: Strategy) -> Result<()> {
 /// Search with partial-order reduction: passes, each with the relations that are known when it begins, until one of them
 /// meets nothing that its relations do not cover. (A violation is real whatever the relations, and ends the search.)
 fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> Result<()> {
-    let forget = &control.options.forget;
-    let rules = Rules::without(forget);
-    if !forget.iter().any(|name| name == "learning") {
+    let rules = Rules::without(&control.options.forget);
+    if !control.forgets("learning") {
         walk::learn(tables, control)?;
     }
     while !control.ended() {

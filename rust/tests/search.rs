@@ -213,6 +213,43 @@ fn a_random_walk_knows_its_run() {
 }
 
 #[test]
+fn all_searches_meet_the_same_ends() {
+    use std::sync::atomic::Ordering::Relaxed;
+    for network in [Network::Bag, Network::Fifo] {
+        let ends = |strategy, spos, dpor| {
+            let options = Options { keep_going: true, terminals: true, spos, dpor, ..Options::default() };
+            let (_, control) = search(Counters::new(2, 2, true, network), strategy, options);
+            assert_eq!(control.findings().len(), 1);
+            (control.terminals(), control.visits.load(Relaxed))
+        };
+        let (expected, _) = ends(Strategy::Bfs, true, false);
+        assert_eq!(expected.len(), 1);
+        for spos in [true, false] {
+            assert_eq!(ends(Strategy::Dfs, spos, false).0, expected);
+        }
+        let (plain, all) = ends(Strategy::Stateless, true, false);
+        let (reduced, fewer) = ends(Strategy::Stateless, true, true);
+        assert_eq!((plain, reduced), (expected.clone(), expected));
+        assert!(fewer < all, "{fewer} of {all}");
+    }
+}
+
+#[test]
+fn a_chain_is_not_pushed() {
+    use std::sync::atomic::Ordering::Relaxed;
+    let operations = |spos| {
+        let options = Options { keep_going: true, spos, ..Options::default() };
+        let (_, control) = search(Counters::new(1, 9, false, Network::Bag), Strategy::Dfs, options);
+        // The run has the states that were not pushed.
+        assert_eq!(control.findings()[0].run.as_ref().unwrap().len(), 10);
+        (control.stack_operations.load(Relaxed), control.stack_operations_saved.load(Relaxed))
+    };
+    // Ten states; the last has no successor, and is pushed.
+    assert_eq!(operations(true), (2, 18));
+    assert_eq!(operations(false), (20, 0));
+}
+
+#[test]
 fn a_stateless_search_counts_paths() {
     let options = Options { keep_going: true, ..Options::default() };
     let (_, control) = search(Counters::new(2, 2, false, Network::Bag), Strategy::Stateless, options);

@@ -99,9 +99,14 @@ class Engine:
         walks: int,
         keep_going: bool,
         progress: Callable[[dict[str, Any]], None] | None,
+        spos: bool = True,
+        dpor: bool = False,
         por: tuple[str, str] | None = None,
-        forget: Sequence[str] | None = None,
-    ) -> dict[str, Any]: ...
+        terminals: bool = False,
+        forget: Sequence[str] = ...,
+    ) -> dict[str, Any]:
+        """Search, and report counters, findings and the limit that was hit. With `terminals`, also the fingerprints of the
+        terminal states; `forget` leaves rules of a reduction out, for tests that show that they are needed."""
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""
 

@@ -92,6 +92,8 @@ def test_the_json_of_a_verdict(counter: Path, capsys: pytest.CaptureFixture[str]
         "python_calls": (int,),
         "search": (str,),
         "workers": (int,),
+        "stack_operations": (int,),
+        "stack_operations_saved": (int,),
         "reductions": (list,),
         "collision_probability": (float,),
         "bound": (str, type(None)),

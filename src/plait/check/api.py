@@ -20,6 +20,8 @@ from plait.model.properties import Property
 from plait.model.system import System
 
 Search = Literal["bfs", "dfs", "random", "stateless"]
+WALKS = 10_000
+"""Random walks, unless the user says otherwise."""
 STATELESS_DEPTH = 10_000
 """A search without a visited set would follow a cycle for ever: it ends here unless the user says otherwise."""
 _FORGET: list[str] = []
@@ -36,7 +38,7 @@ def check(
     timeout: float | None = None,
     memory: int | None = None,
     seed: int = 0,
-    walks: int = 10_000,
+    walks: int = WALKS,
     keep_going: bool = False,
     properties: Sequence[str] | None = None,
     reduce: str | Sequence[str] = "none",
@@ -78,10 +80,11 @@ def check(
     runner = reductions.runner(system)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
+    crew = 1 if reductions.dpor else workers or os.cpu_count() or 1  # dpor decides what to try by what it met before
     try:
         report = runner.search(
             search,
-            workers=workers or os.cpu_count() or 1,
+            workers=crew,
             max_states=max_states,
             max_depth=max_depth,
             timeout=timeout,
@@ -89,6 +92,8 @@ def check(
             seed=seed,
             walks=walks,
             keep_going=keep_going,
+            spos=spos,
+            dpor=reductions.dpor,
             progress=(lambda counters: progress(_progress(counters, search))) if progress else None,
             por=(split, seeds) if reductions.por else None,
             forget=_FORGET,
@@ -98,7 +103,7 @@ def check(
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
-    return _verdict(runner, report, search, workers or os.cpu_count() or 1, keep_going, reductions)
+    return _verdict(runner, report, search, crew, keep_going, reductions)
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
@@ -165,6 +170,8 @@ def _verdict(
         memory_bytes=report["memory_bytes"],
         table_bytes=report["table_bytes"],
         walks=report["walks"],
+        stack_operations=report["stack_operations"],
+        stack_operations_saved=report["stack_operations_saved"],
         reductions=reductions.reductions,
     )
     found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}

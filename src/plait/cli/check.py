@@ -34,6 +34,7 @@ def check(
     seed: Count = 0,
     walks: AtLeastOne = None,
     keep_going: Flag = False,
+    spos: bool = True,
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
@@ -67,6 +68,8 @@ def check(
         How many random walks to take.
     keep_going
         Go on after a violation, until every property has its verdict.
+    spos
+        Depth-first searches keep states with a single successor off the stack (selective push-on-stack).
     json
         Print exactly one JSON object on stdout.
     trace
@@ -103,10 +106,11 @@ def check(
             timeout=timeout,
             memory=memory,
             seed=seed,
+            walks=api.WALKS if walks is None else walks,
             keep_going=keep_going,
+            spos=spos,
             properties=list(properties) or None,
             progress=progress,
-            **({} if walks is None else {"walks": walks}),
         )
     _show(verdict, json=json, quiet=quiet)
     say = note if json else emit

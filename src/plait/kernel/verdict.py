@@ -41,6 +41,10 @@ class Statistics(msgspec.Struct, frozen=True):
     """The visited set with its parent hints alone."""
     walks: int = 0
     """Runs tried, for the random search."""
+    stack_operations: int = 0
+    """Pushes and pops of the backtracking stack, for depth-first searches."""
+    stack_operations_saved: int = 0
+    """Those that selective push-on-stack did without."""
 
     @property
     def states_per_second(self) -> float:
@@ -97,6 +101,8 @@ class Verdict(msgspec.Struct, frozen=True):
             "search": s.search,
             "workers": s.workers,
             "walks": s.walks,
+            "stack_operations": s.stack_operations,
+            "stack_operations_saved": s.stack_operations_saved,
             "reductions": [r.name for r in s.reductions if r.applied],
             "reduction_notes": [msgspec.to_builtins(r) for r in s.reductions],
             "collision_probability": s.collision_probability,

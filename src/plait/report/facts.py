@@ -196,7 +196,12 @@ def claim(verdict: Verdict) -> str:
         within = f"Holds only within the bound {visible(verdict.bound)}"
         return f"{within}: {states} searched{walks}; nothing is shown beyond it."
     if s.search == "stateless":
-        return f"All runs were searched, in {plural(s.states, 'visit')} to states (met again, a state counts again)."
+        runs = (
+            f"All runs, up to the order of independent steps ({applied}),"
+            if (applied := reductions(verdict))
+            else "All runs"
+        )
+        return f"{runs} were searched, in {plural(s.states, 'visit')} to states (met again, a state counts again)."
     if applied := reductions(verdict):
         said = f"All {states} of the reduced state space ({applied}) were searched"
     else:
@@ -267,6 +272,9 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     ]
     if s.walks:
         rows.append(("random walks", f"{s.walks:,}"))
+    if s.stack_operations or s.stack_operations_saved:
+        saved = f" ({s.stack_operations_saved:,} saved)" if s.stack_operations_saved else ""
+        rows.append(("stack operations", f"{s.stack_operations:,}{saved}"))
     if s.memory_bytes:
         each = f" ({s.memory_bytes / s.states:,.0f} B per state)" if s.states >= _MANY else ""
         rows.append(("memory", bytes_text(s.memory_bytes) + each))
