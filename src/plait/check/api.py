@@ -74,6 +74,7 @@ def check(
     ('holds', 16)
     """
     _validate(system, search, workers, max_states, max_depth, timeout, memory, seed, walks)
+    _validate_choices(decomposition=decomposition, split=split, seeds=seeds, history=history)
     checked = _select(system, properties)
     system = _with_properties(system, checked)
     reductions = plan(system, reduce, search, decomposition, history)
@@ -121,6 +122,13 @@ def _validate(system: System, search: str, workers: int | None, *limits: Any) ->
             raise UsageError(f"{name}={value!r}", hint=f"give a {whole}number that is not negative")
 
 
+def _validate_choices(**given: str) -> None:
+    kinds: dict[str, Any] = {"decomposition": Inference, "split": Split, "seeds": Seeds, "history": History}
+    for name, value in given.items():
+        if value not in get_args(kinds[name]):
+            raise UsageError(f"{name}={value!r}", hint=f"choose one of: {', '.join(get_args(kinds[name]))}")
+
+
 def _select(system: System, names: Sequence[str] | None) -> list[Property]:
     known = {p.name: p for p in system.properties}
     for name in names or ():
@@ -166,7 +174,7 @@ def _verdict(
         python_calls=report["python_calls"],
         search=search,
         workers=workers,
-        collision_probability=0.0 if search == "stateless" else -math.expm1(-states * (states - 1) / 2 / 2**64),
+        collision_probability=0.0 if search == "stateless" else _collision(states, reductions.images),
         memory_bytes=report["memory_bytes"],
         table_bytes=report["table_bytes"],
         walks=report["walks"],
@@ -198,6 +206,11 @@ def _verdict(
         trace=first.trace if first else None,
         warnings=_warnings(runner, statistics, complete=not bound and not stopped),
     )
+
+
+def _collision(states: int, images: int) -> float:
+    """The probability that two states share a fingerprint; of an orbit it is the least of its images', hence small."""
+    return -math.expm1(-images * states * (states - 1) / 2 / 2**64)
 
 
 def _length(result: PropertyResult) -> int:

@@ -49,6 +49,11 @@ class Plan(NamedTuple):
     """Whether each process remembers what its last step consumed. It decides nothing, so decomposition drops it."""
     reductions: list[Reduction]
 
+    @property
+    def images(self) -> int:
+        """How many images a state has under the permutations."""
+        return _images(self.symmetry)
+
     def runner(self, system: System) -> Runner:
         """The System with its engine, reduced so."""
         runner = Runner(system, self.decomposition, history=self.history, symmetry=self.symmetry)
@@ -62,7 +67,8 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
     decided: list[Reduction] = []
 
     def decide(name: Name, unable: str | None, applied: str) -> bool:
-        if name not in asked:
+        rival = {"por": "dpor", "dpor": "por"}.get(name, "")
+        if name not in asked or (automatic and search not in _SUITS[name] and search in _SUITS.get(rival, ())):
             return False
         if search not in _SUITS[name]:
             unable = f"not with --search {search}: {_NEEDS[name]}"
@@ -80,9 +86,12 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
         decomposition = None
     por = decide("por", None, "stubborn sets over transition classes")
     symmetry = _symmetric(system)
-    images = math.prod(math.factorial(len(positions)) for positions in symmetry)
+    images = _images(symmetry)
     roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
     unable = None if symmetry else "no role with two processes is declared symmetric: System(..., symmetric=[Role])"
+    if decomposition is not None and decomposition.audited:
+        unable = "auxiliary fields are declared that could not be proven to be (plait show --decomposition): "
+        unable += "they are audited process by process, without regard to symmetry"
     if images > MOST_IMAGES:
         unable = f"a state has {images:,} images ({roles}), more than {MOST_IMAGES:,}"
     if not decide("symmetry", unable, f"{images:,} permutations of {roles}"):
@@ -106,6 +115,10 @@ def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:
                 hint=f"any of {', '.join(get_args(Name))}; or auto, or none",
             )
     return set(names), False
+
+
+def _images(symmetry: list[list[int]]) -> int:
+    return math.prod(math.factorial(len(positions)) for positions in symmetry)
 
 
 def _symmetric(system: System) -> list[list[int]]:

@@ -52,10 +52,10 @@ class Runner:
 
     def search(self, search: str, **options: Any) -> dict[str, Any]:
         """Search with these options of the engine; what is left out is unlimited."""
-        unlimited = dict.fromkeys(("max_states", "max_depth", "timeout", "memory", "progress"))
-        return self.engine.search(
-            search=search, **unlimited | {"workers": 1, "seed": 0, "walks": 0, "keep_going": False} | options
-        )
+        defaults: dict[str, Any] = {"workers": 1, "seed": 0, "walks": 0, "keep_going": False}
+        for limit in ("max_states", "max_depth", "timeout", "memory", "progress"):
+            defaults[limit] = None
+        return self.engine.search(search=search, **defaults | options)
 
     def holds(self, number: int, state: Sequence[int]) -> bool:
         """Whether a property's predicate is true in a state."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, Target, split
+from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, Target
+from plait.cli.options import split as assignments
 from plait.cli.output import colored, default_trace_path, emit, note, width, writable
 from plait.kernel.errors import TraceError, UsageError
 
@@ -34,6 +35,11 @@ def check(
     seed: Count = 0,
     walks: AtLeastOne = None,
     keep_going: Flag = False,
+    reduce: str = "none",
+    decomposition: Literal["auto", "declared"] = "auto",
+    split: Literal["none", "reply", "quorum", "combined"] = "combined",
+    seeds: Literal["smallest", "instance"] = "smallest",
+    history: Literal["none", "last"] = "none",
     spos: bool = True,
     json: Flag = False,
     trace: Path | None = None,
@@ -68,6 +74,16 @@ def check(
         How many random walks to take.
     keep_going
         Go on after a violation, until every property has its verdict.
+    reduce
+        Reductions, separated by commas: decomposition, por, symmetry; dpor for the stateless search; auto, or none.
+    decomposition
+        Which fields are auxiliary: those that can be proven to be (auto), or only those declared with aux(…).
+    split
+        What por tells apart by the senders of the messages that are consumed.
+    seeds
+        Where the stubborn sets of por start: where the set is smallest, or where an instance of the protocol does.
+    history
+        Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos
         Depth-first searches keep states with a single successor off the stack (selective push-on-stack).
     json
@@ -83,7 +99,7 @@ def check(
 
     writable(trace, "--trace")
     writable(html, "--html")
-    system = load(target, split(parameters))
+    system = load(target, assignments(parameters))
     known = [p.name for p in system.properties]
     for name in properties:
         if name not in known:
@@ -108,6 +124,11 @@ def check(
             seed=seed,
             walks=api.WALKS if walks is None else walks,
             keep_going=keep_going,
+            reduce=reduce,
+            decomposition=decomposition,
+            split=split,
+            seeds=seeds,
+            history=history,
             spos=spos,
             properties=list(properties) or None,
             progress=progress,

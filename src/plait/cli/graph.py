@@ -42,7 +42,7 @@ def graph(
     max_states
         Show so many states, the nearest to the initial one.
     reduce
-        Show the states of a reduced search: decomposition.
+        Show the states of a reduced search: decomposition, por, symmetry, separated by commas; auto, or none.
     history
         last makes the messages of each process's last step part of the state.
     json

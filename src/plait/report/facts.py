@@ -251,6 +251,14 @@ def reductions(verdict: Verdict) -> str:
     return ", ".join(visible(r.name) for r in verdict.statistics.reductions if r.applied)
 
 
+def reduction_rows(verdict: Verdict) -> list[tuple[str, str]]:
+    """What became of each reduction that was asked for or considered: its name, and why it was or was not applied."""
+    rows = []
+    for r in verdict.statistics.reductions:
+        rows.append((visible(r.name), visible(r.reason) if r.applied else f"not applied: {visible(r.reason)}"))
+    return rows
+
+
 def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     """The statistics as label and value, in the order of reading."""
     s = verdict.statistics

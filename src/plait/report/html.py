@@ -119,6 +119,10 @@ def _summary(verdict: Verdict) -> str:
         '<table class="properties"><thead><tr><th>property</th><th>kind</th><th>status</th><th>note</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>"
     )
+    parts += [
+        f'<p class="reduction"><b>{escape(name)}:</b> {escape(said)}</p>'
+        for name, said in facts.reduction_rows(verdict)
+    ]
     statistics = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.statistics_rows(verdict)
     )

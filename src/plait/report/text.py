@@ -43,6 +43,7 @@ def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = N
         lines += [[(f"  {facts.visible(line)}", "")] for line in verdict.message.splitlines()]
     lines.append([(f"  {facts.claim(verdict)}", "")])
     lines += _property_lines(verdict)
+    lines += _reduction_lines(verdict)
     lines += _statistics_lines(verdict, width)
     if verdict.warnings:
         lines.append([])
@@ -71,6 +72,14 @@ def _property_lines(verdict: Verdict) -> list[Line]:
             ]
         )
     return lines
+
+
+def _reduction_lines(verdict: Verdict) -> list[Line]:
+    rows = facts.reduction_rows(verdict)
+    if not rows:
+        return []
+    names = max(len(name) for name, _ in rows)
+    return [[], [("Reductions", "bold")], *([(f"  {name:<{names}}  ", "dim"), (said, "")] for name, said in rows)]
 
 
 def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
