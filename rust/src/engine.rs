@@ -376,7 +376,7 @@ fn partial_order(split: &str, seeds: &str) -> PyResult<Por> {
     };
     let seeds = match seeds {
         "instance" => Seeds::Instance,
-        "smallest" => Seeds::Smallest,
+        "first" => Seeds::First,
         _ => return Err(PyValueError::new_err(format!("unknown choice of seeds {seeds:?}"))),
     };
     Ok(Por { split, seeds })

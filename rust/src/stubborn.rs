@@ -16,6 +16,7 @@
 //! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
 
 use crate::facts::{Deeds, Facts, Label, Profile, Tag};
+use crate::hash;
 use crate::model::{Network, Result, Shape, monitor_bit};
 use crate::tables::{NodeId, Tables};
 use rustc_hash::FxHashMap;
@@ -93,9 +94,10 @@ pub enum Split {
 pub enum Seeds {
     /// One that starts an instance of the protocol (consumes nothing), else one that does not end one (sends) (paper 003).
     Instance,
-    /// Try all, and take the one with the fewest transitions in its set; among equals as above.
+    /// The same, but if its set leaves nothing out, the next one is tried, and so on. (To take the smallest of all sets is
+    /// worse: preferring the same processes in all states makes more of their successors meet.)
     #[default]
-    Smallest,
+    First,
 }
 
 /// The rules above by name, each of which a test can switch off to see that it is needed.
@@ -441,11 +443,10 @@ pub struct Stubborn {
     relations: Arc<Relations>,
     situations: Vec<Situation>,
     ids: FxHashMap<Situation, u32>,
-    /// Situation of each node; `u32::MAX` for those not met yet.
-    of_node: Vec<u32>,
+    /// Situation of each node, and its hash; `u32::MAX` for those not met yet.
+    of_node: Vec<(u32, u64)>,
     /// By the situations of a state's nodes, and which budgets are left.
-    known: FxHashMap<Box<[u32]>, u64>,
-    key: Vec<u32>,
+    known: FxHashMap<u64, u64>,
     processes: usize,
     budgets: std::ops::Range<usize>,
 }
@@ -458,7 +459,6 @@ impl Stubborn {
             ids: FxHashMap::default(),
             of_node: Vec::new(),
             known: FxHashMap::default(),
-            key: Vec::new(),
             processes: shape.processes,
             budgets: shape.processes + shape.monitors..shape.width(),
         }
@@ -469,68 +469,63 @@ impl Stubborn {
     }
 
     /// The processes whose transitions are enough in a state, as bits.
+    ///
+    /// States whose nodes are in the same situations have the same answer. They are recognised by a sum of 64-bit hashes,
+    /// as states are by their fingerprints, and with the same small probability of a mistake.
     #[inline]
     pub fn processes(&mut self, tables: &Tables, state: &[u32]) -> Result<u64> {
-        self.key.clear();
+        let mut key = 0u64;
         for &node in &state[..self.processes] {
-            let id = match self.of_node.get(node as usize) {
-                Some(&id) if id != u32::MAX => id,
+            key = key.wrapping_add(match self.of_node.get(node as usize) {
+                Some(&(id, hash)) if id != u32::MAX => hash,
                 _ => self.meet(tables, node)?,
-            };
-            self.key.push(id);
+            });
         }
-        let left = state[self.budgets.clone()].iter().enumerate();
-        self.key.push(left.fold(0, |bits, (budget, &left)| bits | u32::from(left > 0) << (budget % 32)));
-        if let Some(&known) = self.known.get(&self.key[..]) {
+        for (budget, &left) in state[self.budgets.clone()].iter().enumerate() {
+            key = key.wrapping_add(hash::budget(budget, u32::from(left > 0)));
+        }
+        if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
-        let found = self.find();
-        self.known.insert(self.key.clone().into(), found);
+        let found = self.find(state);
+        self.known.insert(key, found);
         Ok(found)
     }
 
     #[cold]
-    fn meet(&mut self, tables: &Tables, node: NodeId) -> Result<u32> {
-        let situation = self.relations.situation(&*tables.profile(node)?);
+    fn meet(&mut self, tables: &Tables, node: NodeId) -> Result<u64> {
+        let profile = tables.profile(node)?;
+        let situation = self.relations.situation(&profile);
         let situations = &mut self.situations;
         let id = *self.ids.entry(situation).or_insert_with_key(|situation| {
             situations.push(situation.clone());
             situations.len() as u32 - 1
         });
         if self.of_node.len() <= node as usize {
-            self.of_node.resize(node as usize + 1, u32::MAX);
+            self.of_node.resize(node as usize + 1, (u32::MAX, 0));
         }
-        self.of_node[node as usize] = id;
-        Ok(id)
+        let hash = hash::local(profile.process as usize, u64::from(id));
+        self.of_node[node as usize] = (id, hash);
+        Ok(hash)
     }
 
-    /// The best stubborn set of the state whose key was just made.
+    /// The stubborn set of a state all of whose nodes were met.
     #[cold]
-    fn find(&self) -> u64 {
-        let situations: Vec<&Situation> =
-            self.key[..self.processes].iter().map(|&id| &self.situations[id as usize]).collect();
-        let here = Here { relations: &self.relations, situations, left: self.key[self.processes] };
-        let smallest = self.relations.seeds == Seeds::Smallest;
-        let mut seeds: Vec<(u32, u32, usize)> = (0..self.processes)
+    fn find(&self, state: &[u32]) -> u64 {
+        let situation = |&node: &u32| &self.situations[self.of_node[node as usize].0 as usize];
+        let situations: Vec<&Situation> = state[..self.processes].iter().map(situation).collect();
+        let left = state[self.budgets.clone()].iter().enumerate();
+        let left = left.fold(0, |bits, (budget, &left)| bits | u32::from(left > 0) << (budget % 32));
+        let here = Here { relations: &self.relations, situations, left };
+        let mut seeds: Vec<(u32, usize)> = (0..self.processes)
             .filter(|&process| here.situations[process].steps)
-            .map(|process| {
-                (if smallest { here.situations[process].transitions } else { 0 }, here.rank(process), process)
-            })
+            .map(|process| (here.rank(process), process))
             .collect();
         seeds.sort_unstable();
-        let mut best = (u32::MAX, ALL);
-        for (own, _, process) in seeds {
-            // No set is smaller than the transitions of the process it starts from.
-            if own >= best.0 {
-                break;
-            }
-            let set = here.processes(here.close(process));
-            best = best.min((here.transitions(set), set));
-            if !smallest {
-                break;
-            }
-        }
-        best.1
+        let all = here.transitions(ALL);
+        let tries = if self.relations.seeds == Seeds::Instance { 1 } else { seeds.len() };
+        let sets = seeds.into_iter().take(tries).map(|(_, process)| here.processes(here.close(process)));
+        sets.into_iter().find(|&set| here.transitions(set) < all).unwrap_or(ALL)
     }
 }
 

@@ -44,7 +44,7 @@ def check(
     reduce: str | Sequence[str] = "none",
     decomposition: Inference = "auto",
     split: Split = "combined",
-    seeds: Seeds = "smallest",
+    seeds: Seeds = "first",
     spos: bool = True,
     history: History = "none",
     progress: Callable[[Progress], None] | None = None,

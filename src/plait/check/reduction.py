@@ -15,7 +15,7 @@ from plait.model.system import System
 
 Name = Literal["decomposition", "por", "symmetry", "dpor"]
 Split = Literal["none", "reply", "quorum", "combined"]
-Seeds = Literal["smallest", "instance"]
+Seeds = Literal["first", "instance"]
 History = Literal["none", "last"]
 Inference = Literal["auto", "declared"]
 

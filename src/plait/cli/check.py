@@ -38,7 +38,7 @@ def check(
     reduce: str = "none",
     decomposition: Literal["auto", "declared"] = "auto",
     split: Literal["none", "reply", "quorum", "combined"] = "combined",
-    seeds: Literal["smallest", "instance"] = "smallest",
+    seeds: Literal["first", "instance"] = "first",
     history: Literal["none", "last"] = "none",
     spos: bool = True,
     json: Flag = False,
@@ -81,7 +81,7 @@ def check(
     split
         What por tells apart by the senders of the messages that are consumed.
     seeds
-        Where the stubborn sets of por start: where the set is smallest, or where an instance of the protocol does.
+        Where the stubborn sets of por start: where an instance of the protocol does; or, if that gains nothing, where else one does (first).
     history
         Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos
