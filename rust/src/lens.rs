@@ -6,11 +6,11 @@
 use crate::control::Control;
 use crate::hash;
 use crate::model::{Component, EventId, MonitorId, PropertyKind, Result, Status, monitor_bit};
+use crate::orbit::Orbits;
 use crate::property::Tree;
 use crate::stubborn::Sight;
-use crate::symmetry::Evidence;
 use crate::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -53,22 +53,22 @@ pub struct Way {
 
 /// What the inner loop reads of a transition.
 #[derive(Clone, Copy)]
-struct Hot {
-    delta: u64,
+pub(crate) struct Hot {
+    pub delta: u64,
     target: NodeId,
     /// Its effects: a range of `Lens::effects`.
     effects: (u32, u16),
-    moves: bool,
+    pub moves: bool,
     altered: u64,
     /// Nothing but the delta matters for the fingerprint.
-    plain: bool,
+    pub plain: bool,
     /// Nothing but the target and the effects matter for the successor.
     simple: bool,
 }
 
 /// Values that are cheap to hold once and dear to ask for: `u32::MAX` marks a node that was not met yet.
 #[derive(Default)]
-struct Nodes {
+pub(crate) struct Nodes {
     locals: Vec<u32>,
     inboxes: Vec<u32>,
     hashes: Vec<u64>,
@@ -77,7 +77,7 @@ struct Nodes {
 
 impl Nodes {
     #[inline]
-    fn at(&mut self, tables: &Tables, id: NodeId) -> usize {
+    pub(crate) fn at(&mut self, tables: &Tables, id: NodeId) -> usize {
         let id = id as usize;
         if self.locals.get(id).is_none_or(|&local| local == u32::MAX) {
             self.load(tables, id);
@@ -87,7 +87,7 @@ impl Nodes {
 
     /// The value of a component of a state whose node was met.
     #[inline]
-    fn value(&self, processes: usize, state: &[u32], component: Component) -> u32 {
+    pub(crate) fn value(&self, processes: usize, state: &[u32], component: Component) -> u32 {
         match component {
             Component::Local(i) => self.locals[state[i as usize] as usize],
             Component::Inbox(i) => self.inboxes[state[i as usize] as usize],
@@ -113,36 +113,25 @@ impl Nodes {
 
 pub struct Lens<'t> {
     pub tables: &'t Tables,
-    nodes: Nodes,
+    pub(crate) nodes: Nodes,
     expansions: Vec<Option<Arc<Expansion>>>,
     /// Per node, its part of `hot`; empty and beginning at `u32::MAX` if it was not met yet.
-    ranges: Vec<(u32, u32)>,
-    hot: Vec<Hot>,
+    pub(crate) ranges: Vec<(u32, u32)>,
+    pub(crate) hot: Vec<Hot>,
     effects: Vec<(u16, BundleId)>,
     /// (node, bundle) to the node after arrival.
     arrivals: FxHashMap<u64, NodeId>,
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
     trees: Vec<Tree>,
-    symmetric: bool,
-    /// Images of a state.
-    group: usize,
-    /// Per property, what it may read in images, and the values of that for which all images were seen to agree.
-    scopes: Vec<Vec<Component>>,
-    audited: Vec<FxHashSet<Box<[u32]>>>,
-    /// Per node, its images and their hashes; per transition in `hot`, what it adds to the fingerprint of each image.
-    images: Vec<NodeId>,
-    image_hashes: Vec<u64>,
-    deltas: Vec<u64>,
-    monitor_images: FxHashMap<(u16, MonitorId), Vec<u64>>,
-    sums: Vec<u64>,
-    processes: usize,
-    monitors: usize,
+    pub(crate) orbits: Orbits,
+    pub(crate) processes: usize,
+    pub(crate) monitors: usize,
     /// Components of a state.
     pub width: usize,
 }
 
-const UNMET: (u32, u32) = (u32::MAX, u32::MAX);
+pub(crate) const UNMET: (u32, u32) = (u32::MAX, u32::MAX);
 
 impl<'t> Lens<'t> {
     pub fn new(tables: &'t Tables) -> Self {
@@ -158,15 +147,7 @@ impl<'t> Lens<'t> {
             observations: FxHashMap::default(),
             monitor_hashes: FxHashMap::default(),
             trees: shape.properties.iter().map(|_| Tree::default()).collect(),
-            symmetric: !shape.group.is_empty(),
-            group: shape.group.len(),
-            scopes: vec![Vec::new(); shape.properties.len()],
-            audited: vec![FxHashSet::default(); shape.properties.len()],
-            images: Vec::new(),
-            image_hashes: Vec::new(),
-            deltas: Vec::new(),
-            monitor_images: FxHashMap::default(),
-            sums: Vec::new(),
+            orbits: Orbits::new(shape),
             processes: shape.processes,
             monitors: shape.monitors,
             width: shape.width(),
@@ -175,17 +156,17 @@ impl<'t> Lens<'t> {
 
     /// The fingerprint of a state from scratch; with symmetry, the one of its orbit.
     pub fn fingerprint(&mut self, state: &[u32]) -> u64 {
-        if !self.symmetric {
+        if !self.orbits.any() {
             return self.own_fingerprint(state);
         }
         let images = self.image_sums(state);
         let least = images.iter().copied().min().expect("the identity is an image");
-        self.sums = images;
+        self.orbits.sums = images;
         hash::orbit(least)
     }
 
     /// The fingerprint of a state as it is.
-    fn own_fingerprint(&mut self, state: &[u32]) -> u64 {
+    pub(crate) fn own_fingerprint(&mut self, state: &[u32]) -> u64 {
         let mut sum = 0u64;
         for (position, &value) in state.iter().enumerate() {
             sum = sum.wrapping_add(if position < self.processes {
@@ -209,7 +190,7 @@ impl<'t> Lens<'t> {
         processes: u64,
         mut each: impl FnMut(Successor),
     ) -> Result<()> {
-        if self.symmetric {
+        if self.orbits.any() {
             return self.orbit_successors(state, processes, each);
         }
         for process in 0..self.processes {
@@ -233,144 +214,6 @@ impl<'t> Lens<'t> {
             }
         }
         Ok(())
-    }
-
-    /// The same with the fingerprints of orbits: the least of those of all images.
-    fn orbit_successors(&mut self, state: &[u32], processes: u64, mut each: impl FnMut(Successor)) -> Result<()> {
-        let sums = self.image_sums(state);
-        for process in (0..self.processes).filter(|&process| processes & bit(process) != 0) {
-            let node = state[process];
-            let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
-            if range == UNMET {
-                range = self.expand(node)?;
-            }
-            for index in range.0..range.1 {
-                let hot = self.hot[index as usize];
-                let way = Way { process: process as u16, transition: index - range.0 };
-                if hot.plain {
-                    let start = index as usize * sums.len();
-                    let deltas = &self.deltas[start..start + sums.len()];
-                    let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
-                    let fingerprint = hash::orbit(least.expect("the identity is an image"));
-                    each(Successor { fingerprint, way, moves: hot.moves && hot.delta != 0, fails: false });
-                } else {
-                    let own = self.own_fingerprint(state);
-                    if let Some(mut successor) = self.involved(state, own, way)? {
-                        if !successor.fails {
-                            let mut after = state.to_vec();
-                            self.take(&mut after, way)?;
-                            successor.fingerprint = self.fingerprint(&after);
-                        }
-                        each(successor);
-                    }
-                }
-            }
-        }
-        self.sums = sums;
-        Ok(())
-    }
-
-    /// The fingerprints of all images of a state, in a vector to be given back to `sums`.
-    fn image_sums(&mut self, state: &[u32]) -> Vec<u64> {
-        let size = self.group;
-        let mut sums = std::mem::take(&mut self.sums);
-        sums.clear();
-        sums.resize(size, 0);
-        for &node in &state[..self.processes] {
-            let hashes = self.image_hashes(node);
-            sums.iter_mut().zip(hashes).for_each(|(sum, hash)| *sum = sum.wrapping_add(*hash));
-        }
-        let (monitors, budgets) = state[self.processes..].split_at(self.monitors);
-        let model = &self.tables.model;
-        for (monitor, &value) in monitors.iter().enumerate() {
-            let hashes = self.monitor_images.entry((monitor as u16, value)).or_insert_with(|| {
-                let image = |element| model.monitor_hash(model.monitor_image(value, element));
-                (0..size).map(|element| hash::monitor(monitor, image(element))).collect()
-            });
-            sums.iter_mut().zip(hashes).for_each(|(sum, hash)| *sum = sum.wrapping_add(*hash));
-        }
-        let left = budgets.iter().enumerate().fold(0u64, |sum, (i, &left)| sum.wrapping_add(hash::budget(i, left)));
-        sums.iter_mut().for_each(|sum| *sum = sum.wrapping_add(left));
-        sums
-    }
-
-    /// The hashes of all images of a node.
-    #[inline]
-    fn image_hashes(&mut self, node: NodeId) -> &[u64] {
-        let size = self.group;
-        let start = node as usize * size;
-        if self.image_hashes.len() < start + size || self.images[start] == u32::MAX {
-            self.load_images(node, size);
-        }
-        &self.image_hashes[start..start + size]
-    }
-
-    #[cold]
-    fn load_images(&mut self, node: NodeId, size: usize) {
-        let start = node as usize * size;
-        if self.images.len() < start + size {
-            self.images.resize(start + size, u32::MAX);
-            self.image_hashes.resize(start + size, 0);
-        }
-        for element in 0..size {
-            let image = self.tables.image(node, element);
-            self.images[start + element] = image;
-            self.image_hashes[start + element] = self.tables.node(image).hash;
-        }
-    }
-
-    /// The image of a state under a permutation.
-    fn image(&mut self, state: &[u32], element: usize) -> Vec<u32> {
-        let tables = self.tables;
-        let group = &tables.model.shape().group;
-        let mut image = state.to_vec();
-        for (process, &node) in state[..self.processes].iter().enumerate() {
-            self.image_hashes(node);
-            let place = group.elements[element][process] as usize;
-            image[place] = self.images[node as usize * group.len() + element];
-        }
-        for monitor in self.processes..self.processes + self.monitors {
-            image[monitor] = tables.model.monitor_image(state[monitor], element);
-        }
-        image
-    }
-
-    /// Make sure that a property has the same value in all images of a state.
-    fn audit_property(&mut self, property: usize, state: &[u32], value: bool, reads: &Reads) -> Result<()> {
-        // All that the property has read in any image, closed under permutations: states that agree in this have images that
-        // agree in what it reads.
-        for &node in &state[..self.processes] {
-            self.nodes.at(self.tables, node);
-        }
-        let key: Box<[u32]> =
-            self.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
-        if self.audited[property].contains(&key) {
-            return Ok(());
-        }
-        for element in 1..self.group {
-            let image = self.image(state, element);
-            if self.evaluate(property, &image, reads)? != value {
-                return Err(self.tables.model.asymmetry(element, Evidence::Property { property, value }));
-            }
-        }
-        let key = self.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
-        self.audited[property].insert(key);
-        Ok(())
-    }
-
-    /// A property was seen to read a component: it may read its images as well.
-    fn widen(&mut self, property: usize, component: Component) {
-        for element in &self.tables.model.shape().group.elements {
-            let image = match component {
-                Component::Local(process) => Component::Local(element[process as usize]),
-                Component::Inbox(process) => Component::Inbox(element[process as usize]),
-                Component::Monitor(_) => component,
-            };
-            if !self.scopes[property].contains(&image) {
-                self.scopes[property].push(image);
-                self.audited[property].clear();
-            }
-        }
     }
 
     /// Hand the fingerprint of every successor and the way to it to `each`, and tell what they are like as a whole.
@@ -405,14 +248,14 @@ impl<'t> Lens<'t> {
     }
 
     #[cold]
-    fn expand(&mut self, node: NodeId) -> Result<(u32, u32)> {
+    pub(crate) fn expand(&mut self, node: NodeId) -> Result<(u32, u32)> {
         let id = node as usize;
         let expansion = self.tables.expansion(node)?;
         if self.ranges.len() <= id {
             self.ranges.resize(id + 1, UNMET);
             self.expansions.resize(id + 1, None);
         }
-        if self.symmetric {
+        if self.orbits.any() {
             self.tables.audit(node)?;
             self.load_deltas(node, &expansion);
         }
@@ -436,31 +279,8 @@ impl<'t> Lens<'t> {
         Ok(self.ranges[id])
     }
 
-    /// What the transitions of a node add to the fingerprints of the images.
-    fn load_deltas(&mut self, node: NodeId, expansion: &Expansion) {
-        let tables = self.tables;
-        let group = &tables.model.shape().group;
-        let process = tables.node(node).process;
-        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
-            let before = self.image_hashes(node).to_vec();
-            let after = self.image_hashes(transition.target).to_vec();
-            for element in 0..group.len() {
-                let mut delta = after[element].wrapping_sub(before[element]);
-                for &(to, message) in details.sends().iter().filter(|_| transition.additive) {
-                    // What it sends to itself is in the target.
-                    if to != process {
-                        let place = group.elements[element][to as usize] as usize;
-                        let image = tables.model.message_image(message, element);
-                        delta = delta.wrapping_add(hash::pending(place, tables.model.message_hash(image)));
-                    }
-                }
-                self.deltas.push(delta);
-            }
-        }
-    }
-
     /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to.
-    fn involved(&mut self, state: &[u32], fingerprint: u64, way: Way) -> Result<Option<Successor>> {
+    pub(crate) fn involved(&mut self, state: &[u32], fingerprint: u64, way: Way) -> Result<Option<Successor>> {
         let expansion = self.expansion(state[way.process as usize])?;
         let transition = expansion.transitions[way.transition as usize];
         let details = &expansion.details[way.transition as usize];
@@ -688,7 +508,7 @@ pub fn look(
             continue;
         }
         let value = lens.evaluate(property, state, &control.reads)?;
-        if lens.symmetric {
+        if lens.orbits.any() {
             lens.audit_property(property, state, value, &control.reads)?;
         }
         if value == (kind == PropertyKind::Reachable) {

@@ -2,6 +2,7 @@
 
 mod acts;
 pub mod bfs;
+mod class_set;
 pub mod control;
 pub mod dfs;
 pub mod dpor;
@@ -11,7 +12,9 @@ pub mod inbox;
 pub mod intern;
 pub mod lens;
 pub mod model;
+mod orbit;
 pub mod path;
+mod profile;
 pub mod property;
 pub mod quorum;
 pub mod search;

@@ -15,6 +15,7 @@
 //!    enabled, one of them must happen.
 //! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
 
+use crate::class_set::{MOST_CLASSES, Set};
 use crate::facts::{Deeds, Facts, Label, Profile, Tag};
 use crate::hash;
 use crate::model::{Network, Result, Shape, monitor_bit};
@@ -23,59 +24,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const WORDS: usize = 4;
-pub const MOST_CLASSES: usize = 64 * WORDS;
 /// All processes: no reduction.
 pub const ALL: u64 = u64::MAX;
-
-/// A set of classes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Set([u64; WORDS]);
-
-impl Set {
-    fn one(class: usize) -> Set {
-        let mut set = Set::default();
-        set.0[class / 64] = 1 << (class % 64);
-        set
-    }
-
-    fn has(&self, class: usize) -> bool {
-        self.0[class / 64] >> (class % 64) & 1 == 1
-    }
-
-    fn with(self, other: Set) -> Set {
-        Set(std::array::from_fn(|i| self.0[i] | other.0[i]))
-    }
-
-    fn without(self, other: Set) -> Set {
-        Set(std::array::from_fn(|i| self.0[i] & !other.0[i]))
-    }
-
-    fn is_empty(&self) -> bool {
-        *self == Set::default()
-    }
-
-    fn len(&self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
-    }
-
-    fn iter(self) -> impl Iterator<Item = usize> {
-        (0..WORDS).flat_map(move |word| {
-            let mut bits = self.0[word];
-            std::iter::from_fn(move || {
-                let bit = bits.trailing_zeros() as usize;
-                bits &= bits.wrapping_sub(1);
-                (bit < 64).then_some(word * 64 + bit)
-            })
-        })
-    }
-}
-
-impl FromIterator<usize> for Set {
-    fn from_iter<T: IntoIterator<Item = usize>>(classes: T) -> Set {
-        classes.into_iter().fold(Set::default(), |set, class| set.with(Set::one(class)))
-    }
-}
 
 /// Which transitions are told apart by the senders of what they consume (paper 003).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

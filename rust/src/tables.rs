@@ -4,7 +4,7 @@
 //! once, here, perhaps with calls of Python; workers keep their own copies (`lens`), so that the search itself reads
 //! without locks. One worker at a time asks the model (`filling`), and meanwhile the others may read what is known.
 
-use crate::facts::{Deeds, Facts, Label, Profile, Tag};
+use crate::facts::{Facts, Profile};
 use crate::model::{
     Armed, CrashFault, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
 };
@@ -137,8 +137,8 @@ pub(crate) struct Inner {
     pub nodes: Vec<Node>,
     node_ids: FxHashMap<(u16, LocalId, InboxId, InboxId), NodeId>,
     expansions: FxHashMap<NodeId, Arc<Expansion>>,
-    profiles: FxHashMap<NodeId, Arc<Profile>>,
-    facts: Facts,
+    pub profiles: FxHashMap<NodeId, Arc<Profile>>,
+    pub facts: Facts,
     /// What permutations make of nodes, and the nodes that were shown to be symmetric (`symmetry`).
     pub images: FxHashMap<(NodeId, u16), NodeId>,
     pub audited: FxHashSet<NodeId>,
@@ -150,7 +150,7 @@ pub(crate) struct Inner {
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
     armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
     handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
-    guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
+    pub guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     steps: FxHashMap<StepKey, Arc<[Outcome]>>,
     altered: FxHashMap<(u16, LocalId, LocalId), u64>,
     trees: Vec<Tree>,
@@ -211,39 +211,6 @@ impl Tables {
         Ok(expansion)
     }
 
-    /// What partial-order reduction needs to know of a node. What its transitions do becomes a fact; with symmetry also
-    /// what those of its images do, which stand in no state that the search visits.
-    pub fn profile(&self, node: NodeId) -> Result<Arc<Profile>> {
-        if let Some(found) = self.inner.lock().profiles.get(&node) {
-            return Ok(found.clone());
-        }
-        for element in 1..self.model.shape().group.len() {
-            self.profile_one(self.image(node, element))?;
-        }
-        self.profile_one(node)
-    }
-
-    fn profile_one(&self, node: NodeId) -> Result<Arc<Profile>> {
-        let known = |inner: &Inner| inner.profiles.get(&node).cloned();
-        if let Some(found) = known(&self.inner.lock()) {
-            return Ok(found);
-        }
-        let expansion = self.expansion(node)?;
-        let _filling = self.fill();
-        let mut inner = self.inner.lock();
-        if let Some(found) = known(&inner) {
-            return Ok(found);
-        }
-        let profile = Arc::new(Expander { model: &*self.model, inner: &mut inner, node }.profile(&expansion)?);
-        inner.profiles.insert(node, profile.clone());
-        Ok(profile)
-    }
-
-    /// What is known about the steps that were profiled so far.
-    pub fn facts<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
-        look(&self.inner.lock().facts)
-    }
-
     /// The node of another process after a bundle arrived.
     pub fn arrival(&self, node: NodeId, bundle: BundleId) -> NodeId {
         self.inner.lock().arrival(&*self.model, node, bundle)
@@ -296,7 +263,7 @@ impl Tables {
         Ok((found.value, path, inner.fields_read[property]))
     }
 
-    fn fill(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn fill(&self) -> MutexGuard<'_, ()> {
         self.fillings.fetch_add(1, Relaxed);
         self.filling.lock()
     }
@@ -391,10 +358,10 @@ impl Inner {
 }
 
 /// Computes the transitions of one node.
-struct Expander<'a, 'b> {
-    model: &'a dyn Model,
-    inner: &'a mut MutexGuard<'b, Inner>,
-    node: NodeId,
+pub(crate) struct Expander<'a, 'b> {
+    pub model: &'a dyn Model,
+    pub inner: &'a mut MutexGuard<'b, Inner>,
+    pub node: NodeId,
 }
 
 impl Expander<'_, '_> {
@@ -567,7 +534,7 @@ impl Expander<'_, '_> {
         *self.inner.altered.entry((before.process, before.local, after.local)).or_insert_with(bits)
     }
 
-    fn armed(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+    pub fn armed(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
         if let Some(found) = self.inner.armed.get(&(process, local)) {
             return Ok(found.clone());
         }
@@ -596,7 +563,7 @@ impl Expander<'_, '_> {
         Ok(())
     }
 
-    fn handlers(&mut self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
+    pub fn handlers(&mut self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
         if let Some(found) = self.inner.handlers.get(&(process, message)) {
             return Ok(found.clone());
         }
@@ -613,99 +580,5 @@ impl Expander<'_, '_> {
         let outcomes: Arc<[Outcome]> = self.ask(|m| m.step(process as usize, local, handler, consumed))?.into();
         self.inner.steps.insert(key, outcomes.clone());
         Ok(outcomes)
-    }
-
-    /// What the node offers to partial-order reduction. Notes what its transitions do.
-    fn profile(mut self, expansion: &Expansion) -> Result<Profile> {
-        let node = self.inner.nodes[self.node as usize];
-        let pending = self.inner.inboxes[node.inbox as usize].clone();
-        let armed = self.armed_in(node.process, node.local)?;
-        let mut profile = Profile { process: node.process, armed: armed.to_vec(), ..Profile::default() };
-        profile.transitions = expansion.transitions.len() as u32;
-        for &armed in armed.iter() {
-            self.inner.facts.note_count(node.process, armed);
-        }
-        let deliverable = inbox::deliverable(self.model, &pending);
-        for &message in pending.iter() {
-            let sender = self.model.sender(message);
-            for &handler in self.handlers(node.process, message)?.iter() {
-                let guard = self.inner.guards.get(&(node.process, node.local, handler, message));
-                let accepted = guard.is_some_and(Option::is_some)
-                    && armed.iter().any(|a| a.handler == handler)
-                    && deliverable.contains(&message);
-                let mail = profile.mail.entry(handler).or_default();
-                if accepted {
-                    mail.accepted.insert(sender)
-                } else {
-                    mail.held.insert(sender)
-                };
-            }
-        }
-        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
-            let label = self.label(node.process, details);
-            let budget = (transition.budget != NO_BUDGET).then_some(transition.budget);
-            profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
-            profile.enabled.insert(label.clone(), budget);
-            let deeds = self.deeds(node, &armed, transition, details)?;
-            self.inner.facts.note(label, deeds);
-        }
-        Ok(profile)
-    }
-
-    fn label(&self, process: u16, details: &Details) -> Label {
-        let mut senders: Vec<u16> = details.consumed.iter().map(|&m| self.model.sender(m)).collect();
-        senders.sort_unstable();
-        let (tag, senders) = match details.kind {
-            Kind::Step => (Tag::Step(details.handler), senders),
-            Kind::Crash => (Tag::Crash(details.handler), Vec::new()),
-            Kind::Recover => (Tag::Recover, Vec::new()),
-            Kind::Lose => (Tag::Lose, Vec::new()),
-            Kind::Duplicate => (Tag::Duplicate, Vec::new()),
-        };
-        Label { process, tag, senders }
-    }
-
-    fn deeds(&mut self, node: Node, armed: &[Armed], transition: &Transition, details: &Details) -> Result<Deeds> {
-        let shape = self.model.shape();
-        let after = self.inner.nodes[transition.target as usize];
-        let mut deeds = Deeds {
-            altered: if details.spawns().is_empty() { transition.altered } else { u64::MAX },
-            announces: shape.monitors > 0 && !details.events().is_empty(),
-            budget: (transition.budget != NO_BUDGET).then_some(transition.budget),
-            ..Deeds::default()
-        };
-        for &(to, message) in details.sends() {
-            deeds.reaches.insert(to);
-            deeds.initiates |= !details.consumed.iter().any(|&m| self.model.sender(m) == to);
-            deeds.feeds.extend(self.handlers(to, message)?.iter().map(|&handler| (to, handler)));
-        }
-        let mut arms = |process: u16, now: &[Armed], before: &[Armed]| {
-            let fresh = now.iter().filter(|a| before.iter().all(|b| b.handler != a.handler));
-            deeds.arms.extend(fresh.map(|a| (process, a.handler)));
-        };
-        if details.failure().is_none() {
-            arms(node.process, &self.armed_in(node.process, after.local)?, armed);
-        }
-        for &(slot, local) in details.spawns() {
-            arms(slot, &self.armed_in(slot, local)?, &[]);
-        }
-        deeds.slots.extend(details.spawns().iter().map(|&(slot, _)| slot));
-        deeds.slots.extend(details.expected().iter().map(|&(slot, _)| slot));
-        let facts = &mut self.inner.facts;
-        if transition.budget == NO_BUDGET && details.failure().is_none() {
-            if node.local != after.local {
-                facts.note_move(node.process, node.local, after.local);
-            } else if shape.network == Network::Set && details.kind == Kind::Step {
-                facts.note_turn(&[], std::iter::empty()); // It consumes nothing.
-            } else {
-                facts.note_turn(&details.consumed, details.sends().iter().map(|&(_, message)| message));
-            }
-        }
-        Ok(deeds)
-    }
-
-    /// The handlers that may run in a local state; none where the process does not run.
-    fn armed_in(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
-        if self.model.status(local) == Status::Up { self.armed(process, local) } else { Ok(Arc::new([])) }
     }
 }
