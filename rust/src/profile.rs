@@ -13,8 +13,11 @@ impl Tables {
         if let Some(found) = self.inner.lock().profiles.get(&node) {
             return Ok(found.clone());
         }
-        for element in 1..self.model.shape().group.len() {
-            self.profile_one(self.image(node, element))?;
+        let mut waiting = vec![node];
+        while let Some(next) = waiting.pop() {
+            self.profile_one(next)?;
+            let images = self.model.shape().group.generators.iter().map(|&element| self.image(next, element));
+            waiting.extend(images.filter(|image| !self.inner.lock().profiles.contains_key(image)));
         }
         self.profile_one(node)
     }
