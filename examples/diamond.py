@@ -1,8 +1,8 @@
 """Two processes that have nothing to do with each other, and all the orders in which they can do it.
 
-Each baker bakes two loaves, step by step, and says nothing to the other. There are nine states and six runs, all of which end
-in the same state: in whichever order two steps of different bakers happen, the state after both is the same. A search
-with `--reduce por` takes one run, and meets five states. `plait graph` draws both.
+Each baker bakes two loaves, one after the other, and says nothing to the other baker. There are nine states and six runs,
+all of which end in the same state: in whichever order two steps of different bakers happen, the state after both is the
+same. A search with `--reduce por` takes one run, and meets five states. `plait graph` draws both.
 
 That is possible because the property asks for the end only. One that compares the bakers on the way would see the order
 of their steps, and nothing could be left out.
