@@ -35,6 +35,8 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("two_messages", {"hasty": True}, "acknowledged_means_received"),
     ("two_actors", {}, None),
     ("two_actors", {"forgetful": True}, "numbers_differ"),
+    ("diamond", {}, None),
+    ("diamond", {"missing": 1}, "everybody_has_bread"),
 ]
 """File, parameters, and the property that is violated, if one is."""
 

@@ -1,6 +1,6 @@
 """The README does what it says: its code is the example, its commands print what it shows, its picture is the tool's.
 
-After a change of the drawing, write the picture anew: PLAIT_WRITE=1 pytest tests/test_readme.py
+After a change of the drawing, write the pictures anew: PLAIT_WRITE=1 pytest tests/test_readme.py
 """
 
 from __future__ import annotations
@@ -97,6 +97,28 @@ def test_the_picture_is_what_the_tool_draws(clone: Path) -> None:
     assert size is not None
     assert 'src="docs/images/lease.svg"' in README.read_text(encoding="utf-8")
     assert f'width="{size[1]}"' in README.read_text(encoding="utf-8")
+
+
+GRAPHS = [
+    ("two_messages", "none", "two_messages"),
+    ("two_messages", "decomposition", "two_messages_decomposition"),
+    ("two_actors", "none", "two_actors"),
+    ("two_actors", "symmetry", "two_actors_symmetry"),
+    ("diamond", "none", "diamond"),
+    ("diamond", "por", "diamond_por"),
+]
+"""Example, reductions, and the picture in docs/images that shows its states."""
+
+
+@pytest.mark.parametrize(("example", "reduce", "picture"), GRAPHS, ids=[picture for *_, picture in GRAPHS])
+def test_the_graphs_are_what_the_tool_draws(clone: Path, example: str, reduce: str, picture: str) -> None:
+    result = plait(["graph", f"examples/{example}.py", "--reduce", reduce, "-o", "graph.svg"], clone)
+    assert result.returncode == 0, result.stderr
+    drawn = (clone / "graph.svg").read_text(encoding="utf-8")
+    file = PICTURE.with_name(f"{picture}.svg")
+    if os.environ.get("PLAIT_WRITE"):
+        file.write_text(drawn, encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == drawn, "draw it anew: PLAIT_WRITE=1 pytest tests/test_readme.py"
 
 
 def test_the_numbers_for_five_clients() -> None:
