@@ -1,8 +1,9 @@
 //! What all workers of a search share: limits, counters, findings, and the wish to stop.
 
+use crate::classes::Split;
 use crate::lens::Reads;
 use crate::model::{Fault, PropertyKind, Result, Shape};
-use crate::stubborn::{Relations, Seeds, Split};
+use crate::stubborn::{Relations, Seeds};
 use crate::tables::Tables;
 use crate::visited::Visited;
 use parking_lot::{Condvar, Mutex, RwLock};

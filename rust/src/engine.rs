@@ -1,12 +1,13 @@
 //! The engine as Python sees it: a system's transition relation, and the searches over it.
 
 use crate::bridge::PyModel;
+use crate::classes::Split;
 use crate::control::{Control, Limit, Options, Por};
 use crate::lens::Lens;
 use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::path::{self, Step};
 use crate::search::{self, Strategy};
-use crate::stubborn::{ALL, Seeds, Split, Stubborn};
+use crate::stubborn::{ALL, Seeds, Stubborn};
 use crate::symmetry::Group;
 use crate::tables::{Kind, Tables};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};

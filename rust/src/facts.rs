@@ -62,8 +62,10 @@ impl Deeds {
 pub struct Facts {
     pub deeds: BTreeMap<Label, Deeds>,
     /// How many messages each handler takes, and those whose number depends on the local state.
-    counts: FxHashMap<(u16, u16), u16>,
+    pub counts: BTreeMap<(u16, u16), u16>,
     pub varying: BTreeSet<(u16, u16)>,
+    /// Who sends what each handler takes.
+    pub senders: BTreeMap<(u16, u16), BTreeSet<u16>>,
     /// Grows with every fact above.
     pub version: u64,
     /// Steps that change the local state of a process.
@@ -76,6 +78,9 @@ pub struct Facts {
 
 impl Facts {
     pub fn note(&mut self, label: Label, deeds: Deeds) {
+        for &handler in &deeds.feeds {
+            self.note_sender(handler, label.process);
+        }
         let known = self.deeds.contains_key(&label);
         let entry = self.deeds.entry(label).or_default();
         let before = entry.clone();
@@ -87,7 +92,14 @@ impl Facts {
 
     pub fn note_count(&mut self, process: u16, armed: Armed) {
         let key = (process, armed.handler);
-        if *self.counts.entry(key).or_insert(armed.count) != armed.count && self.varying.insert(key) {
+        let known = self.counts.insert(key, armed.count);
+        if known.is_none_or(|count| count != armed.count && self.varying.insert(key)) {
+            self.version += 1;
+        }
+    }
+
+    pub fn note_sender(&mut self, handler: (u16, u16), sender: u16) {
+        if self.senders.entry(handler).or_default().insert(sender) {
             self.version += 1;
         }
     }

@@ -3,6 +3,7 @@
 mod acts;
 pub mod bfs;
 mod class_set;
+pub mod classes;
 pub mod control;
 pub mod dfs;
 pub mod dpor;

@@ -59,6 +59,7 @@ impl Expander<'_, '_> {
         for &message in pending.iter() {
             let sender = self.model.sender(message);
             for &handler in self.handlers(node.process, message)?.iter() {
+                self.inner.facts.note_sender((node.process, handler), sender);
                 let guard = self.inner.guards.get(&(node.process, node.local, handler, message));
                 let accepted = guard.is_some_and(Option::is_some)
                     && armed.iter().any(|a| a.handler == handler)

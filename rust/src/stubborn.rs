@@ -16,9 +16,10 @@
 //! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
 
 use crate::class_set::{MOST_CLASSES, Set};
-use crate::facts::{Deeds, Facts, Label, Profile, Tag};
+use crate::classes::{Class, Split, classes, dependent};
+use crate::facts::{Facts, Label, Profile, Tag};
 use crate::hash;
-use crate::model::{Network, Result, Shape, monitor_bit};
+use crate::model::{Result, Shape, monitor_bit};
 use crate::tables::{NodeId, Tables};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -26,18 +27,6 @@ use std::sync::Arc;
 
 /// All processes: no reduction.
 pub const ALL: u64 = u64::MAX;
-
-/// Which transitions are told apart by the senders of what they consume (paper 003).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Split {
-    None,
-    /// Those that send to these senders only.
-    Reply,
-    /// Those that consume several messages and are no replies.
-    Quorum,
-    #[default]
-    Combined,
-}
 
 /// Which enabled class a stubborn set starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,14 +80,6 @@ impl Sight {
     }
 }
 
-struct Class {
-    process: u16,
-    tag: Tag,
-    /// The senders of what it consumes, if it was split by them.
-    senders: Option<Vec<u16>>,
-    deeds: Deeds,
-}
-
 /// The relations between classes, fixed for one pass of a search.
 pub struct Relations {
     classes: Vec<Class>,
@@ -137,9 +118,9 @@ impl Relations {
         rules: Rules,
         sight: Sight,
     ) -> Result<Relations> {
-        let mut classes = classes(facts, split);
+        let mut classes = classes(facts, shape, split);
         if classes.len() > MOST_CLASSES {
-            classes = self::classes(facts, Split::None);
+            classes = crate::classes::classes(facts, shape, Split::None);
         }
         if classes.len() > MOST_CLASSES {
             let count = classes.len();
@@ -291,7 +272,7 @@ impl Relations {
                     if !accepted && !held {
                         sets.push(from);
                     } else if !accepted {
-                        sets.push(from.with(own));
+                        sets.push(from.with(own).with(self.fillers[class.process as usize]));
                     }
                 }
             }
@@ -311,63 +292,6 @@ impl Relations {
         }
         sets
     }
-}
-
-/// Transitions of different processes that do not commute, whatever they do to inboxes.
-fn dependent(shape: &Shape, a: &Class, b: &Class) -> bool {
-    if a.process == b.process {
-        return false; // The rule about the own process says so.
-    }
-    let one_way = |a: &Class, b: &Class| {
-        let fills = a.deeds.slots.contains(&b.process);
-        // In a set, sending what is there already is no change, but after a loss it is one.
-        let restores = shape.network == Network::Set && b.tag == Tag::Lose && a.deeds.reaches.contains(&b.process);
-        fills || restores
-    };
-    (a.deeds.announces && b.deeds.announces)
-        || (a.deeds.budget.is_some() && a.deeds.budget == b.deeds.budget)
-        || !a.deeds.slots.is_disjoint(&b.deeds.slots)
-        || one_way(a, b)
-        || one_way(b, a)
-}
-
-/// Labels joined to classes, process by process.
-fn classes(facts: &Facts, split: Split) -> Vec<(Class, Vec<Label>)> {
-    let replies = |label: &Label| {
-        let alike = facts.deeds.iter().filter(|(l, _)| l.process == label.process && l.tag == label.tag);
-        let mut sends = false;
-        let only = alike.fold(true, |only, (_, deeds)| {
-            sends |= !deeds.reaches.is_empty();
-            only && !deeds.initiates
-        });
-        sends && only
-    };
-    let mut classes: Vec<(Class, Vec<Label>)> = Vec::new();
-    for (label, deeds) in &facts.deeds {
-        let apart = !label.senders.is_empty()
-            && matches!(label.tag, Tag::Step(_))
-            && match split {
-                Split::None => false,
-                Split::Reply => replies(label),
-                Split::Quorum => label.senders.len() > 1 && !replies(label),
-                Split::Combined => label.senders.len() > 1 || replies(label),
-            };
-        let senders = apart.then(|| label.senders.clone());
-        let same = |(class, _): &&mut (Class, Vec<Label>)| {
-            class.process == label.process && class.tag == label.tag && class.senders == senders
-        };
-        match classes.iter_mut().find(same) {
-            Some((class, labels)) => {
-                class.deeds.join(deeds.clone());
-                labels.push(label.clone());
-            }
-            None => {
-                let class = Class { process: label.process, tag: label.tag, senders, deeds: deeds.clone() };
-                classes.push((class, vec![label.clone()]));
-            }
-        }
-    }
-    classes
 }
 
 /// What a class needs to have in the set with it.
