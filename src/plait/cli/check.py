@@ -81,7 +81,7 @@ def check(
     split
         What por tells apart by the senders of the messages that are consumed.
     seeds
-        Where the stubborn sets of por start: where an instance of the protocol does; or, if that gains nothing, where else one does (first).
+        Where the stubborn sets of por start: where an instance does, or the first such place that gains something.
     history
         Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos
