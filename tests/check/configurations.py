@@ -1,0 +1,104 @@
+"""Ways to run a reduced check, drawn by Hypothesis, and the comparison of its verdict with what the oracle found."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from plait.check import api
+from plait.check.api import Search, check
+from plait.check.reduction import Seeds, Split
+from plait.kernel.verdict import Verdict
+from plait.model.system import System
+from tests.check.test_against_oracle import check_traces
+from tests.oracle.explorer import Exploration
+
+
+class Way(NamedTuple):
+    search: Search = "bfs"
+    workers: int = 1
+    split: Split = "combined"
+    seeds: Seeds = "smallest"
+    learns: bool = True
+    """Whether random walks learn facts before the first pass; without them, repeated passes must find everything."""
+
+
+def ways() -> st.SearchStrategy[Way]:
+    return st.builds(
+        Way,
+        search=st.sampled_from(("bfs", "bfs", "dfs")),
+        workers=st.sampled_from((1, 2)),
+        split=st.sampled_from(("combined", "none", "reply", "quorum")),
+        seeds=st.sampled_from(("smallest", "instance")),
+        learns=st.booleans(),
+    )
+
+
+WAYS = (
+    Way(),
+    Way(workers=2, split="none", seeds="instance"),
+    Way(split="reply", learns=False),
+    Way(workers=2, split="quorum", seeds="instance", learns=False),
+    Way(search="dfs"),
+    Way(search="dfs", workers=2, split="none", seeds="instance", learns=False),
+)
+"""What hand-written systems are tried with: every value of every option, twice at least."""
+
+
+@contextlib.contextmanager
+def forgetting(*rules: str) -> Iterator[None]:
+    """Leave out rules of the reductions by name."""
+    before = list(api._FORGET)
+    api._FORGET[:] = rules
+    try:
+        yield
+    finally:
+        api._FORGET[:] = before
+
+
+def run(system: System, way: Way, reduce: str = "por", *, without: str | None = None, **more: Any) -> Verdict:
+    """A whole search, beyond the first violation; perhaps without one of the rules."""
+    forgotten = [*([] if way.learns else ["learning"]), *([without] if without else [])]
+    with forgetting(*forgotten):
+        return check(
+            system,
+            reduce=reduce,
+            search=way.search,
+            workers=way.workers,
+            split=way.split,
+            seeds=way.seeds,
+            keep_going=True,
+            **more,
+        )
+
+
+def violated(verdict: Verdict) -> set[str]:
+    return {p.name for p in verdict.properties if p.status == "violated"}
+
+
+def agrees(verdict: Verdict, truth: Exploration) -> bool:
+    """Whether a reduced search found what there is.
+
+    The terminal states of a reduced search are terminal states of the system, so that as many are the same ones.
+    """
+    stats = verdict.statistics
+    return (
+        violated(verdict) == truth.violated
+        and stats.terminal_states == truth.terminal
+        and stats.states <= truth.states
+        and verdict.bound is None
+    )
+
+
+def compare(system: System, truth: Exploration, way: Way) -> Verdict:
+    """Check with partial-order reduction, and make sure that nothing was missed or invented."""
+    verdict = run(system, way)
+    assert violated(verdict) == truth.violated
+    assert verdict.statistics.terminal_states == truth.terminal
+    assert verdict.statistics.states <= truth.states
+    assert verdict.status == ("violated" if truth.violated else "holds")
+    check_traces(system, verdict, truth, shortest=False)
+    return verdict

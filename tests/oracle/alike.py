@@ -1,0 +1,390 @@
+"""Random small systems with symmetric roles, and some that only claim to be symmetric.
+
+Workers start alike and treat process ids by equality only: they keep them in fields, sets, dicts, tuples, dataclasses and
+messages, and send to them. A hub is alone in its role; guests are a second symmetric role. A system with an *oddity* has
+one thing that tells the workers apart, which may or may not ever matter. As in `tests.oracle.systems`, a system is drawn
+as plain data, a `Spec`, which is its name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from plait.kernel.pid import Pid
+from plait.model.faults import Crash
+from plait.model.message import Message
+from plait.model.monitor import Monitor
+from plait.model.network import Network, duplicating, fifo, unordered
+from plait.model.process import Process, action, durable, init, on
+from plait.model.properties import Property
+from plait.model.system import System
+from tests.oracle.explorer import Exploration, explore
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    value: int
+    who: frozenset[Pid]
+
+
+class Note(Message):
+    value: int
+    about: Pid | None = None
+
+
+class Crowd(Monitor):
+    """Who announced what, and who was last."""
+
+    who: dict[Pid, frozenset[int]] = dataclasses.field(default_factory=dict)
+    last: Pid | None = None
+    odd: bool = False
+
+    def observe(self, process: Pid, event: Any) -> None:
+        value, about = event
+        self.who[process] = self.who.get(process, frozenset()) | {value}
+        if not self.odd or process.index == 0:
+            self.last = about or process
+
+
+# -- what is drawn
+
+
+class Op(NamedTuple):
+    name: str
+    number: int
+
+
+class Rule(NamedTuple):
+    trigger: str
+    """'action', 'Note', or 'Notes' for a quorum of two."""
+    guard: Op
+    ops: tuple[Op, ...]
+
+
+class Kind(NamedTuple):
+    """A process class."""
+
+    rules: tuple[Rule, ...]
+    init: tuple[Op, ...]
+
+
+class Spec(NamedTuple):
+    worker: Kind
+    hub: Kind
+    guest: Kind
+    workers: int
+    guests: int
+    network: Network
+    crashes: tuple[str, ...]
+    """The roles of which one may crash, for ever or not."""
+    monitored: bool
+    properties: tuple[tuple[str, Op], ...]
+    oddity: str
+    """What tells workers apart, or 'none'."""
+
+
+# -- from the data to the system
+
+
+class Worker(Process): ...
+
+
+class Hub(Process): ...
+
+
+class Guest(Process): ...
+
+
+ROLES: dict[str, type[Process]] = {"Worker": Worker, "Hub": Hub, "Guest": Guest}
+FIELDS: dict[str, tuple[Any, Any]] = {
+    "fuel": (int, durable(1)),
+    "x": (int, 0),
+    "friend": (Pid, None),
+    "seen": (set, dataclasses.field(default_factory=set)),
+    "table": (dict, durable(default_factory=dict)),
+    "log": (tuple, ()),
+    "mark": (Mark, None),
+}
+SENDS = ("tell", "reply", "broadcast", "friendly", "pass on", "ask")
+CHANGES = ("add", "add", "copy", "befriend", "elect", "see", "table", "log", "mark", "count", "swap")
+ODD_STEPS = ("index", "first", "least", "order", "is first")
+ODDITIES = (*ODD_STEPS, "initial", "init", "property", "monitor", "observe")
+
+
+def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process], oddity: str) -> None:
+    """One operation of a handler."""
+    n, senders = op.number, frozenset(m.sender for m in received)
+    match op.name:
+        case "add":
+            self.x = (self.x + 1) % 3
+        case "copy":
+            self.x = sum(m.value for m in received) % 3
+        case "befriend":
+            self.friend = self.choose(senders) if senders else self.id
+        case "elect":
+            self.friend = self.choose(self.ids(Worker))
+        case "see":
+            self.seen ^= senders or {self.id}
+        case "table":
+            self.table.update({m.sender: m.value for m in received} or {self.id: self.x})
+        case "log":
+            self.log = (*self.log, senders or self.id)[-2:]
+        case "mark":
+            self.mark = Mark(self.x, senders)
+        case "count":
+            self.x = len(self.seen | self.table.keys()) % 3
+        case "swap":
+            self.friend = None if self.friend else self.id
+        case "announce":
+            self.announce((self.x, self.friend))
+        case "fail":
+            assert self.x != n % 3 or self.friend == self.id, "drawn to fail"
+        case "tell":
+            self.send(self.ids(target), Note(self.x, self.friend))
+        case "reply":
+            self.send(senders or self.ids(Hub), Note(n % 2, self.friend))
+        case "broadcast":
+            self.broadcast(Worker, Note(n % 2), myself=n % 3 == 0)
+        case "friendly":
+            if self.friend:
+                self.send(self.friend, Note(1, self.id))
+        case "pass on":
+            for m in received[:1]:
+                self.send(m.about or self.id, Note(m.value))
+        case "ask":
+            self.send(self.choose(self.ids(Worker)), Note(n % 2))
+        case "odd":
+            match oddity:
+                case "index":
+                    self.x = self.id.index % 3
+                case "first":
+                    self.friend = self.ids(Worker)[0]
+                case "least":
+                    self.friend = min({*self.ids(Worker)} - {self.id})
+                case "order":
+                    self.log = tuple(m.sender for m in received)[-2:]
+                case "is first":
+                    self.x = 2 if self.ids(Worker)[0] in senders else self.x
+
+
+def action_guard(guard: Op, free: bool) -> Callable[[Any], Any]:
+    n = guard.number % 3
+    match guard.name:
+        case "x is":
+            return lambda self: self.x == n and (free or self.fuel > 0)
+        case "friend":
+            return lambda self: self.friend is not None and (free or self.fuel > 0)
+        case "unseen":
+            return lambda self: self.id not in self.seen and (free or self.fuel > 0)
+    return lambda self: free or self.fuel > 0
+
+
+def message_guard(guard: Op, free: bool) -> Callable[[Any, Any], Any]:
+    n = guard.number % 3
+    match guard.name:
+        case "x is":
+            return lambda self, m: self.x == n and (free or self.fuel > 0)
+        case "friend":
+            return lambda self, m: self.friend != m.sender and (free or self.fuel > 0)
+        case "unseen":
+            return lambda self, m: m.sender not in self.seen and (free or self.fuel > 0)
+        case "value":
+            return lambda self, m: (free or self.fuel > 0) and m.value >= n % 2
+    return lambda self, m: free or self.fuel > 0
+
+
+GUARDS = ("true", "true", "x is", "friend", "unseen", "value")
+
+
+def make_handler(rule: Rule, number: int, target: type[Process], oddity: str) -> Callable[..., Any]:
+    free = not any(op.name in SENDS for op in rule.ops)
+
+    def act(self: Any, received: tuple[Any, ...]) -> None:
+        self.fuel -= not free
+        for op in rule.ops:
+            perform(self, op, received, target, oddity)
+
+    if rule.trigger == "action":
+
+        def acting(self: Any) -> None:
+            act(self, ())
+
+        acting.__name__ = f"action{number}"
+        return action(when=action_guard(rule.guard, free))(acting)
+
+    where = message_guard(rule.guard, free)
+    if rule.trigger == "Note":
+
+        def receiving(self: Any, m: Any) -> None:
+            act(self, (m,))
+
+        receiving.__name__ = f"receive{number}"
+        return on(Note, where=where)(receiving)
+
+    def gathering(self: Any, ms: Any) -> None:
+        act(self, ms)
+
+    gathering.__name__ = f"gather{number}"
+    return on(Note, where=where, quorum=2)(gathering)
+
+
+def make_class(role: str, kind: Kind, target: type[Process], oddity: str) -> type[Process]:
+    namespace: dict[str, Any] = {"__annotations__": {}, "__module__": __name__}
+    for name, (annotation, default) in FIELDS.items():
+        namespace["__annotations__"][name] = annotation
+        namespace[name] = default
+    for number, rule in enumerate(kind.rules):
+        handler = make_handler(rule, number, target, oddity)
+        namespace[handler.__name__] = handler
+
+    def starting(self: Any) -> None:
+        for op in kind.init:
+            perform(self, op, (), target, oddity)
+        if oddity == "init" and self.id == Pid("AWorker", 0):
+            self.send(self.ids(Hub), Note(2))
+
+    namespace["starting"] = init(starting)
+    return types.new_class(f"A{role}", (ROLES[role],), {}, lambda body: body.update(namespace))
+
+
+def build(spec: Spec) -> System:
+    """The system of a spec; the same every time."""
+    worker = make_class("Worker", spec.worker, Hub, spec.oddity)
+    hub = make_class("Hub", spec.hub, Worker, "none")
+    guest = make_class("Guest", spec.guest, Worker, "none")
+    odd = Pid("AWorker", 0) if spec.oddity == "monitor" else None
+    monitors = [Crowd(last=odd, odd=spec.oddity == "observe")] if spec.monitored else []
+    workers: list[Process] = [
+        worker(x=int(spec.oddity == "initial" and i == 0))  # type: ignore[call-arg]
+        for i in range(spec.workers)
+    ]
+    return System(
+        [hub(), *workers, *(guest() for _ in range(spec.guests))],
+        network=spec.network,
+        faults=[Crash((ROLES[role],), 1, role == "Worker") for role in spec.crashes if role != "Guest" or spec.guests],
+        monitors=monitors,
+        properties=[make_property(i, kind, op, spec.oddity) for i, (kind, op) in enumerate(spec.properties)],
+        symmetric=[Worker, Guest] if spec.guests else [Worker],
+        name=repr(spec),
+    )
+
+
+def make_property(number: int, kind: Any, op: Op, oddity: str) -> Property:
+    n = op.number
+
+    def predicate(s: Any) -> bool:
+        if oddity == "property" and s[Worker][0].x == n % 3:
+            return False
+        match op.name:
+            case "apart":
+                return len({w.x for w in s[Worker]}) <= 1 + n % 2
+            case "sum":
+                return bool(sum(w.x for w in s[Worker]) != 1 + n % 4)
+            case "friends":
+                return len({w.friend for w in s[Worker]} - {None}) <= n % 2
+            case "mutual":
+                return not any(w.friend is not None and w.friend != w.id for w in s[Worker])
+            case "hub":
+                hub = s[Hub][0]
+                return not (hub.x == n % 3 and len(hub.seen | hub.table.keys()) == 1 + n // 4)
+            case "named":
+                hub = s[Hub][0]
+                return all(s[pid].x == hub.x for pid in hub.seen)
+            case "pending":
+                return bool(sum(m.value for m in s.messages) <= n % 3)
+            case "crowd" if s.system.monitors:
+                return s[Crowd].last is None or s[Crowd].last in s[Crowd].who
+            case "crashed":
+                return bool(sum(p.crashed for p in s.processes) <= n % 2)
+        return True
+
+    def unlike(s: Any) -> bool:
+        return not predicate(s)
+
+    return Property(f"{kind}{number}", kind, unlike if kind == "reachable" else predicate)
+
+
+PREDICATES = ("apart", "apart", "sum", "friends", "mutual", "hub", "named", "pending", "crowd", "crashed")
+
+
+# -- strategies
+
+NUMBERS = st.integers(0, 7)
+NETWORKS = (
+    *(unordered(),) * 4,
+    fifo(),
+    duplicating(),
+    unordered(losses=1),
+    fifo(losses=1),
+    duplicating(duplications=1),
+)
+
+
+def op(*names: str) -> st.SearchStrategy[Op]:
+    return st.builds(Op, st.sampled_from(names), NUMBERS)
+
+
+def rule(trigger: str, *body: st.SearchStrategy[Op]) -> st.SearchStrategy[Rule]:
+    return st.builds(Rule, trigger=st.just(trigger), guard=op(*GUARDS), ops=st.tuples(*body))
+
+
+CHANGE = op(*CHANGES, "announce", "fail")
+SEND = op(*SENDS)
+ONCE = st.builds(Rule, trigger=st.just("action"), guard=st.just(Op("x is", 0)), ops=st.just((Op("add", 0),)))
+
+
+def kinds(*first: st.SearchStrategy[Op]) -> st.SearchStrategy[Kind]:
+    """A class; its handlers begin with what is given."""
+    start = rule("action", *first, CHANGE, SEND) | rule("action", *first, SEND)
+    heard = rule("Note", *first, CHANGE) | rule("Note", *first, CHANGE, CHANGE) | rule("Note", *first, CHANGE, SEND)
+    gathered = rule("Notes", *first, CHANGE) | rule("Notes", *first, CHANGE, SEND)
+    return st.builds(
+        Kind,
+        rules=st.one_of(
+            st.tuples(start),
+            st.tuples(start, heard),
+            st.tuples(heard),
+            st.tuples(heard, ONCE),
+            st.tuples(gathered),
+            st.tuples(start, gathered),
+        ),
+        init=st.just(()) | st.tuples(op("see", "swap", "tell", "broadcast")),
+    )
+
+
+def specs(oddities: tuple[str, ...] = ("none",)) -> st.SearchStrategy[Spec]:
+    def of(oddity: str) -> st.SearchStrategy[Spec]:
+        return st.builds(
+            Spec,
+            worker=kinds(st.just(Op("odd", 0))) if oddity in ODD_STEPS else kinds(),
+            hub=kinds(),
+            guest=kinds(),
+            workers=st.sampled_from((2, 3, 3, 2, 4)),
+            guests=st.sampled_from((0, 0, 0, 2)),
+            network=st.sampled_from(NETWORKS),
+            crashes=st.sampled_from(((), (), (), ("Worker",), ("Guest",), ("Hub",))),
+            monitored=st.just(True) if oddity in ("monitor", "observe") else st.booleans(),
+            properties=st.lists(
+                st.tuples(st.sampled_from(("always", "reachable", "final")), op(*PREDICATES)), min_size=1, max_size=2
+            ).map(tuple),
+            oddity=st.just(oddity),
+        )
+
+    return st.sampled_from(oddities).flatmap(of)
+
+
+def explored_systems(
+    limit: int = 400, oddities: tuple[str, ...] = ("none",)
+) -> st.SearchStrategy[tuple[System, Exploration]]:
+    """Systems of at most `limit` states, with what the oracle found."""
+
+    def explored(spec: Spec) -> tuple[System, Exploration]:
+        system = build(spec)
+        return system, explore(system, limit=limit)
+
+    return specs(oddities).map(explored).filter(lambda pair: pair[1].complete)

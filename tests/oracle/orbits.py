@@ -1,0 +1,76 @@
+"""The images of a state under the permutations of symmetric processes, by renaming every process id in it."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from plait.kernel.pid import Pid
+from plait.model.system import System
+from tests.oracle.explorer import Exploration, evaluate
+from tests.oracle.relation import ATOMS, Frozen, Inbox, Slot, State, successors
+
+Permutation = tuple[int, ...]  # the new position of every process
+
+
+class Orbits(NamedTuple):
+    states: int
+    terminal: int
+    closed: bool  # whether the images of reachable states are reachable
+    impartial: bool  # whether the properties say the same of all images of a state
+
+
+def permutations(system: System) -> Iterator[Permutation]:
+    """All that permute processes of one class within a symmetric role."""
+    groups = [
+        [i for i in system.members(role) if system.classes[i] is cls]
+        for role in system.symmetric
+        for cls in dict.fromkeys(system.classes[i] for i in system.members(role))
+    ]
+    for orders in itertools.product(*map(itertools.permutations, groups)):
+        moved = dict(zip(itertools.chain(*groups), itertools.chain(*orders), strict=True))
+        yield tuple(moved.get(i, i) for i in range(len(system.classes)))
+
+
+def rename(frozen: Frozen, names: dict[Pid, Pid]) -> Frozen:
+    kind, *content = frozen
+    if kind is Pid:
+        return kind, names[content[0]]
+    if kind in ATOMS or issubclass(kind, enum.Enum):
+        return frozen
+    renamed = [rename(part, names) for part in content]
+    return kind, *(sorted(renamed, key=repr) if kind in (set, frozenset, dict) else renamed)
+
+
+def image(system: System, state: State, permutation: Permutation) -> State:
+    names = {pid: system.pids[to] for pid, to in zip(system.pids, permutation, strict=True)}
+    queues = system.network.kind == "fifo"
+
+    def inbox(entries: Inbox) -> Inbox:
+        moved = [(permutation[sender], rename(content, names)) for sender, content in entries]
+        return tuple(sorted(moved, key=lambda e: (e[0], "" if queues else repr(e[1]))))
+
+    slots: list[Slot] = list(state.slots)
+    for slot, to in zip(state.slots, permutation, strict=True):
+        slots[to] = slot._replace(fields=tuple(rename(f, names) for f in slot.fields), inbox=inbox(slot.inbox))
+    monitors = tuple(tuple(rename(f, names) for f in fields) for fields in state.monitors)
+    return state._replace(slots=tuple(slots), monitors=monitors)
+
+
+def orbits(system: System, truth: Exploration) -> Orbits:
+    """How many orbits the reachable states have, and what shows that the permutations are no symmetries."""
+    moves, met = list(permutations(system)), set[State]()
+    count = terminal = 0
+    closed = impartial = True
+    for state in truth.seen:
+        if state in met:
+            continue
+        images = {image(system, state, permutation) for permutation in moves}
+        met |= images
+        count += 1
+        terminal += not any(t.kind == "step" and t.state != state for t in successors(system, state))
+        closed &= all(i in truth.seen for i in images)
+        impartial &= all(len({evaluate(system, i, p) for i in images}) == 1 for p in system.properties)
+    return Orbits(count, terminal, closed, impartial)
