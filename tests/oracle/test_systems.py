@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from hypothesis import HealthCheck, given, settings
 
 from plait.model.system import System
+from tests.oracle import alike, loose, systems
 from tests.oracle.explorer import Exploration, explore
-from tests.oracle.systems import Spec, build, explored_systems, specs
+from tests.oracle.systems import explored_systems
 
 
-@settings(max_examples=50, deadline=None)
-@given(specs())
-def test_a_system_is_built_from_its_data_alone(spec: Spec) -> None:
+@settings(max_examples=100, deadline=None)
+@given(systems.specs() | loose.specs() | alike.specs() | alike.specs(alike.ODDITIES))
+def test_a_system_is_built_from_its_data_alone(spec: systems.Spec | loose.Spec | alike.Spec) -> None:
+    def build(spec: Any) -> System:
+        return sys.modules[type(spec).__module__].build(spec)  # type: ignore[no-any-return]
+
     first, second = (explore(build(spec), limit=50) for _ in range(2))
     assert list(map(repr, first.seen)) == list(map(repr, second.seen))
     assert (first.transitions, first.terminal, first.properties) == (
