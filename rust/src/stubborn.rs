@@ -97,6 +97,8 @@ pub struct Relations {
     /// Per handler: classes that may make its local condition true.
     arming: FxHashMap<(u16, u16), Set>,
     varying: BTreeSet<(u16, u16)>,
+    /// Handlers that take no messages.
+    actions: BTreeSet<(u16, u16)>,
     /// Per class: those of other processes that it does not commute with.
     partners: Vec<Set>,
     visible: Set,
@@ -173,6 +175,7 @@ impl Relations {
             fillers,
             arming,
             varying: facts.varying.clone(),
+            actions: facts.counts.iter().filter(|(_, count)| **count == 0).map(|(handler, _)| *handler).collect(),
             partners,
             visible,
             rules,
@@ -258,8 +261,7 @@ impl Relations {
         if !is_armed {
             sets.push(self.arming.get(&key).copied().unwrap_or_default());
         }
-        // A handler that takes messages needs them; one that takes none is never fed.
-        let takes = class.senders.is_some() || self.feeders.contains_key(&key) || mail.is_some();
+        let takes = !self.actions.contains(&key);
         let varies = self.varying.contains(&key);
         match &class.senders {
             _ if !takes => {}
@@ -429,7 +431,7 @@ impl Here<'_> {
     fn rank(&self, process: usize) -> u32 {
         let steps = self.situations[process].enabled.iter().map(|class| &self.relations.classes[class]);
         let rank = |class: &Class| match class.tag {
-            Tag::Step(handler) if !self.relations.feeders.contains_key(&(class.process, handler)) => 0,
+            Tag::Step(handler) if self.relations.actions.contains(&(class.process, handler)) => 0,
             _ if !class.deeds.reaches.is_empty() => 1,
             _ => 2,
         };
