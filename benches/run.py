@@ -25,7 +25,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from sections import memory, searches, spin, startup, stateright, throughput
+from sections import memory, reductions, searches, spin, startup, stateright, throughput
 from sections.common import CountsDifferError, Section, Settings, SkippedError
 
 SECTIONS: dict[str, Callable[[Settings], Section]] = {
@@ -35,6 +35,7 @@ SECTIONS: dict[str, Callable[[Settings], Section]] = {
     "stateright": stateright.run,
     "startup": startup.run,
     "searches": searches.run,
+    "reductions": reductions.run,
 }
 MET = {True: "[green]ok[/]", False: "[red]missed[/]", None: ""}
 

@@ -7,7 +7,7 @@ import gc
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from plait import check
@@ -94,7 +94,10 @@ def checked(system: System, states: int | None = None, **options: Any) -> dict[s
         "memory_bytes": s.memory_bytes,
         "workers": s.workers,
         "walks": s.walks,
+        "stack_operations": s.stack_operations,
+        "stack_operations_saved": s.stack_operations_saved,
         "verdict": verdict.status,
+        "properties": {p.name: p.status for p in verdict.properties},
         "load": os.getloadavg()[0],
     }
 
@@ -102,6 +105,14 @@ def checked(system: System, states: int | None = None, **options: Any) -> dict[s
 def same_count(what: str, found: int, expected: int) -> None:
     if found != expected:
         raise CountsDifferError(f"{what}: {found:,} instead of {expected:,}")
+
+
+def same_verdicts(what: str, runs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Reductions may change how many states are seen, never what is said of a property."""
+    (first, expected), *others = runs.items()
+    for name, found in others:
+        if found["properties"] != expected["properties"]:
+            raise CountsDifferError(f"{what}: {name} says {found['properties']}, {first} says {expected['properties']}")
 
 
 def single_message_paxos(sizes: Sizes) -> System:

@@ -1,0 +1,362 @@
+"""What reductions remove, what they cost, and whether they are faster; with the settings of paper 000, Table I.
+
+`history="last"` makes what each process consumed last part of the state, as the papers' tool does. It is the base there,
+so it is the base of the shares here; the states without it stand beside, because that is what Plait explores by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, get_args
+
+from plait.check.reduction import Seeds, Split, plan
+from plait.model.system import System
+from plait.protocols.paxos import paxos
+from plait.protocols.regular_register import regular_register
+
+from .common import MILLION, Section, Settings, checked, interleaved, median, same_count, same_verdicts, times
+
+Model = Callable[[], System]
+Run = dict[str, Any]
+
+BOTH = "decomposition,por"
+WAYS = {"unreduced": "none", "decomposition": "decomposition", "por": "por", "both": BOTH}
+FORMS = {"single messages": False, "quorums": True}
+POR_COST, SYMMETRY_COST = 2, 4
+
+SINGLE, SINGLE_STATES = "Paxos (3, 3, 1), single messages", 5_545_233
+QUORUM, QUORUM_STATES = "Paxos (3, 4, 1), quorums", 9_129_329
+HISTORY_STATES = 97_409_709
+"""Single-message Paxos (3, 3, 1) with history: some 40 s and 2.5 GiB."""
+
+
+def run(settings: Settings) -> Section:
+    section = Section("Reductions: one worker")
+    removed(section, settings)
+    speed(section, settings)
+    push_on_stack(section, settings)
+    infeasible(section, settings)
+    table_one(section, settings)
+    choices(section, settings)
+    seeds(section, settings)
+    return section
+
+
+def heading(section: Section, text: str) -> None:
+    section.add(f"[bold]{text}[/]", "")
+
+
+def share(states: int, base: int) -> str:
+    return f"{1 - states / base:.1%} removed"
+
+
+def with_seconds(run: Mapping[str, Any]) -> str:
+    return f"{run['states']:,} states, {run['seconds']:.2f} s"
+
+
+def seconds(runs: list[Run]) -> float:
+    return median([run["seconds"] for run in runs])
+
+
+# -- how much is removed ----------------------------------------------------------------------------------------------
+
+
+class Removed(NamedTuple):
+    """A Paxos, and the shares of its states that decomposition and both reductions have to remove."""
+
+    sizes: tuple[int, int, int]
+    quorum: bool
+    decomposition: float | None = None
+    both: float | None = None
+
+
+def removed(section: Section, settings: Settings) -> None:
+    cases = [Removed((2, 3, 1), False, 0.65, 0.95), Removed((2, 3, 1), True), Removed((3, 3, 1), True)]
+    if not settings.quick:
+        cases.insert(2, Removed((3, 3, 1), False, None, 0.97))
+    heading(section, "States with history")
+    for case in cases:
+        form = "quorums" if case.quorum else "single messages"
+        name = f"Paxos {case.sizes}, {form}"
+        system = lambda case=case: paxos(*case.sizes, quorum=case.quorum)  # noqa: E731
+        runs = {way: checked(system(), history="last", workers=1, reduce=reduce) for way, reduce in WAYS.items()}
+        plain = {"none": checked(system(), workers=1), "por": checked(system(), workers=1, reduce="por")}
+        same_verdicts(name, runs | {f"{way}, no history": run for way, run in plain.items()})
+        if case.sizes == (3, 3, 1) and not case.quorum:
+            same_count(name, runs["unreduced"]["states"], HISTORY_STATES)
+        section.raw[f"removed: {name}"] = {"history": runs, "no history": plain}
+        base = runs["unreduced"]["states"]
+        section.add(name, with_seconds(runs["unreduced"]))
+        for way, least in {"decomposition": case.decomposition, "por": None, "both": case.both}.items():
+            states = runs[way]["states"]
+            section.add(
+                f"  {'decomposition and por' if way == 'both' else way}",
+                with_seconds(runs[way]),
+                ratio=share(states, base),
+                target="" if least is None else f"≥ {least:.0%}",
+                met=None if least is None else 1 - states / base >= least,
+            )
+        without = plain["none"]["states"]
+        section.add("  without history", with_seconds(plain["none"]))
+        section.add("    por", with_seconds(plain["por"]), ratio=share(plain["por"]["states"], without))
+
+
+# -- how fast ---------------------------------------------------------------------------------------------------------
+
+
+def speed(section: Section, settings: Settings) -> None:
+    """Each reduction against none, and the time for a state that it explores against that of a state without it."""
+    por, symmetry = {"por": "por"}, {"symmetry": "symmetry", "por and symmetry": "por,symmetry"}
+    compare(section, settings, SINGLE, lambda: paxos(3, 3, 1, quorum=False), SINGLE_STATES, por)
+    compare(section, settings, QUORUM, lambda: paxos(3, 4, 1), QUORUM_STATES, por | symmetry)
+    decomposed = section.raw.get("removed: Paxos (3, 3, 1), single messages")
+    if decomposed is not None:
+        runs = decomposed["history"]
+        ratio = runs["unreduced"]["seconds"] / runs["decomposition"]["seconds"]
+        heading(section, f"{SINGLE}, with history")
+        section.add("unreduced", with_seconds(runs["unreduced"]))
+        section.add(
+            "decomposition", with_seconds(runs["decomposition"]), ratio=times(ratio), target="> 1 x", met=ratio > 1
+        )
+
+
+def compare(
+    section: Section, settings: Settings, name: str, system: Model, states: int, reductions: dict[str, str]
+) -> None:
+    ways = {"unreduced": "none"} | reductions
+    runs = interleaved(
+        settings.repeats,
+        **{way: lambda reduce=reduce: checked(system(), workers=1, reduce=reduce) for way, reduce in ways.items()},
+    )
+    marginals = interleaved(
+        settings.repeats, **{way: lambda reduce=reduce: marginal(system(), reduce) for way, reduce in ways.items()}
+    )
+    section.raw[f"speed: {name}"] = {"check": runs, "marginal": marginals}
+    same_count(name, runs["unreduced"][0]["states"], states)
+    same_verdicts(name, {way: results[0] for way, results in runs.items()})
+    cost = {way: seconds(results) / results[0]["states"] for way, results in runs.items()}
+    again = {way: seconds(results) / results[0]["states"] for way, results in marginals.items()}
+    heading(section, f"{name}, {states:,} states")
+    base = seconds(runs["unreduced"])
+    section.add("unreduced", f"{base:.2f} s, {cost['unreduced'] * MILLION:.2f} µs a state")
+    for way in reductions:
+        found, taken = runs[way][0]["states"], seconds(runs[way])
+        ratio = base / taken
+        section.add(way, f"{found:,} states, {taken:.2f} s", ratio=times(ratio), target="> 1 x", met=ratio > 1)
+        most = {"por": POR_COST, "symmetry": SYMMETRY_COST}.get(way)
+        ratio = cost[way] / cost["unreduced"]
+        section.add(
+            "  time for a state it explores",
+            f"{cost[way] * MILLION:.2f} µs",
+            ratio=times(ratio),
+            target="" if most is None else f"≤ {most} x",
+            met=None if most is None else ratio <= most,
+        )
+        section.add(
+            "    when the tables are full",
+            f"{again[way] * MILLION:.2f} µs",
+            ratio=times(again[way] / again["unreduced"]),
+        )
+
+
+def marginal(system: System, reduce: str) -> Run:
+    """A second search with the same engine: Python is not asked again, and por has nothing left to learn."""
+    reductions = plan(system, reduce, "bfs", "auto", "none")
+    runner = reductions.runner(system)
+    por = ("combined", "smallest") if reductions.por else None
+    runner.search("bfs", por=por)
+    found = runner.search("bfs", por=por)
+    return {name: found[name] for name in ("states", "transitions", "seconds", "passes")}
+
+
+# -- selective push-on-stack ------------------------------------------------------------------------------------------
+
+
+def push_on_stack(section: Section, settings: Settings) -> None:
+    heading(section, f"Selective push-on-stack, dfs: {SINGLE}")
+    options: dict[str, Run] = {
+        "decomposition, of states with history": {"reduce": "decomposition", "history": "last"},
+        "por": {"reduce": "por"},
+    }
+    for name, option in options.items():
+        runs = interleaved(
+            settings.repeats,
+            off=lambda option=option: checked(
+                paxos(3, 3, 1, quorum=False), search="dfs", workers=1, spos=False, **option
+            ),
+            on=lambda option=option: checked(
+                paxos(3, 3, 1, quorum=False), search="dfs", workers=1, spos=True, **option
+            ),
+        )
+        section.raw[f"spos: {name}"] = runs
+        off, on = runs["off"][0], runs["on"][0]
+        same_verdicts(name, {"off": off, "on": on})
+        same_count(f"{name}: states with spos", on["states"], off["states"])
+        same_count(
+            f"{name}: operations and saved ones",
+            on["stack_operations"] + on["stack_operations_saved"],
+            off["stack_operations"],
+        )
+        section.add(f"{name}: off", f"{off['stack_operations']:,} operations, {seconds(runs['off']):.2f} s")
+        saved = on["stack_operations_saved"] / off["stack_operations"]
+        section.add(
+            "  on",
+            f"{on['stack_operations']:,} operations, {seconds(runs['on']):.2f} s",
+            ratio=f"{saved:.1%} saved, {times(seconds(runs['off']) / seconds(runs['on']))}",
+        )
+
+
+# -- the settings of the papers ---------------------------------------------------------------------------------------
+
+
+def infeasible(section: Section, settings: Settings) -> None:
+    """Where the tool of paper 000 was stopped after 192 hours: every state, no reduction."""
+    heading(section, "Every state, unreduced, where the tool of paper 000 was stopped after 192 hours")
+    models: dict[str, tuple[Callable[[bool], System], str]] = {
+        "Faulty-Paxos2": (lambda quorum: paxos(3, quorum=quorum, faulty="memory"), "violated"),
+        "Register, 5 base objects": (lambda quorum: regular_register(5, quorum=quorum), "holds"),
+    }
+    for name, (model, verdict) in models.items():
+        for form, quorum in FORMS.items():
+            runs = {
+                f"{search}{', with history' if history == 'last' else ''}": checked(
+                    model(quorum), search=search, workers=1, keep_going=True, history=history
+                )
+                for search, history in (("bfs", "none"), ("dfs", "none"), ("bfs", "last"))
+                # That of single-message Faulty-Paxos2 is as large as that of Paxos.
+                if history == "none" or name != "Faulty-Paxos2" or quorum or not settings.quick
+            }
+            same_verdicts(f"{name}, {form}", runs)
+            same_count(f"{name}, {form}: dfs", runs["dfs"]["states"], runs["bfs"]["states"])
+            section.raw[f"infeasible: {name}, {form}"] = runs
+            for way, found in runs.items():
+                met = found["verdict"] == verdict
+                section.add(f"{name}, {form}: {way}", with_seconds(found), target=verdict, met=met)
+
+
+class Published(NamedTuple):
+    """A line of paper 000, Table I: stateful, DBSS, POR, both."""
+
+    model: Callable[[bool], System]
+    verdict: str
+    states: str
+
+
+TABLE_ONE = {
+    "Paxos (2, 3, 1)": Published(
+        lambda quorum: paxos(2, quorum=quorum), "holds", "13,044,613 / 5,606,047 / 191,081 / 117,369"
+    ),
+    "Faulty-Paxos": Published(
+        lambda quorum: paxos(2, quorum=quorum, faulty="acceptor"), "violated", "96,802 / 70,543 / 3,050 / 2,786"
+    ),
+    "Faulty-Paxos2": Published(
+        lambda quorum: paxos(3, quorum=quorum, faulty="memory"),
+        "violated",
+        "> 71,914,839 / > 66,651,310 / 129,533 / 124,976",
+    ),
+    "Register, 3 base objects": Published(
+        lambda quorum: regular_register(3, quorum=quorum), "holds", "89,041 / 59,306 / 10,896 / 8,590"
+    ),
+    "  wrong regularity": Published(
+        lambda quorum: regular_register(3, quorum=quorum, specification="wrong"),
+        "violated",
+        "4,965 / 3,376 / 1,936 / 1,483",
+    ),
+    "Register, 4 base objects": Published(
+        lambda quorum: regular_register(4, quorum=quorum), "holds", "2,269,797 / 1,475,845 / 96,641 / 57,187"
+    ),
+    "  wrong regularity, 4": Published(
+        lambda quorum: regular_register(4, quorum=quorum, specification="wrong"),
+        "violated",
+        "94,348 / 56,222 / 4,642 / 4,642",
+    ),
+    "Register, 5 base objects": Published(
+        lambda quorum: regular_register(5, quorum=quorum),
+        "holds",
+        "> 51,465,807 / > 35,692,316 / 2,986,657 / 1,656,212",
+    ),
+}
+
+
+def table_one(section: Section, settings: Settings) -> None:
+    """As there: depth-first, with history, and where there is a fault, up to the first violation."""
+    heading(
+        section, "Paper 000, Table I (dfs to the first violation, with history): unreduced / decomposition / por / both"
+    )
+    for name, line in TABLE_ONE.items():
+        section.add(name, f"({line.states})")
+        for form, quorum in FORMS.items():
+            if settings.quick and name == "Faulty-Paxos2" and not quorum:
+                continue
+            runs = {
+                way: checked(line.model(quorum), search="dfs", workers=1, history="last", reduce=reduce)
+                for way, reduce in WAYS.items()
+            }
+            section.raw[f"table I: {name.strip()}, {form}"] = runs
+            section.add(
+                f"    {form}",
+                " / ".join(f"{found['states']:,}" for found in runs.values()),
+                target=line.verdict,
+                met=all(found["verdict"] == line.verdict for found in runs.values()),
+            )
+
+
+# -- the options of partial-order reduction ---------------------------------------------------------------------------
+
+
+def choices(section: Section, settings: Settings) -> None:
+    heading(section, "Splits and seeds of por: Paxos (3, 3, 1), quorums")
+    ways = {"unreduced": Run(reduce="none")} | {
+        f"{split}, {seed}": Run(reduce="por", split=split, seeds=seed)
+        for split in get_args(Split)
+        for seed in get_args(Seeds)
+    }
+    runs = interleaved(
+        settings.repeats,
+        **{way: lambda option=option: checked(paxos(3), workers=1, **option) for way, option in ways.items()},
+    )
+    section.raw["choices"] = runs
+    same_verdicts("splits and seeds", {way: results[0] for way, results in runs.items()})
+    base = runs["unreduced"][0]["states"]
+    for way, results in runs.items():
+        found = results[0]["states"]
+        section.add(
+            way, f"{found:,} states, {seconds(results):.2f} s", ratio="" if found == base else share(found, base)
+        )
+
+
+def seeds(section: Section, settings: Settings) -> None:
+    heading(section, "Seeds of por: smallest against instance, all states")
+    models: dict[str, Callable[[bool], System]] = {
+        "Paxos (2, 3, 1)": lambda quorum: paxos(2, quorum=quorum),
+        "Paxos (3, 3, 1)": lambda quorum: paxos(3, quorum=quorum),
+        "Faulty-Paxos2": lambda quorum: paxos(3, quorum=quorum, faulty="memory"),
+        "Register, 5 base objects": lambda quorum: regular_register(5, quorum=quorum),
+    }
+    cases: dict[str, Model] = {
+        f"{name}, {form}": lambda model=model, quorum=quorum: model(quorum)  # type: ignore[misc]
+        for name, model in models.items()
+        for form, quorum in FORMS.items()
+    }
+    for name, system in (cases | {QUORUM: lambda: paxos(3, 4, 1)}).items():
+        runs = interleaved(
+            settings.repeats,
+            **{
+                seed: lambda seed=seed, system=system: checked(
+                    system(), workers=1, reduce="por", seeds=seed, keep_going=True
+                )
+                for seed in get_args(Seeds)
+            },
+        )
+        section.raw[f"seeds: {name}"] = runs
+        smallest, instance = runs["smallest"], runs["instance"]
+        same_verdicts(name, {"smallest": smallest[0], "instance": instance[0]})
+        fewer, faster = (
+            instance[0]["states"] / smallest[0]["states"],
+            seconds(instance) / seconds(smallest),
+        )
+        section.add(
+            name,
+            " / ".join(f"{results[0]['states']:,} in {seconds(results):.2f} s" for results in (smallest, instance)),
+            ratio=f"states {times(fewer)}, time {times(faster)}",
+        )
