@@ -163,7 +163,7 @@ def marginal(system: System, reduce: str) -> Run:
     """A second search with the same engine: Python is not asked again, and por has nothing left to learn."""
     reductions = plan(system, reduce, "bfs", "auto", "none")
     runner = reductions.runner(system)
-    por = ("combined", "smallest") if reductions.por else None
+    por = ("combined", "first") if reductions.por else None
     runner.search("bfs", por=por)
     found = runner.search("bfs", por=por)
     return {name: found[name] for name in ("states", "transitions", "seconds", "passes")}
@@ -326,7 +326,7 @@ def choices(section: Section, settings: Settings) -> None:
 
 
 def seeds(section: Section, settings: Settings) -> None:
-    heading(section, "Seeds of por: smallest against instance, all states")
+    heading(section, "Seeds of por: first against instance, all states")
     models: dict[str, Callable[[bool], System]] = {
         "Paxos (2, 3, 1)": lambda quorum: paxos(2, quorum=quorum),
         "Paxos (3, 3, 1)": lambda quorum: paxos(3, quorum=quorum),
@@ -349,14 +349,14 @@ def seeds(section: Section, settings: Settings) -> None:
             },
         )
         section.raw[f"seeds: {name}"] = runs
-        smallest, instance = runs["smallest"], runs["instance"]
-        same_verdicts(name, {"smallest": smallest[0], "instance": instance[0]})
+        first, instance = runs["first"], runs["instance"]
+        same_verdicts(name, {"first": first[0], "instance": instance[0]})
         fewer, faster = (
-            instance[0]["states"] / smallest[0]["states"],
-            seconds(instance) / seconds(smallest),
+            instance[0]["states"] / first[0]["states"],
+            seconds(instance) / seconds(first),
         )
         section.add(
             name,
-            " / ".join(f"{results[0]['states']:,} in {seconds(results):.2f} s" for results in (smallest, instance)),
+            " / ".join(f"{results[0]['states']:,} in {seconds(results):.2f} s" for results in (first, instance)),
             ratio=f"states {times(fewer)}, time {times(faster)}",
         )
