@@ -294,7 +294,7 @@ impl Engine {
         let mut stopped: Option<Instant> = None;
         let result = py.detach(|| {
             search::run(&self.tables, &control, strategy, || {
-                if control.stopped() && stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                if control.ended() && stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                     self.model.interrupt();
                 }
                 Python::attach(|py| {

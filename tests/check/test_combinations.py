@@ -1,0 +1,91 @@
+"""Every combination of reductions against the oracle: verdicts, real counterexamples, terminal states."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plait.check.api import check
+from plait.check.decomposition import decompose
+from plait.check.reduction import plan
+from plait.kernel.errors import UsageError
+from plait.model.system import System
+from tests.check.configurations import Way, run, ways
+from tests.check.sourced import random_source, system_of
+from tests.check.test_against_oracle import ZOO, check_traces
+from tests.check.test_decomposition import projected
+from tests.oracle.explorer import Exploration, explore
+from tests.oracle.relation import successors
+
+NAMES = ("decomposition", "por", "symmetry")
+COMBINATIONS = [",".join(c) for size in (1, 2, 3) for c in itertools.combinations(NAMES, size)]
+
+
+def applies(system: System, combination: str) -> bool:
+    """Whether everything in a combination can be applied to a system."""
+    try:
+        plan(system, combination, "bfs", "auto", "none")
+    except UsageError:
+        return False
+    return True
+
+
+def compare(system: System, truth: Exploration, combination: str, way: Way) -> None:
+    verdict = run(system, way, combination)
+    assert {p.name for p in verdict.properties if p.status == "violated"} == truth.violated
+    assert verdict.statistics.states <= truth.states
+    check_traces(system, verdict, truth, shortest=False)
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+@pytest.mark.parametrize("name", ZOO)
+def test_the_zoo(name: str, combination: str) -> None:
+    system = ZOO[name]()
+    if not applies(system, combination):
+        verdict = check(system, reduce="auto", keep_going=True)
+        assert any(not r.applied and r.name in combination for r in verdict.statistics.reductions)
+        return
+    truth = explore(system)
+    for way in (Way(), Way(search="dfs", workers=2)):
+        compare(system, truth, combination, way)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.randoms(use_true_random=False), ways())
+def test_decomposition_with_partial_order_reduction(rng: random.Random, way: Way) -> None:
+    """On systems with real source, in which fields are found to be auxiliary."""
+    system = system_of(random_source(rng))
+    truth = explore(system, limit=200)
+    facts = decompose(system, "auto")
+    if not truth.complete or not facts:
+        return
+    for combination in ("por", "decomposition,por"):
+        compare(system, truth, combination, way)
+    if any(p.kind == "final" for p in system.properties):
+        ends = [s for s in truth.seen if not any(t.kind == "step" and t.state != s for t in successors(system, s))]
+        both = run(system, way, "decomposition,por")
+        assert both.statistics.terminal_states == len({projected(system, facts, s) for s in ends})
+
+
+def test_auto_says_what_and_why() -> None:
+    notes = {r.name: r for r in check(ZOO["two_phase_commit"](), reduce="auto").statistics.reductions}
+    assert notes["symmetry"].applied
+    assert notes["por"].applied
+    assert not notes["decomposition"].applied
+    assert "every field is relevant" in notes["decomposition"].reason
+    stateless = check(ZOO["paxos"](), reduce="auto", search="stateless").statistics.reductions
+    assert [r.name for r in stateless if r.applied] == ["dpor"]
+    assert all("visited set" in r.reason for r in stateless if not r.applied)
+
+
+@pytest.mark.parametrize(
+    ("reduce", "search"),
+    [("por", "random"), ("por", "stateless"), ("symmetry", "stateless"), ("decomposition", "random"), ("dpor", "bfs")],
+)
+def test_what_does_not_fit_is_refused_with_the_reason(reduce: str, search: str) -> None:
+    with pytest.raises(UsageError, match=f"--reduce {reduce}: not with --search {search}: "):
+        check(ZOO["paxos"](), reduce=reduce, search=search)  # type: ignore[arg-type]
