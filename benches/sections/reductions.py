@@ -163,7 +163,7 @@ def marginal(system: System, reduce: str) -> Run:
     """A second search with the same engine: Python is not asked again, and por has nothing left to learn."""
     reductions = plan(system, reduce, "bfs", "auto", "none")
     runner = reductions.runner(system)
-    por = ("combined", "first") if reductions.por else None
+    por = ("reply", "first") if reductions.por else None
     runner.search("bfs", por=por)
     found = runner.search("bfs", por=por)
     return {name: found[name] for name in ("states", "transitions", "seconds", "passes")}

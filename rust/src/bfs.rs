@@ -140,7 +140,7 @@ impl Worker<'_> {
 
     fn expand(&mut self, control: &Control, layer: &Layer, chunk: &[u32]) -> Result<()> {
         let width = self.lens.width;
-        let (mut transitions, mut terminals) = (0, 0);
+        let (mut transitions, mut terminals, mut partial) = (0, 0, 0);
         for (index, entry) in chunk.chunks_exact(width + 2).enumerate() {
             let (state, fingerprint) = parts(entry);
             let processes = match &mut self.stubborn {
@@ -154,6 +154,7 @@ impl Worker<'_> {
                 self.partial.push((index as u32, processes));
             }
             transitions += outlook.transitions;
+            partial += u64::from(processes != ALL);
             if outlook.fails {
                 let property = control.assertion();
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
@@ -172,6 +173,7 @@ impl Worker<'_> {
         self.flush(control, layer, chunk)?;
         control.transitions.fetch_add(transitions, Relaxed);
         control.terminal.fetch_add(terminals, Relaxed);
+        control.partial.fetch_add(partial, Relaxed);
         control.pulse(self.lens.tables);
         Ok(())
     }

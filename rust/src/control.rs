@@ -112,6 +112,10 @@ pub struct Control {
     /// The pass rests on relations that turned out incomplete: it ends, and another begins.
     stale: AtomicBool,
     passes: AtomicU32,
+    /// States of this pass in which the reduction left something out.
+    pub partial: AtomicU64,
+    /// It left out too little to be worth it.
+    futile: AtomicBool,
     bound: Mutex<Option<Limit>>,
     fault: Mutex<Option<Fault>>,
     done: Mutex<bool>,
@@ -141,6 +145,8 @@ impl Control {
             relations: RwLock::new(None),
             stale: AtomicBool::new(false),
             passes: AtomicU32::new(0),
+            partial: AtomicU64::new(0),
+            futile: AtomicBool::new(false),
             bound: Mutex::new(None),
             fault: Mutex::new(None),
             done: Mutex::new(false),
@@ -170,9 +176,15 @@ impl Control {
         Ok(())
     }
 
-    /// Begin a pass with partial-order reduction: forget the states visited, keep the findings.
-    pub fn begin(&self, relations: Relations) -> io::Result<()> {
-        *self.relations.write() = Some(Arc::new(relations));
+    /// Whether partial-order reduction was given up.
+    pub fn futile(&self) -> bool {
+        self.futile.load(Relaxed)
+    }
+
+    /// Begin a pass, with partial-order reduction or without: forget the states visited, keep the findings.
+    pub fn begin(&self, relations: Option<Relations>) -> io::Result<()> {
+        *self.relations.write() = relations.map(Arc::new);
+        self.partial.store(0, Relaxed);
         self.visited.clear()?;
         self.stale.store(false, Relaxed);
         for counter in
@@ -260,10 +272,20 @@ impl Control {
     /// more, but not for longer than the passes before it together.
     pub fn pulse(&self, tables: &Tables) {
         const PATIENCE: usize = 4096;
+        /// After so many states it must be clear whether the reduction gains something.
+        const TRIAL: usize = 100_000;
         if self.visited.len() > self.options.max_states {
             self.stop_at(Limit::MaxStates);
         }
-        if let Some(relations) = self.relations()
+        let relations = self.relations();
+        if relations.is_some()
+            && self.visited.len() > TRIAL
+            && self.partial.load(Relaxed) * 10 < self.visited.len() as u64
+        {
+            self.futile.store(true, Relaxed);
+            self.stale.store(true, Relaxed);
+        }
+        if let Some(relations) = relations
             && self.visited.len() > PATIENCE << self.passes().min(30)
             && (tables.facts(|facts| facts.version) != relations.version
                 || !relations.sight.covers(self.reads.sight(self)))

@@ -68,6 +68,8 @@ struct Worker<'t, 'c> {
     saved: u64,
     transitions: u64,
     terminal: u64,
+    /// States in which partial-order reduction left something out.
+    partial: u64,
     visits: u64,
     deepest: u32,
 }
@@ -152,6 +154,7 @@ impl<'t, 'c> Worker<'t, 'c> {
             saved: 0,
             transitions: 0,
             terminal: 0,
+            partial: 0,
             visits: 0,
             deepest: 0,
         }
@@ -262,6 +265,7 @@ impl<'t, 'c> Worker<'t, 'c> {
             processes = ALL;
         }
         self.transitions += outlook.transitions;
+        self.partial += u64::from(processes != ALL);
         if outlook.fails {
             self.record(self.control.assertion(), 1);
         }
@@ -357,6 +361,7 @@ impl<'t, 'c> Worker<'t, 'c> {
         control.transitions.fetch_add(std::mem::take(&mut self.transitions), Relaxed);
         control.terminal.fetch_add(std::mem::take(&mut self.terminal), Relaxed);
         control.visits.fetch_add(std::mem::take(&mut self.visits), Relaxed);
+        control.partial.fetch_add(std::mem::take(&mut self.partial), Relaxed);
         control.stack_operations.fetch_add(std::mem::take(&mut self.operations), Relaxed);
         control.stack_operations_saved.fetch_add(std::mem::take(&mut self.saved), Relaxed);
         control.depth.fetch_max(self.deepest, Relaxed);

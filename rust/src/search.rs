@@ -71,8 +71,12 @@ fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> 
             let start = Lens::new(tables).fingerprint(&tables.initial()?);
             Ok(steps.map(|steps| [start].into_iter().chain(steps.iter().map(|step| step.fingerprint)).collect()))
         })?;
-        control.begin(relations)?;
+        control.begin(Some(relations))?;
         pass(tables, control, strategy)?;
+        if control.futile() {
+            control.begin(None)?;
+            return pass(tables, control, strategy);
+        }
         if control.covered(tables) {
             break;
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from plait.check.decomposition import decompose
 from plait.check.reduction import plan
 from plait.kernel.errors import UsageError
 from plait.model.system import System
+from plait.protocols.two_phase_commit import two_phase_commit
 from tests.check.configurations import Way, run, ways
 from tests.check.sourced import random_source, system_of
 from tests.check.test_against_oracle import ZOO, check_traces
@@ -80,6 +82,17 @@ def test_auto_says_what_and_why() -> None:
     stateless = check(ZOO["paxos"](), reduce="auto", search="stateless").statistics.reductions
     assert [r.name for r in stateless if r.applied] == ["dpor"]
     assert all("visited set" in r.reason for r in stateless if not r.applied)
+
+
+@pytest.mark.parametrize("search", ["bfs", "dfs"])
+def test_partial_order_reduction_that_gains_nothing_is_given_up(search: Any) -> None:
+    """In two-phase commit the property reads the states of all: nearly every step is visible."""
+    verdict = check(two_phase_commit(7), reduce="por", search=search)
+    (por,) = verdict.statistics.reductions
+    assert not por.applied
+    assert "given up" in por.reason
+    assert verdict.status == "holds"
+    assert verdict.statistics.states == check(two_phase_commit(7)).statistics.states
 
 
 @pytest.mark.parametrize(

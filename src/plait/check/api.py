@@ -43,7 +43,7 @@ def check(
     properties: Sequence[str] | None = None,
     reduce: str | Sequence[str] = "none",
     decomposition: Inference = "auto",
-    split: Split = "combined",
+    split: Split = "reply",
     seeds: Seeds = "first",
     spos: bool = True,
     history: History = "none",
@@ -180,7 +180,7 @@ def _verdict(
         walks=report["walks"],
         stack_operations=report["stack_operations"],
         stack_operations_saved=report["stack_operations_saved"],
-        reductions=reductions.reductions,
+        reductions=reductions.outcome(futile=report["futile"]),
     )
     found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
     violated = [n for n in found if n == len(system.properties) or system.properties[n].kind != "reachable"]

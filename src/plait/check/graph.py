@@ -52,7 +52,7 @@ def _runner(
     runner = reductions.runner(system)
     if reductions.por:
         # What the stubborn sets are computed from is known only after a search.
-        runner.search("bfs", por=("combined", "first"))
+        runner.search("bfs", por=("reply", "first"))
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 

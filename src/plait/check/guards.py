@@ -20,7 +20,17 @@ from plait.model.system import plays
 _ATTENTIVE = 8
 """So many first evaluations of each guard are made five times, to see that it is a function."""
 
-Answers = dict[tuple[bytes, ...], bool]
+Known = dict[tuple[int, ...], dict[tuple[bytes, ...], bool]]
+"""Per set of fields that an evaluation read, the answers by the content of these."""
+
+
+def _recalled(known: Known, fields: list[bytes]) -> bool | None:
+    """The answer of an earlier evaluation that read the same."""
+    for read, answers in known.items():
+        value = answers.get(tuple(fields[i] for i in read))
+        if value is not None:
+            return value
+    return None
 
 
 @functools.cache
@@ -79,29 +89,38 @@ class Guards:
         self._asked: dict[tuple[type[Process], str], int] = {}
         self.foresee = False
         """Tell apart what no message can trigger from what waits for one: partial-order reduction wants to know."""
-        self._known: dict[tuple[int, int, int, bytes], dict[tuple[int, ...], Answers]] = {}
-        """Per process, handler and message: per set of fields that an evaluation read, the answers by their content."""
+        self._known: dict[tuple[int, int, int, bytes], Known] = {}
+        """Per process, handler and message."""
+        self._known_hopeless: dict[tuple[int, int], Known] = {}
+        """Per process and handler."""
 
     def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
         """Handlers that may run in this local state: (handler, how many messages it takes; 0 for an enabled action)."""
         found = []
+        fields = self.content.codec.fields(local) if self.foresee else []
         for number, handler in enumerate(self.handlers[index]):
             if handler.kind == "action":
                 if handler.where is None or self._audited(index, number, local)[0]:
                     found.append((number, 0))
-            elif handler.kind == "message" and not (self.foresee and self._hopeless(index, number, local)):
+            elif handler.kind == "message" and not (self.foresee and self._hopeless(index, number, local, fields)):
                 found.append((number, self._quorum(index, number, local)))
         return found
 
-    def _hopeless(self, index: int, number: int, local: bytes) -> bool:
+    def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
         """Whether a guard is false here whatever the message: it says so without looking at it."""
         guard: Any = self.handlers[index][number].where
         if guard is None or not _only_attributes(guard):
             return False
-        try:
-            return not guard(self.content.process(index, local), Unread())
-        except (LookedAtError, *RAISED):  # what it would raise on a message, it will
-            return False
+        known = self._known_hopeless.setdefault((index, number), {})
+        value = _recalled(known, fields)
+        if value is None:
+            process, names = self._watched(index, local)
+            try:
+                value = not guard(process, Unread())
+            except (LookedAtError, *RAISED):  # what it would raise on a message, it will
+                value = False
+            self._remember(index, known, fields, names, value)
+        return value
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process that are for a message like this: its type, and for a quorum its sender's role."""
@@ -134,15 +153,16 @@ class Guards:
 
     def _holds(self, index: int, number: int, local: bytes, fields: list[bytes], sender: int, content: bytes) -> bool:
         known = self._known.setdefault((index, number, sender, content), {})
-        for read, answers in known.items():
-            value = answers.get(tuple(fields[i] for i in read))
-            if value is not None:
-                return value
-        value, names = self._audited(index, number, local, sender, content)
+        value = _recalled(known, fields)
+        if value is None:
+            value, names = self._audited(index, number, local, sender, content)
+            self._remember(index, known, fields, names, value)
+        return value
+
+    def _remember(self, index: int, known: Known, fields: list[bytes], names: set[str], value: bool) -> None:
         # Field 0 is the status, which is the same for all that ask.
         read = tuple(i for i, name in enumerate(self.system.classes[index].__plait_fields__, 1) if name in names)
         known.setdefault(read, {})[tuple(fields[i] for i in read)] = value
-        return value
 
     def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
         """Evaluate a guard (on a delivered message: its sender and content); at first, make sure that it is a function."""
@@ -158,16 +178,21 @@ class Guards:
                 )
         return value, read
 
+    def _watched(self, index: int, local: bytes, *, probe: bool = False) -> tuple[Process, set[str]]:
+        """A process to look at, and the set that it notes in which of its fields were read."""
+        noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
+        process = self.content.process(index, local, probe=probe, cls=noting)
+        read: set[str] = set()
+        object.__getattribute__(process, "__dict__")["_reads"] = read
+        return process, read
+
     def _evaluate(
         self, index: int, number: int, local: bytes, *delivered: Any, probe: bool = False
     ) -> tuple[bool, set[str]]:
         """The value of a guard, and the fields that it read; it must leave the state as it is."""
         cls, where = self.system.classes[index], self._where(index, number)
         guard: Any = self.handlers[index][number].where
-        noting: type[Process] = watched(cls)  # type: ignore[arg-type]
-        process = self.content.process(index, local, probe=probe, cls=noting)
-        read: set[str] = set()
-        object.__getattribute__(process, "__dict__")["_reads"] = read
+        process, read = self._watched(index, local, probe=probe)
         message = [self.content.message(*delivered, probe=probe)] if delivered else []
         self.content.thread = get_ident()
         try:

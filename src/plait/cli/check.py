@@ -37,7 +37,7 @@ def check(
     keep_going: Flag = False,
     reduce: str = "none",
     decomposition: Literal["auto", "declared"] = "auto",
-    split: Literal["none", "reply", "quorum", "combined"] = "combined",
+    split: Literal["none", "reply", "quorum", "combined"] = "reply",
     seeds: Literal["first", "instance"] = "first",
     history: Literal["none", "last"] = "none",
     spos: bool = True,
