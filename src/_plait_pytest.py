@@ -16,10 +16,10 @@ or give a module-level System a name that pytest collects, or mark the whole mod
 
     pytestmark = pytest.mark.plait(workers=1)   # all Systems here, and all test functions annotated -> System
 
-The mark takes the options of `plait.check`: search, workers, max_states, max_depth, timeout, memory, seed, walks, and
-properties (names; the others are not checked). A model is checked once, and each property becomes a test:
-`test_paxos[agreement]`. A violated property fails with the counterexample and the command that replays it; an
-inconclusive one fails too, and says which limit was hit.
+The mark takes the options of `plait.check`: search, workers, max_states, max_depth, timeout, memory, seed, walks,
+properties (names; the others are not checked), reduce, decomposition, split, seeds, history and spos. A model is
+checked once, and each property becomes a test: `test_paxos[agreement]`. A violated property fails with the
+counterexample and the command that replays it; an inconclusive one fails too, and says which limit was hit.
 
 This module is loaded by every pytest run in an environment that has Plait, so it imports plait only when it is used.
 """
@@ -42,7 +42,23 @@ if TYPE_CHECKING:
     from plait.kernel.verdict import PropertyResult, Verdict
     from plait.model.system import System
 
-_OPTIONS = ("search", "workers", "max_states", "max_depth", "timeout", "memory", "seed", "walks", "properties")
+_OPTIONS = (
+    "search",
+    "workers",
+    "max_states",
+    "max_depth",
+    "timeout",
+    "memory",
+    "seed",
+    "walks",
+    "properties",
+    "reduce",
+    "decomposition",
+    "split",
+    "seeds",
+    "history",
+    "spos",
+)
 
 
 class PlaitWarning(UserWarning):

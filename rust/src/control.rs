@@ -114,8 +114,8 @@ pub struct Control {
     passes: AtomicU32,
     /// States of this pass in which the reduction left something out.
     pub partial: AtomicU64,
-    /// It left out too little to be worth it.
-    futile: AtomicBool,
+    /// Why the reduction was given up.
+    given_up: Mutex<Option<String>>,
     bound: Mutex<Option<Limit>>,
     fault: Mutex<Option<Fault>>,
     done: Mutex<bool>,
@@ -146,7 +146,7 @@ impl Control {
             stale: AtomicBool::new(false),
             passes: AtomicU32::new(0),
             partial: AtomicU64::new(0),
-            futile: AtomicBool::new(false),
+            given_up: Mutex::new(None),
             bound: Mutex::new(None),
             fault: Mutex::new(None),
             done: Mutex::new(false),
@@ -176,9 +176,15 @@ impl Control {
         Ok(())
     }
 
-    /// Whether partial-order reduction was given up.
-    pub fn futile(&self) -> bool {
-        self.futile.load(Relaxed)
+    /// Why partial-order reduction was given up, if it was.
+    pub fn given_up(&self) -> Option<String> {
+        self.given_up.lock().clone()
+    }
+
+    /// End the pass, and go on without partial-order reduction.
+    pub fn give_up(&self, reason: String) {
+        self.given_up.lock().get_or_insert(reason);
+        self.stale.store(true, Relaxed);
     }
 
     /// Begin a pass, with partial-order reduction or without: forget the states visited, keep the findings.
@@ -282,8 +288,7 @@ impl Control {
             && self.visited.len() > TRIAL
             && self.partial.load(Relaxed) * 10 < self.visited.len() as u64
         {
-            self.futile.store(true, Relaxed);
-            self.stale.store(true, Relaxed);
+            self.give_up(format!("it left out next to nothing in the first {TRIAL} states, and was given up"));
         }
         if let Some(relations) = relations
             && self.visited.len() > PATIENCE << self.passes().min(30)

@@ -329,7 +329,7 @@ impl Engine {
         });
         report.set_item("bound", bound)?;
         report.set_item("passes", control.passes())?;
-        report.set_item("futile", control.futile())?;
+        report.set_item("given_up", control.given_up())?;
         let findings: Vec<(usize, u64, u32, Option<Vec<u64>>)> =
             control.findings().into_iter().map(|f| (f.property, f.fingerprint, f.depth, f.run)).collect();
         report.set_item("findings", findings)?;

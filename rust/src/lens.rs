@@ -207,7 +207,7 @@ impl<'t> Lens<'t> {
                 let way = Way { process: process as u16, transition: index - range.0 };
                 if hot.plain {
                     let fingerprint = hash::fingerprint(fingerprint.wrapping_add(hot.delta));
-                    each(Successor { fingerprint, way, moves: hot.moves && hot.delta != 0, fails: false });
+                    each(Successor { fingerprint, way, moves: hot.moves, fails: false });
                 } else if let Some(successor) = self.involved(state, fingerprint, way)? {
                     each(successor);
                 }
@@ -268,7 +268,7 @@ impl<'t> Lens<'t> {
                 delta: t.delta,
                 target: t.target,
                 effects: (effects + t.effects.0, (t.effects.1 - t.effects.0) as u16),
-                moves: t.moves,
+                moves: t.moves && t.delta != t.history,
                 altered: t.altered,
                 plain: simple && (t.additive || t.effects.0 == t.effects.1),
                 simple,
@@ -316,7 +316,7 @@ impl<'t> Lens<'t> {
             }
         }
         let fails = details.failure().is_some();
-        let moves = transition.moves && (fails || sum != fingerprint);
+        let moves = transition.moves && (fails || sum.wrapping_sub(transition.history) != fingerprint);
         Ok(Some(Successor { fingerprint: hash::fingerprint(sum), way, moves, fails }))
     }
 

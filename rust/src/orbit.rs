@@ -67,7 +67,7 @@ impl Lens<'_> {
                     let deltas = &self.orbits.deltas[start..start + sums.len()];
                     let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
                     let fingerprint = hash::orbit(least.expect("the identity is an image"));
-                    each(Successor { fingerprint, way, moves: hot.moves && hot.delta != 0, fails: false });
+                    each(Successor { fingerprint, way, moves: hot.moves, fails: false });
                 } else {
                     let own = self.own_fingerprint(state);
                     if let Some(mut successor) = self.involved(state, own, way)? {

@@ -61,20 +61,27 @@ fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> 
     if !control.forgets("learning") {
         walk::learn(tables, control)?;
     }
-    while !control.ended() {
-        let sight = control.reads.sight(control);
-        let shape = tables.model.shape();
-        let relations = tables.facts(|facts| Relations::new(facts, shape, por.split, por.seeds, rules, sight))?;
+    let begin = |relations: Option<Relations>| -> Result<()> {
         // Runs to what was found so far are in the visited set, which is about to be forgotten.
         control.keep_runs(|fingerprint| {
             let steps = path::to(tables, control, fingerprint)?;
             let start = Lens::new(tables).fingerprint(&tables.initial()?);
             Ok(steps.map(|steps| [start].into_iter().chain(steps.iter().map(|step| step.fingerprint)).collect()))
         })?;
-        control.begin(Some(relations))?;
-        pass(tables, control, strategy)?;
-        if control.futile() {
-            control.begin(None)?;
+        Ok(control.begin(relations)?)
+    };
+    while !control.ended() {
+        let sight = control.reads.sight(control);
+        let shape = tables.model.shape();
+        match tables.facts(|facts| Relations::new(facts, shape, por.split, por.seeds, rules, sight)) {
+            Ok(relations) => {
+                begin(Some(relations))?;
+                pass(tables, control, strategy)?;
+            }
+            Err(reason) => control.give_up(reason),
+        }
+        if control.given_up().is_some() {
+            begin(None)?;
             return pass(tables, control, strategy);
         }
         if control.covered(tables) {

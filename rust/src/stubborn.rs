@@ -119,18 +119,14 @@ impl Relations {
         seeds: Seeds,
         rules: Rules,
         sight: Sight,
-    ) -> Result<Relations> {
+    ) -> std::result::Result<Relations, String> {
         let mut classes = classes(facts, shape, split);
         if classes.len() > MOST_CLASSES {
             classes = crate::classes::classes(facts, shape, Split::None);
         }
         if classes.len() > MOST_CLASSES {
             let count = classes.len();
-            return Err(format!(
-                "--reduce por: the system has {count} classes of transitions, more than the {MOST_CLASSES} it can relate\n\
-                 hint: check a smaller instance, or leave por out"
-            )
-            .into());
+            return Err(format!("the system has {count} classes of transitions, more than {MOST_CLASSES}"));
         }
         let mut class_of = FxHashMap::default();
         let mut of_process = vec![Set::default(); shape.processes];

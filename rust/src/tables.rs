@@ -36,6 +36,8 @@ pub struct Node {
     /// What its last step consumed, where that is part of the state.
     pub last: InboxId,
     pub hash: u64,
+    /// The part of the hash that comes from it.
+    pub last_hash: u64,
 }
 
 /// What a step does to another process: messages for it, or its birth in a spare slot (and messages for it).
@@ -73,6 +75,8 @@ pub struct Transition {
     pub additive: bool,
     /// What it adds to the fingerprint.
     pub delta: u64,
+    /// The part of that which only says what the step consumed (`Shape::history`): it is no change of the system.
+    pub history: u64,
 }
 
 /// The rest of a transition: what few transitions have, and what only a trace asks for.
@@ -303,12 +307,14 @@ impl Inner {
             messages.fold(0u64, |sum, message| sum.wrapping_add(hash::pending(process, message)))
         };
         let mut hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
+        let mut last_hash = 0;
         if last != NO_HISTORY {
             let mut consumed: Vec<u64> = self.inboxes[last as usize].iter().map(|&m| model.message_hash(m)).collect();
-            hash = hash.wrapping_add(hash::last(process, &mut consumed));
+            last_hash = hash::last(process, &mut consumed);
+            hash = hash.wrapping_add(last_hash);
         }
         let id = self.nodes.len() as NodeId;
-        self.nodes.push(Node { process: process as u16, status, local, inbox, last, hash });
+        self.nodes.push(Node { process: process as u16, status, local, inbox, last, hash, last_hash });
         self.node_ids.insert(key, id);
         id
     }
@@ -523,6 +529,7 @@ impl Expander<'_, '_> {
             special: !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some(),
             additive,
             delta: node(target).hash.wrapping_sub(node(self.node).hash).wrapping_add(sent),
+            history: node(target).last_hash.wrapping_sub(node(self.node).last_hash),
         });
         expansion.details.push(details);
     }

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from plait import Message, Process, action, deadlock_free, duplicating, init, on
 from plait.check.api import check
 from plait.check.decomposition import decompose
 from plait.check.reduction import plan
@@ -102,3 +103,52 @@ def test_partial_order_reduction_that_gains_nothing_is_given_up(search: Any) -> 
 def test_what_does_not_fit_is_refused_with_the_reason(reduce: str, search: str) -> None:
     with pytest.raises(UsageError, match=f"--reduce {reduce}: not with --search {search}: "):
         check(ZOO["paxos"](), reduce=reduce, search=search)  # type: ignore[arg-type]
+
+
+class Item(Message):
+    number: int
+
+
+class Sender(Process):
+    @init
+    def begin(self) -> None:
+        self.broadcast(Taker, Item(1))
+        self.broadcast(Taker, Item(2))
+
+
+class Taker(Process):
+    most: int = 0
+
+    @on(Item)
+    def take(self, m: Item) -> None:
+        self.most = max(self.most, m.number)
+
+
+@pytest.mark.parametrize("reduce", ["none", "por", "decomposition", "auto"])
+@pytest.mark.parametrize("search", ["bfs", "dfs"])
+def test_a_step_that_changes_the_history_only_leads_nowhere(reduce: str, search: Any) -> None:
+    """In a network that keeps messages, what was taken may be taken again: a terminal state stays one."""
+    system = System([Sender(), Taker()], network=duplicating(), properties=[deadlock_free()])
+    assert check(system, search=search).status == "violated"
+    assert check(system, reduce=reduce, search=search, history="last").status == "violated"
+
+
+class Ticker(Process):
+    tick: bool = False
+
+    @action(when=lambda self: not self.tick)
+    def go(self) -> None:
+        self.tick = True
+
+
+def test_more_classes_than_can_be_related() -> None:
+    verdict = check(System([Ticker() for _ in range(300)]), reduce="por", max_states=1000)
+    (por,) = verdict.statistics.reductions
+    assert not por.applied
+    assert "300 classes of transitions" in por.reason
+
+
+@pytest.mark.parametrize("reduce", [42, None, b"por", ["por", 1], "", "auto,por", ["none", "por"], "POR", "frob"])
+def test_bad_names(reduce: Any) -> None:
+    with pytest.raises(UsageError):
+        check(ZOO["paxos"](), reduce=reduce)

@@ -74,6 +74,8 @@ def check(
     ('holds', 16)
     """
     _validate(system, search, workers, max_states, max_depth, timeout, memory, seed, walks)
+    if not isinstance(spos, bool):
+        raise UsageError(f"spos={spos!r}", hint="give True or False")
     _validate_choices(decomposition=decomposition, split=split, seeds=seeds, history=history)
     checked = _select(system, properties)
     system = _with_properties(system, checked)
@@ -180,7 +182,7 @@ def _verdict(
         walks=report["walks"],
         stack_operations=report["stack_operations"],
         stack_operations_saved=report["stack_operations_saved"],
-        reductions=reductions.outcome(futile=report["futile"]),
+        reductions=reductions.outcome(report["given_up"]),
     )
     found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
     violated = [n for n in found if n == len(system.properties) or system.properties[n].kind != "reachable"]
@@ -226,7 +228,8 @@ def _result(
             return PropertyResult(prop.name, prop.kind, "holds", f"an example after {len(trace)} steps", trace)
         if incomplete:
             return PropertyResult(prop.name, prop.kind, "inconclusive", f"no example so far ({incomplete})")
-        note = f"no example: false in all {statistics.states:,} reachable states"
+        kind = "states of the reduced space" if any(r.applied for r in statistics.reductions) else "reachable states"
+        note = f"no example: false in all {statistics.states:,} {kind}"
         return PropertyResult(prop.name, prop.kind, "violated", note)
     if trace is not None:
         return PropertyResult(prop.name, prop.kind, "violated", f"after {len(trace)} steps", trace)

@@ -50,9 +50,9 @@ def _runner(
     """A runner whose fingerprints are those of the reduced search, and the names of the reductions."""
     reductions = plan(system, reduce, "bfs", decomposition, history)
     runner = reductions.runner(system)
-    if reductions.por:
-        # What the stubborn sets are computed from is known only after a search.
-        runner.search("bfs", por=("reply", "first"))
+    if reductions.por or reductions.symmetry:
+        # What stubborn sets are computed from is known only after a search; and it makes sure that a symmetry is one.
+        runner.search("bfs", por=("reply", "first") if reductions.por else None)
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 

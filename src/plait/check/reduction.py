@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
@@ -54,10 +55,11 @@ class Plan(NamedTuple):
         """How many images a state has under the permutations."""
         return _images(self.symmetry)
 
-    def outcome(self, *, futile: bool) -> list[Reduction]:
-        """What was applied after all: partial-order reduction is given up where it gains nothing."""
-        given_up = Reduction("por", False, "it left out next to nothing in the first 100,000 states, and was given up")
-        return [given_up if futile and r.name == "por" else r for r in self.reductions]
+    def outcome(self, given_up: str | None) -> list[Reduction]:
+        """What was applied after all: the engine gives partial-order reduction up where it gains nothing."""
+        if given_up is None:
+            return self.reductions
+        return [Reduction("por", False, given_up) if r.name == "por" else r for r in self.reductions]
 
     def runner(self, system: System) -> Runner:
         """The System with its engine, reduced so."""
@@ -87,7 +89,10 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
         decomposition = decompose(system, inference)
     summary = [decomposition.summary] if decomposition else []
     summary += ["the last messages of each process are dropped"] if history == "last" else []
-    if not decide("decomposition", None if summary else "every field is relevant", "; ".join(summary)):
+    nothing = "every field is relevant: see plait show TARGET --decomposition"
+    if inference == "declared":
+        nothing = "no field is declared aux(…)"
+    if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
     por = decide("por", None, "stubborn sets over transition classes")
     symmetry = _symmetric(system)
@@ -108,17 +113,22 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
 
 def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:
     """The names asked for, and whether by `auto`."""
-    names = [n.strip() for n in reduce.split(",")] if isinstance(reduce, str) else list(reduce)
+    names = reduce.split(",") if isinstance(reduce, str) else reduce
+    if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"reduce={reduce!r}", hint='give names, as in "por,symmetry" or ["por", "symmetry"]')
+    names = [name.strip() for name in names if name.strip()]
     if names == ["auto"]:
         return set(get_args(Name)), True
-    if names == ["none"] or not names:
+    if names == ["none"] or (not names and not isinstance(reduce, str)):
         return set(), False
-    for name in names:
+    known = f"any of {', '.join(get_args(Name))}, separated by commas; or auto, or none"
+    for name in names or [""]:
+        if name in ("auto", "none"):
+            raise UsageError(f"--reduce {name}: it stands alone", hint=f"give {name} without other names")
         if name not in get_args(Name):
-            raise UsageError(
-                f"--reduce {name}: there is no such reduction",
-                hint=f"any of {', '.join(get_args(Name))}; or auto, or none",
-            )
+            close = difflib.get_close_matches(name.lower(), get_args(Name), n=1)
+            hint = f"did you mean {close[0]}?" if close else known
+            raise UsageError(f"--reduce {name}: there is no such reduction", hint=hint)
     return set(names), False
 
 
