@@ -258,7 +258,7 @@ def test_an_infinite_history_becomes_finite() -> None:
 
 
 def test_declared_fields_only() -> None:
-    with pytest.raises(UsageError, match="every field is relevant"):
+    with pytest.raises(UsageError, match="no field is declared"):
         check(game(all_came), reduce="decomposition", decomposition="declared")
 
 
