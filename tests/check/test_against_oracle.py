@@ -11,14 +11,17 @@ from plait.check.api import check
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.abd import abd
+from plait.protocols.chain import chain
 from plait.protocols.chang_roberts import chang_roberts
 from plait.protocols.mcpaxos import mcpaxos
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
+from plait.protocols.raft import raft
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.regular_register import regular_register
 from plait.protocols.single_copy import single_copy
 from plait.protocols.two_phase_commit import two_phase_commit
+from plait.protocols.viewstamped import viewstamped
 from tests.oracle.explorer import Exploration, evaluate, explore
 from tests.oracle.relation import initial, successors
 from tests.oracle.replay import replay
@@ -26,18 +29,26 @@ from tests.oracle.systems import explored_systems
 
 ZOO: dict[str, Callable[[], System]] = {
     "abd": lambda: abd(clients=2, servers=2),
+    "chain": lambda: chain(writers=1, reads=1),
+    "chain, faulty": lambda: chain(servers=2, writers=1, crash=False, faulty="any"),
     "chang_roberts": chang_roberts,
     "mcpaxos": lambda: mcpaxos(acceptors=2),
     "paxos": lambda: paxos(proposers=2, acceptors=2),
     "paxos, one by one": lambda: paxos(proposers=2, acceptors=2, quorum=False),
     "paxos, faulty": lambda: paxos(proposers=2, acceptors=2, faulty="acceptor"),
     "ping_pong": lambda: ping_pong(maximum=3, network="duplicating", lossy=True),
+    "raft": lambda: raft(servers=2, entries=2, elections="any"),
+    "raft, one by one": lambda: raft(elections="any", quorum=False),
+    "raft, faulty": lambda: raft(elections="1+2", faulty="vote"),
     "register_paxos": lambda: register_paxos(clients=1, servers=3),
     "regular_register": regular_register,
     "regular_register, wrong": lambda: regular_register(quorum=False, specification="wrong"),
     "single_copy": single_copy,
     "single_copy, two": lambda: single_copy(clients=2, servers=2),
     "two_phase_commit": two_phase_commit,
+    "viewstamped": lambda: viewstamped(clients=1, replicas=5, repeats=0),
+    "viewstamped, one by one": lambda: viewstamped(clients=1, quorum=False),
+    "viewstamped, faulty": lambda: viewstamped(replicas=2, repeats=0, faulty="order"),
 }
 
 
