@@ -12,8 +12,12 @@ from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.abd import abd
 from plait.protocols.chang_roberts import chang_roberts
+from plait.protocols.dijkstra_scholten import dijkstra_scholten
+from plait.protocols.gossip import gossip
+from plait.protocols.lamport_mutex import lamport_mutex
 from plait.protocols.mcpaxos import mcpaxos
 from plait.protocols.paxos import paxos
+from plait.protocols.pbft import pbft
 from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.regular_register import regular_register
@@ -27,10 +31,22 @@ from tests.oracle.systems import explored_systems
 ZOO: dict[str, Callable[[], System]] = {
     "abd": lambda: abd(clients=2, servers=2),
     "chang_roberts": chang_roberts,
+    "dijkstra_scholten": lambda: dijkstra_scholten(nodes=3, sends=1),
+    "dijkstra_scholten, hasty": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="hasty"),
+    "dijkstra_scholten, fickle": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="fickle"),
+    "gossip": lambda: gossip(nodes=3, topology="line"),
+    "gossip, tie": lambda: gossip(nodes=2, faulty="tie"),
+    "gossip, overwrite": lambda: gossip(nodes=2, faulty="overwrite"),
+    "lamport_mutex": lambda: lamport_mutex(processes=2, entries=2),
+    "lamport_mutex, one by one": lambda: lamport_mutex(processes=2, entries=None, quorum=False, clock_limit=3),
+    "lamport_mutex, unordered": lambda: lamport_mutex(processes=2, network="unordered"),
     "mcpaxos": lambda: mcpaxos(acceptors=2),
     "paxos": lambda: paxos(proposers=2, acceptors=2),
     "paxos, one by one": lambda: paxos(proposers=2, acceptors=2, quorum=False),
     "paxos, faulty": lambda: paxos(proposers=2, acceptors=2, faulty="acceptor"),
+    "pbft": lambda: pbft(byzantine="both", requests=1),
+    "pbft, one by one": lambda: pbft(byzantine="both", requests=1, quorum=False),
+    "pbft, two traitors": lambda: pbft(byzantine="both"),
     "ping_pong": lambda: ping_pong(maximum=3, network="duplicating", lossy=True),
     "register_paxos": lambda: register_paxos(clients=1, servers=3),
     "regular_register": regular_register,
