@@ -72,7 +72,7 @@ class Node(Process):
         self.active = True
         self.send(m.sender, Ack())
 
-    @on(Ack)
+    @on(Ack, where=lambda self, m: self.deficit > 0)
     def acknowledged(self, m: Ack) -> None:
         self.deficit -= 1
 
