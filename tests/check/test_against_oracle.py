@@ -11,13 +11,16 @@ from plait.check.api import check
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.abd import abd
+from plait.protocols.atomic_register import atomic_register
 from plait.protocols.chang_roberts import chang_roberts
+from plait.protocols.hirschberg_sinclair import hirschberg_sinclair
 from plait.protocols.mcpaxos import mcpaxos
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.regular_register import regular_register
 from plait.protocols.single_copy import single_copy
+from plait.protocols.three_phase_commit import three_phase_commit
 from plait.protocols.two_phase_commit import two_phase_commit
 from tests.oracle.explorer import Exploration, evaluate, explore
 from tests.oracle.relation import initial, successors
@@ -26,7 +29,14 @@ from tests.oracle.systems import explored_systems
 
 ZOO: dict[str, Callable[[], System]] = {
     "abd": lambda: abd(clients=2, servers=2),
+    "abd, at once": lambda: abd(clients=1, servers=3, quorum=True),
+    "atomic_register": lambda: atomic_register(base_objects=2),
+    "atomic_register, one by one": lambda: atomic_register(base_objects=2, quorum=False),
+    "atomic_register, two readers": lambda: atomic_register(base_objects=2, readers=2, reads=1),
     "chang_roberts": chang_roberts,
+    "hirschberg_sinclair": lambda: hirschberg_sinclair(nodes=3),
+    "hirschberg_sinclair, meek": lambda: hirschberg_sinclair(nodes=2, faulty="meek"),
+    "hirschberg_sinclair, reversed": lambda: hirschberg_sinclair(nodes=3, faulty="reversed"),
     "mcpaxos": lambda: mcpaxos(acceptors=2),
     "paxos": lambda: paxos(proposers=2, acceptors=2),
     "paxos, one by one": lambda: paxos(proposers=2, acceptors=2, quorum=False),
@@ -37,7 +47,13 @@ ZOO: dict[str, Callable[[], System]] = {
     "regular_register, wrong": lambda: regular_register(quorum=False, specification="wrong"),
     "single_copy": single_copy,
     "single_copy, two": lambda: single_copy(clients=2, servers=2),
+    "three_phase_commit": lambda: three_phase_commit(crashes=1),
+    "three_phase_commit, one by one": lambda: three_phase_commit(participants=1, quorum=False),
+    "three_phase_commit, slow": lambda: three_phase_commit(crashes=0, faulty="slow"),
+    "three_phase_commit, slow, crashes": lambda: three_phase_commit(participants=1, crashes=1, faulty="slow"),
+    "three_phase_commit, local": lambda: three_phase_commit(crashes=1, faulty="local"),
     "two_phase_commit": two_phase_commit,
+    "two_phase_commit, at once": lambda: two_phase_commit(quorum=True),
 }
 
 
