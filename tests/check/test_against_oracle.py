@@ -12,7 +12,6 @@ from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.abd import abd
 from plait.protocols.chang_roberts import chang_roberts
-from plait.protocols.echo_multicast import echo_multicast
 from plait.protocols.mcpaxos import mcpaxos
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
@@ -20,7 +19,6 @@ from plait.protocols.register_paxos import register_paxos
 from plait.protocols.regular_register import regular_register
 from plait.protocols.single_copy import single_copy
 from plait.protocols.two_phase_commit import two_phase_commit
-from plait.protocols.zab import zab
 from tests.oracle.explorer import Exploration, evaluate, explore
 from tests.oracle.relation import initial, successors
 from tests.oracle.replay import replay
@@ -29,9 +27,6 @@ from tests.oracle.systems import explored_systems
 ZOO: dict[str, Callable[[], System]] = {
     "abd": lambda: abd(clients=2, servers=2),
     "chang_roberts": chang_roberts,
-    "echo_multicast": lambda: echo_multicast(2, 1, 0, 1),
-    "echo_multicast, beyond": lambda: echo_multicast(2, 0, 2, 1, attack="both"),
-    "echo_multicast, gullible": lambda: echo_multicast(2, 0, 0, 1, quorum=False, faulty="gullible"),
     "mcpaxos": lambda: mcpaxos(acceptors=2),
     "paxos": lambda: paxos(proposers=2, acceptors=2),
     "paxos, one by one": lambda: paxos(proposers=2, acceptors=2, quorum=False),
@@ -43,9 +38,6 @@ ZOO: dict[str, Callable[[], System]] = {
     "single_copy": single_copy,
     "single_copy, two": lambda: single_copy(clients=2, servers=2),
     "two_phase_commit": two_phase_commit,
-    "zab": lambda: zab(leaders=1),
-    "zab, one by one": lambda: zab(followers=2, restless=1, quorum=False),
-    "zab, divided": lambda: zab(leaders=3, proposals=0, restless=0, specification="live"),
 }
 
 
