@@ -12,7 +12,8 @@ is over when all nodes are passive and no work is in transit. The root wants to 
 
 So whoever is in the tree waits for its children, and all that is going on is below the root.
 
-The work is bounded: each node sends at most `sends` work messages, to any other node, in a run.
+Simplified: the work is bounded, each node sends at most `sends` work messages, to any other node, in a run; what the work
+computes is left out.
 
 Faulty twins:
 

@@ -13,8 +13,8 @@ Messages from one process to another arrive in the order in which they were sent
 here, all that it asked for before is here as well, and what it asks for later has a later stamp. Each process enters
 `entries` times; everybody is served in the end.
 
-As in the TLA+ specification LamportMutex (tlaplus/Examples), clocks advance only when a request is received, which is
-all that the ordering of requests needs. With `quorum=False, entries=None, clock_limit=6` and three processes the model
+Simplified: each process asks a bounded number of times. As in the TLA+ specification LamportMutex (tlaplus/Examples),
+clocks advance only when a request is received, which is all that the ordering of requests needs. With `quorum=False, entries=None, clock_limit=6` and three processes the model
 has the states of that specification with TLC's constraint on clocks: a request that would set a clock beyond the limit
 is never received.
 
