@@ -14,9 +14,9 @@ here, all that it asked for before is here as well, and what it asks for later h
 `entries` times; everybody is served in the end.
 
 Simplified: each process asks a bounded number of times. As in the TLA+ specification LamportMutex (tlaplus/Examples),
-clocks advance only when a request is received, which is all that the ordering of requests needs. With `quorum=False, entries=None, clock_limit=6` and three processes the model
-has the states of that specification with TLC's constraint on clocks: a request that would set a clock beyond the limit
-is never received.
+clocks advance only when a request is received, which is all that the ordering of requests needs. With `quorum=False,
+entries=None, clock_limit=6` and three processes the model has the states of that specification with TLC's constraint
+on clocks: a request that would set a clock beyond the limit is never received.
 
 - `quorum=True`: the acknowledgements of all others are consumed in one quorum transition.
 - `quorum=False`: every acknowledgement is consumed alone, and processes remember whose came.
