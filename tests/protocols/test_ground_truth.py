@@ -116,6 +116,14 @@ def test_quorum_paxos(count: Count) -> None:
     assert (found.states, found.transitions) == (8_649, 20_049)
 
 
+def test_quorum_variants_are_smaller(count: Count) -> None:
+    """Taking replies at once leaves out the states in between. ABD needs one reply of two servers or three."""
+    assert count(two_phase_commit(quorum=True)).states < count(two_phase_commit()).states
+    for clients, servers in ((2, 2), (1, 3)):
+        assert count(abd(clients, servers, quorum=True)).states == count(abd(clients, servers)).states
+    assert count(abd(clients=1, servers=4, quorum=True)).states < count(abd(clients=1, servers=4)).states
+
+
 @pytest.mark.parametrize(
     ("system", "name"),
     [

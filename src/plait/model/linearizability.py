@@ -19,7 +19,8 @@ that had returned when it was invoked.
 
 What the monitor remembers is part of the model's state, so it is as little as decides the question: for each process
 its operations in order, and with each how many operations every *other* process had completed at the invocation. Runs
-that differ only in what returned first, and not in what an invocation could know of, have the same history.
+that differ only in what returned first, and not in what an invocation could know of, have the same history. Nothing of
+it depends on the order of the processes, so that they may be declared symmetric.
 
 The search is that of Wing and Gong ("Testing and Verifying Concurrent Objects", JPDC 1993) with Lowe's memoisation
 ("Testing for Linearizability", 2017): a pair of how many operations of each process are in the order so far, and the
@@ -154,7 +155,7 @@ class Invoked:
     """An operation in flight; `seen` has, for every other process that completed any, the index of its last one."""
 
     op: Any
-    seen: tuple[tuple[Pid, int], ...]
+    seen: frozenset[tuple[Pid, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +164,7 @@ class Completed:
 
     op: Any
     result: Any
-    seen: tuple[tuple[Pid, int], ...]
+    seen: frozenset[tuple[Pid, int]]
 
 
 class Linearizability(Monitor):
@@ -185,8 +186,8 @@ class Linearizability(Monitor):
                         f"{process!r} announces {event!r} while its {self.in_flight[process].op!r} is in flight",
                         hint="a process runs one operation at a time: announce Return(result) first",
                     )
-                seen = sorted((other, len(done) - 1) for other, done in self.completed.items() if other != process)
-                self.in_flight[process] = Invoked(op, tuple(seen))
+                seen = frozenset((other, len(done) - 1) for other, done in self.completed.items() if other != process)
+                self.in_flight[process] = Invoked(op, seen)
             case Return(result):
                 if process not in self.in_flight:
                     raise ModelError(

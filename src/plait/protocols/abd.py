@@ -12,6 +12,10 @@ Shvartsman 1997). The server that a client asks coordinates both operations in t
 A server coordinates one operation at a time; other requests wait. A coordinator does not send to itself: it counts its
 own copy at once.
 
+Two variants: with `quorum=False`, the default, which is what Stateright counts, a coordinator takes replies one by one;
+with `quorum=True` it takes those of a majority, less itself, in one quorum transition. The two are the same up to three
+servers, of which one reply makes a majority.
+
 Simplified: no crashes, no retransmission (the network is lossless).
 
 The faulty twin, `faulty="hasty"`: a coordinator answers the client before anybody else has recorded the value. It takes
@@ -79,7 +83,7 @@ class Recording:
     recorded: set[Pid]
 
 
-class AbdServer(Server):
+class AnyAbdServer(Server):
     """Holds a copy, and coordinates the operations that clients ask it for."""
 
     stamp: Stamp
@@ -103,13 +107,6 @@ class AbdServer(Server):
     def tell(self, m: Query) -> None:
         self.send(m.sender, AckQuery(m.request, self.stamp, self.value))
 
-    @on(AckQuery, where=lambda self, m: isinstance(self.phase, Querying) and m.request == self.phase.request)
-    def collect(self, m: AckQuery) -> None:
-        assert isinstance(self.phase, Querying)
-        self.phase.copies[m.sender] = (m.stamp, m.value)
-        if len(self.phase.copies) == self.majority():
-            self.record(self.phase)
-
     def record(self, query: Querying) -> None:
         """Begin phase 2."""
         stamp, value = max(query.copies.values())
@@ -123,6 +120,28 @@ class AbdServer(Server):
     def take(self, m: Record) -> None:
         self.renew(m.stamp, m.value)
         self.send(m.sender, AckRecord(m.request))
+
+    def answer(self, operation: Recording) -> None:
+        """Tell the client, and be ready for the next request."""
+        request, read = operation.request, operation.read
+        self.send(request.client, PutOk(request) if read is None else GetOk(request, read))
+        self.phase = None
+
+    def renew(self, stamp: Stamp, value: str) -> None:
+        """Take a newer value."""
+        if stamp > self.stamp:
+            self.stamp, self.value = stamp, value
+
+
+class AbdServer(AnyAbdServer):
+    """Takes the replies one by one."""
+
+    @on(AckQuery, where=lambda self, m: isinstance(self.phase, Querying) and m.request == self.phase.request)
+    def collect(self, m: AckQuery) -> None:
+        assert isinstance(self.phase, Querying)
+        self.phase.copies[m.sender] = (m.stamp, m.value)
+        if len(self.phase.copies) == self.majority():
+            self.record(self.phase)
 
     @on(
         AckRecord,
@@ -138,23 +157,38 @@ class AbdServer(Server):
         if len(self.phase.recorded) == self.majority():
             self.answer(self.phase)
 
-    def answer(self, operation: Recording) -> None:
-        """Tell the client, and be ready for the next request."""
-        request, read = operation.request, operation.read
-        self.send(request.client, PutOk(request) if read is None else GetOk(request, read))
-        self.phase = None
-
-    def renew(self, stamp: Stamp, value: str) -> None:
-        """Take a newer value."""
-        if stamp > self.stamp:
-            self.stamp, self.value = stamp, value
-
     def majority(self) -> int:
         """More than half of the servers."""
         return len(self.ids(Server)) // 2 + 1
 
 
-class HastyAbdServer(AbdServer):
+class QuorumAbdServer(AnyAbdServer):
+    """Takes as many replies at once as make a majority with its own copy."""
+
+    others: int
+    """So many."""
+
+    @on(
+        AckQuery,
+        quorum=lambda self: self.others,
+        where=lambda self, m: isinstance(self.phase, Querying) and m.request == self.phase.request,
+    )
+    def collect(self, copies: tuple[AckQuery, ...]) -> None:
+        assert isinstance(self.phase, Querying)
+        self.phase.copies |= {m.sender: (m.stamp, m.value) for m in copies}
+        self.record(self.phase)
+
+    @on(
+        AckRecord,
+        quorum=lambda self: self.others,
+        where=lambda self, m: isinstance(self.phase, Recording) and m.request == self.phase.request,
+    )
+    def count(self, acks: tuple[AckRecord, ...]) -> None:
+        assert isinstance(self.phase, Recording)
+        self.answer(self.phase)
+
+
+class AnyHastyAbdServer(AnyAbdServer):
     """Answers as soon as its own copy is new."""
 
     def record(self, query: Querying) -> None:
@@ -164,10 +198,24 @@ class HastyAbdServer(AbdServer):
         self.answer(self.phase)
 
 
-def abd(clients: int = 2, servers: int = 2, faulty: Fault = "none") -> System:
+class HastyAbdServer(AnyHastyAbdServer, AbdServer):
+    """Takes the replies of phase 1 one by one."""
+
+
+class HastyQuorumAbdServer(AnyHastyAbdServer, QuorumAbdServer):
+    """Takes the replies of phase 1 at once."""
+
+
+def abd(clients: int = 2, servers: int = 2, quorum: bool = False, faulty: Fault = "none") -> System:
     """So many clients of a register replicated on so many servers."""
     at_least(1, clients=clients)
     at_least(2, servers=servers)
     one_of(get_args(Fault), faulty=faulty)
-    server = HastyAbdServer if faulty == "hasty" else AbdServer
-    return register_system([server(stamp=(0, server.pid(i))) for i in range(servers)], clients, "abd")
+    group: list[AnyAbdServer]
+    if quorum:
+        at_once = HastyQuorumAbdServer if faulty == "hasty" else QuorumAbdServer
+        group = [at_once(stamp=(0, at_once.pid(i)), others=servers // 2) for i in range(servers)]
+    else:
+        server = HastyAbdServer if faulty == "hasty" else AbdServer
+        group = [server(stamp=(0, server.pid(i))) for i in range(servers)]
+    return register_system(group, clients, "abd")

@@ -11,6 +11,9 @@ identity. In the TLA+ specification the initiators are chosen in the initial sta
 are subsets of the nodes: its states are those of the Systems for all subsets together.
 
 The faulty twin, `faulty="greedy"`: nodes pass on greater identities, too.
+
+Simplified: the identities are 1, 2, … in the order of the ring; who has won does not tell the others; nobody crashes, and
+nothing is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from __future__ import annotations
 import enum
 from typing import Literal, get_args
 
-from plait import Message, ModelError, Pid, Process, System, action, always, on, reachable
+from plait import Message, ModelError, Pid, Process, System, action, always, final, on, reachable
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of
 
@@ -101,6 +104,12 @@ def correctness(s: View) -> bool:
     )
 
 
+@final
+def somebody_wins(s: View) -> bool:
+    """In the end, somebody has won, if anybody initiated."""
+    return any(node.standing is Standing.WON for node in s[Node]) or not any(node.initiator for node in s[Node])
+
+
 @reachable
 def election(s: View) -> bool:
     """Somebody can win."""
@@ -119,7 +128,7 @@ def chang_roberts(nodes: int = 3, initiators: str = "any", faulty: Fault = "none
             kind(identity=i, initiator=choice, standing=Standing.LOST if choice is False else Standing.CANDIDATE)
             for i, choice in decided.items()
         ],
-        properties=[correctness] if nobody else [correctness, election],
+        properties=[correctness, somebody_wins] if nobody else [correctness, somebody_wins, election],
         name="chang_roberts",
     )
 

@@ -13,6 +13,10 @@ A value is chosen when a quorum voted for it in the same ballot. Here the votes 
 so that they stay in the state like every message of the specification. Names are the specification's.
 
 The faulty twin, `faulty="leader"`: leaders ask for votes for any value, whatever they were told.
+
+Simplified: ballots, values and acceptors are few; nothing is ever lost, and nobody crashes, but since no step has to be
+taken, that makes no difference to what can be chosen. There is no variant without quorum transitions: phase 2a looks at a
+set of messages, and takes nothing.
 """
 
 from __future__ import annotations

@@ -8,7 +8,10 @@ Pong(n) by Ping(n + 1). Each counts what it caught, up to `maximum`. Stateright 
 - `network="duplicating"`: old balls stay around, and are recognised by their numbers.
 - `lossy=True`: a ball may be lost, and then the game is over.
 
-The faulty twin, `faulty="ponger"`: the ponger throws back every ball, also those it caught before.
+The faulty twin, `faulty="ponger"`: the ponger throws back every ball, also those it caught before. It takes a duplicating
+network to notice.
+
+Simplified: nobody notices that a ball was lost, and there is no second one.
 """
 
 from __future__ import annotations

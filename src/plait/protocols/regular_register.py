@@ -11,7 +11,7 @@ objects*, each of which holds a copy; a minority of them may be slow for ever, s
 Two majorities have a base object in common. So a read returns a value not older than that of the last write that was
 complete when the read began, and that is **regularity**. A read that overlaps a write may return the old or the new
 value; of two such reads the second may even return the older one (a *new-old inversion*), which an atomic register
-forbids, and ABD prevents by letting readers write back what they read (see the model `abd`).
+forbids, and ABD prevents by letting readers write back what they read (see `atomic_register`).
 
 The specification is a monitor. It is told when a write is complete and when a read begins and ends; when a write begins
 is of no interest, because a value that nobody began to write is nowhere to be read. That keeps the steps few that the

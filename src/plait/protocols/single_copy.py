@@ -2,6 +2,8 @@
 
 With one server the register is linearizable, for there is one copy. With more it is not: a client writes at one server,
 reads at the next, and does not find what it wrote. So `servers=2` is the faulty twin.
+
+Simplified: a client writes once and reads once; nobody crashes, and nothing is lost.
 """
 
 from __future__ import annotations

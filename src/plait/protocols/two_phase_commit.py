@@ -8,7 +8,14 @@ As in the TLA+ specification, messages are a set that never shrinks (a duplicati
 abort is always possible), and a resource manager obeys whatever state it is in: that it never has to change its mind is
 what is checked.
 
-The faulty twin, `faulty="hasty"`: the transaction manager commits without waiting for everybody.
+Two variants: with `quorum=False`, the default, which is the specification, the transaction manager notes one by one who
+is prepared; with `quorum=True` it commits in one quorum transition that takes what all resource managers have told.
+
+The faulty twin, `faulty="hasty"`: the transaction manager commits without waiting for everybody; without quorum
+transitions it waits for nobody, with them for a majority.
+
+Simplified: there is one transaction, and nobody crashes. If the transaction manager could, those that are prepared would
+wait for it for ever: see `three_phase_commit`.
 """
 
 from __future__ import annotations
@@ -16,7 +23,21 @@ from __future__ import annotations
 import enum
 from typing import Literal, get_args
 
-from plait import Message, Pid, Process, System, action, always, duplicating, field, on, reachable
+from plait import (
+    Message,
+    Pid,
+    Process,
+    System,
+    action,
+    always,
+    duplicating,
+    everyone,
+    field,
+    final,
+    majority,
+    on,
+    reachable,
+)
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of, several
 
@@ -52,7 +73,7 @@ class ResourceManager(Process):
     @action(when=lambda self: self.state is State.WORKING)
     def prepare(self) -> None:
         self.state = State.PREPARED
-        self.broadcast(TransactionManager, Prepared())
+        self.broadcast(AnyTransactionManager, Prepared())
 
     @action(when=lambda self: self.state is State.WORKING)
     def choose_to_abort(self) -> None:
@@ -67,12 +88,27 @@ class ResourceManager(Process):
         self.state = State.ABORTED
 
 
-class TransactionManager(Process):
+class AnyTransactionManager(Process):
     """Decides."""
+
+    state: State = State.WORKING
+
+    @action(when=lambda self: self.state is State.WORKING)
+    def abort(self) -> None:
+        self.state = State.ABORTED
+        self.broadcast(ResourceManager, Abort())
+
+    def decide_to_commit(self) -> None:
+        """Commit, and tell all."""
+        self.state = State.COMMITTED
+        self.broadcast(ResourceManager, Commit())
+
+
+class TransactionManager(AnyTransactionManager):
+    """Notes who is prepared, and commits when all are."""
 
     everyone: int
     """The number of resource managers."""
-    state: State = State.WORKING
     prepared: set[Pid] = field(default_factory=set)
 
     @on(Prepared, where=lambda self, m: self.state is State.WORKING)
@@ -81,13 +117,7 @@ class TransactionManager(Process):
 
     @action(when=lambda self: self.state is State.WORKING and len(self.prepared) == self.everyone)
     def commit(self) -> None:
-        self.state = State.COMMITTED
-        self.broadcast(ResourceManager, Commit())
-
-    @action(when=lambda self: self.state is State.WORKING)
-    def abort(self) -> None:
-        self.state = State.ABORTED
-        self.broadcast(ResourceManager, Abort())
+        self.decide_to_commit()
 
 
 class HastyTransactionManager(TransactionManager):
@@ -95,8 +125,23 @@ class HastyTransactionManager(TransactionManager):
 
     @action(when=lambda self: self.state is State.WORKING)
     def commit(self) -> None:
-        self.state = State.COMMITTED
-        self.broadcast(ResourceManager, Commit())
+        self.decide_to_commit()
+
+
+class QuorumTransactionManager(AnyTransactionManager):
+    """Commits when all have told that they are prepared."""
+
+    @on(Prepared, quorum=everyone(ResourceManager), where=lambda self, m: self.state is State.WORKING)
+    def commit(self, prepared: tuple[Prepared, ...]) -> None:
+        self.decide_to_commit()
+
+
+class HastyQuorumTransactionManager(AnyTransactionManager):
+    """Commits when a majority has told that it is prepared."""
+
+    @on(Prepared, quorum=majority(ResourceManager), where=lambda self, m: self.state is State.WORKING)
+    def commit(self, prepared: tuple[Prepared, ...]) -> None:
+        self.decide_to_commit()
 
 
 @always
@@ -118,15 +163,25 @@ def all_abort(s: View) -> bool:
     return all(rm.state is State.ABORTED for rm in s[ResourceManager])
 
 
-def two_phase_commit(resource_managers: int = 3, faulty: Fault = "none") -> System:
+@final
+def decided(s: View) -> bool:
+    """In the end, all have decided."""
+    return all(process.state in (State.COMMITTED, State.ABORTED) for process in s.processes)
+
+
+def two_phase_commit(resource_managers: int = 3, quorum: bool = False, faulty: Fault = "none") -> System:
     """Two-phase commit among so many resource managers."""
     at_least(1, resource_managers=resource_managers)
     one_of(get_args(Fault), faulty=faulty)
-    manager = HastyTransactionManager if faulty == "hasty" else TransactionManager
+    manager: AnyTransactionManager
+    if quorum:
+        manager = HastyQuorumTransactionManager() if faulty == "hasty" else QuorumTransactionManager()
+    else:
+        manager = (HastyTransactionManager if faulty == "hasty" else TransactionManager)(everyone=resource_managers)
     return System(
-        [manager(everyone=resource_managers), *(ResourceManager() for _ in range(resource_managers))],
+        [manager, *(ResourceManager() for _ in range(resource_managers))],
         network=duplicating(),
-        properties=[consistency, all_commit, all_abort],
+        properties=[consistency, decided, all_commit, all_abort],
         symmetric=several({ResourceManager: resource_managers}),
         name="two_phase_commit",
     )

@@ -1,0 +1,239 @@
+"""Mutual exclusion by messages (Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", CACM 1978).
+
+Processes share a resource that one of them may have at a time, and there is nobody to ask but the others. Each has a
+logical clock, and a queue of requests that it knows of, ordered by their *stamps*: the clock of the process that asks,
+and where clocks are equal, the process itself.
+
+- To ask, a process puts its request into its queue, and sends it to all others. They put it into theirs, set their
+  clocks beyond its stamp, and acknowledge.
+- A process enters when all others have acknowledged its request, and it is the first in its own queue.
+- When it leaves, it takes its request out of its queue, and sends a release to all others, which do the same.
+
+Messages from one process to another arrive in the order in which they were sent. So when another's acknowledgement is
+here, all that it asked for before is here as well, and what it asks for later has a later stamp. Each process enters
+`entries` times; everybody is served in the end.
+
+Simplified: each process asks a bounded number of times. As in the TLA+ specification LamportMutex (tlaplus/Examples),
+clocks advance only when a request is received, which is all that the ordering of requests needs. With `quorum=False,
+entries=None, clock_limit=6` and three processes the model has the states of that specification with TLC's constraint
+on clocks: a request that would set a clock beyond the limit is never received.
+
+- `quorum=True`: the acknowledgements of all others are consumed in one quorum transition.
+- `quorum=False`: every acknowledgement is consumed alone, and processes remember whose came.
+
+Twins that break mutual exclusion:
+
+- `network="unordered"`: an acknowledgement may overtake a request that was sent before it.
+- `faulty="tie"`: stamps are clocks alone, so that of two requests with equal clocks each is the first.
+- `faulty="acks"`: a process enters as soon as it is the first in its queue.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal, get_args
+
+from plait import (
+    Message,
+    ModelError,
+    Pid,
+    Process,
+    System,
+    action,
+    always,
+    field,
+    fifo,
+    final,
+    on,
+    reachable,
+    unordered,
+)
+from plait.model.view import View
+from plait.protocols._parameters import at_least, one_of
+
+Fault = Literal["none", "tie", "acks"]
+NetworkName = Literal["fifo", "unordered"]
+
+Stamp = tuple[int, Pid]
+"""The clock of a request, and whose it is to break ties."""
+
+
+class Request(Message):
+    """The sender wants to enter, and its clock shows this."""
+
+    clock: int
+
+
+class Ack(Message):
+    """The sender has the request in its queue."""
+
+
+class Release(Message):
+    """The sender has left."""
+
+
+class Phase(enum.Enum):
+    """What a process is doing."""
+
+    IDLE = enum.auto()
+    WAITING = enum.auto()
+    CRITICAL = enum.auto()
+
+
+class Contender(Process):
+    """Wants to enter now and then."""
+
+    others: int
+    """How many have to acknowledge."""
+    left: int | None
+    """How many times it will still ask; None: for ever."""
+    clock_limit: int | None
+    """Clocks do not go beyond; None: there is no limit."""
+    clock: int = 1
+    queue: set[Stamp] = field(default_factory=set)
+    """The requests that it knows of, its own among them."""
+    acks: set[Pid] = field(default_factory=set)
+    """Who has acknowledged its request."""
+    phase: Phase = Phase.IDLE
+
+    @action(when=lambda self: self.phase is Phase.IDLE and self.left != 0)
+    def ask(self) -> None:
+        self.phase = Phase.WAITING
+        if self.left is not None:
+            self.left -= 1
+        self.queue.add((self.clock, self.id))
+        self.broadcast(Contender, Request(self.clock), myself=False)
+
+    @on(Request, where=lambda self, m: self.clock_limit is None or max(self.clock, m.clock) < self.clock_limit)
+    def acknowledge(self, m: Request) -> None:
+        self.clock = max(self.clock, m.clock) + 1
+        self.queue.add((m.clock, m.sender))
+        self.send(m.sender, Ack())
+
+    @action(
+        when=lambda self: (
+            self.phase is Phase.WAITING and len(self.acks) == self.others and min(self.queue)[1] == self.id
+        )
+    )
+    def enter(self) -> None:
+        self.phase = Phase.CRITICAL
+
+    @action(when=lambda self: self.phase is Phase.CRITICAL)
+    def leave(self) -> None:
+        self.phase = Phase.IDLE
+        self.acks = set()
+        self.forget(self.id)
+        self.broadcast(Contender, Release(), myself=False)
+
+    @on(Release)
+    def released(self, m: Release) -> None:
+        self.forget(m.sender)
+
+    def forget(self, who: Pid) -> None:
+        """Take the requests of a process out of the queue."""
+        self.queue = {stamp for stamp in self.queue if stamp[1] != who}
+
+
+class QuorumContender(Contender):
+    """Takes the acknowledgements of all others at once."""
+
+    @on(Ack, quorum=lambda self: self.others, where=lambda self, m: self.phase is Phase.WAITING)
+    def acknowledged(self, acks: tuple[Ack, ...]) -> None:
+        self.acks = {m.sender for m in acks}
+
+
+class CountingContender(Contender):
+    """Takes the acknowledgements one by one."""
+
+    @on(Ack)
+    def acknowledged(self, m: Ack) -> None:
+        self.acks.add(m.sender)
+
+
+class TieContender(Contender):
+    """Looks at clocks alone: whoever asked at the same time is no obstacle."""
+
+    @action(
+        when=lambda self: (
+            self.phase is Phase.WAITING
+            and len(self.acks) == self.others
+            and (min(self.queue)[0], self.id) in self.queue
+        )
+    )
+    def enter(self) -> None:
+        self.phase = Phase.CRITICAL
+
+
+class HastyContender(Contender):
+    """Does not wait for acknowledgements."""
+
+    @action(when=lambda self: self.phase is Phase.WAITING and min(self.queue)[1] == self.id)
+    def enter(self) -> None:
+        self.phase = Phase.CRITICAL
+
+    @on(Ack)
+    def acknowledged(self, m: Ack) -> None:
+        """Drop it."""
+
+
+class QuorumTieContender(QuorumContender, TieContender):
+    """Takes the acknowledgements at once, and looks at clocks alone."""
+
+
+class CountingTieContender(CountingContender, TieContender):
+    """Takes the acknowledgements one by one, and looks at clocks alone."""
+
+
+# -- properties ------------------------------------------------------------------------------------------------------
+
+
+@always
+def mutual_exclusion(s: View) -> bool:
+    """No two processes are in the critical section."""
+    return sum(p.phase is Phase.CRITICAL for p in s[Contender]) <= 1
+
+
+@final
+def everybody_served(s: View) -> bool:
+    """In the end, everybody has entered as often as it wanted."""
+    return all(p.phase is Phase.IDLE and p.left == 0 for p in s[Contender])
+
+
+@reachable
+def contention(s: View) -> bool:
+    """A process is in the critical section while another waits."""
+    return {p.phase for p in s[Contender]} >= {Phase.CRITICAL, Phase.WAITING}
+
+
+# -- the model -------------------------------------------------------------------------------------------------------
+
+
+def lamport_mutex(
+    processes: int = 3,
+    entries: int | None = 1,
+    quorum: bool = True,
+    network: NetworkName = "fifo",
+    clock_limit: int | None = None,
+    faulty: Fault = "none",
+) -> System:
+    """So many processes that enter so many times each; `network` and `faulty` break it (see the module)."""
+    at_least(2, processes=processes)
+    one_of(get_args(NetworkName), network=network)
+    one_of(get_args(Fault), faulty=faulty)
+    if entries is not None:
+        at_least(1, entries=entries)
+    if clock_limit is not None:
+        at_least(2, clock_limit=clock_limit)
+    elif entries is None:
+        raise ModelError("entries=None without a clock_limit has infinitely many states", hint="give clock_limit=4")
+    kinds: dict[Fault, type[Contender]] = {
+        "none": QuorumContender if quorum else CountingContender,
+        "tie": QuorumTieContender if quorum else CountingTieContender,
+        "acks": HastyContender,
+    }
+    return System(
+        [kinds[faulty](others=processes - 1, left=entries, clock_limit=clock_limit) for _ in range(processes)],
+        network=fifo() if network == "fifo" else unordered(),
+        properties=[mutual_exclusion, contention, *([everybody_served] if clock_limit is None else [])],
+        name="lamport_mutex",
+    )

@@ -1,0 +1,422 @@
+"""Raft: consensus with a leader (Ongaro, Ousterhout, "In Search of an Understandable Consensus Algorithm", ATC 2014).
+
+Servers keep equal logs of commands. Time is divided into *terms*, each with at most one leader.
+
+- A server that hears nothing from a leader begins a new term, votes for itself and asks the others for their votes. A
+  server votes once in a term, and only for a candidate whose log is at least as *up to date* as its own: whose last entry
+  is of a greater term, or of the same term in a log that is not shorter. A majority of votes makes a leader.
+- A leader appends a client's command to its log as an entry of its term, and sends it to the others together with index
+  and term of the entry before it. A follower that has no such entry refuses, and the leader sends one more entry. One that
+  has it takes the new entries, and removes its own where they conflict.
+- An entry *of the leader's own term* that a majority has is committed, and with it all entries before it. Leaders tell
+  followers with the next entries what is committed.
+- Who hears of a greater term takes it over, and is a follower.
+
+The properties are those of the paper's figure 3. Two variants, as of `paxos`:
+
+- `quorum=True`: as many replies as make a majority with the server itself are consumed in one quorum transition.
+- `quorum=False`: every reply is consumed alone; candidates remember who voted, leaders what they know of each log.
+
+`elections` bounds the runs: it says who may stand for election in term 1, in term 2, and so on, with commas between terms.
+For each term it has `any`, or server numbers such as `1+2`. A server that times out stands in the next term that it may.
+
+Faulty twins:
+
+- `commit`: a leader commits entries of earlier terms, too, by counting who has them. Figure 8 of the paper shows with five
+  servers what comes of it; three will do, with one entry each:
+  server 1 leads term 1, and has an entry that nobody else has; server 3 leads term 2, and has another; server 1 leads
+  term 3, gets its old entry to server 2 and commits it; server 3 leads term 4, elected by server 2, whose entry is of a
+  smaller term, and does not have what was committed. With three terms nothing happens. With four terms for anybody there
+  are millions of states, so by default this twin has `elections="1,3,1,3"`, the others `any,any`.
+- `vote`: a follower forgets that it voted, and votes twice in a term.
+- `log`: a server votes for a candidate however old its log is.
+
+Simplified: no crashes and restarts (a server that is down can't be told from a slow one, and all that a restart loses is
+the role and the commit index); no snapshots; no change of members. A stale message is left pending, where the paper
+answers with the greater term; votes are not refused but withheld; a new leader whose log is empty has nothing to say
+before its first entry, for timeouts come at any time anyway; and a leader does not remember what each follower lacks, but
+sends a new entry as if it were all.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from typing import Literal, NamedTuple, get_args
+
+from plait import Message, ModelError, Pid, Process, System, action, always, field, on, reachable
+from plait.model.view import View
+from plait.protocols._parameters import at_least, one_of
+
+Fault = Literal["none", "commit", "vote", "log"]
+
+
+class Entry(NamedTuple):
+    """An entry of a log. Of its command it matters only that different leaders have different ones."""
+
+    term: int
+    author: Pid
+
+
+Log = tuple[Entry, ...]
+
+
+class RequestVote(Message):
+    """The sender stands for election; its log has this length, and ends with an entry of this term."""
+
+    term: int
+    last_term: int
+    length: int
+
+
+class Vote(Message):
+    """The sender votes for the receiver."""
+
+    term: int
+
+
+class Append(Message):
+    """After the entry with index `previous`, whose term is `previous_term`, the leader's log has these entries."""
+
+    term: int
+    previous: int
+    """0: there is none."""
+    previous_term: int
+    entries: Log
+    commit: int
+    """The leader's commit index."""
+
+
+class Appended(Message):
+    """The sender's log is the leader's up to the index `match`."""
+
+    term: int
+    match: int
+
+
+class Refused(Message):
+    """The sender's log has no such entry at the index `previous`."""
+
+    term: int
+    previous: int
+
+
+class Role(enum.Enum):
+    """What a server is in its term."""
+
+    FOLLOWER = enum.auto()
+    CANDIDATE = enum.auto()
+    LEADER = enum.auto()
+
+
+# -- servers ---------------------------------------------------------------------------------------------------------
+
+
+class AnyServer(Process):
+    """Follows, stands for election, leads."""
+
+    half: int
+    """So many others make a majority with itself."""
+    stands: tuple[int, ...]
+    """The terms in which it may stand for election."""
+    capacity: int
+    """The length of a log at which a leader takes no more commands."""
+    role: Role = Role.FOLLOWER
+    term: int = 0
+    voted: Pid | None = None
+    """For whom it voted in its term."""
+    log: Log = ()
+    commit: int = 0
+    """The entries up to this index are committed."""
+
+    # Election
+
+    @action(when=lambda self: self.role is not Role.LEADER and any(term > self.term for term in self.stands))
+    def time_out(self) -> None:
+        self.enter(min(term for term in self.stands if term > self.term))
+        self.role = Role.CANDIDATE
+        self.voted = self.id
+        self.broadcast(AnyServer, RequestVote(self.term, self.term_at(len(self.log)), len(self.log)), myself=False)
+
+    @on(RequestVote, where=lambda self, m: m.term > self.term or (m.term == self.term and self.voted is None))
+    def vote(self, m: RequestVote) -> None:
+        if m.term > self.term:
+            self.enter(m.term)
+        if self.up_to_date(m):
+            self.voted = m.sender
+            self.send(m.sender, Vote(m.term))
+
+    def up_to_date(self, m: RequestVote) -> bool:
+        """Whether the candidate's log is not older than the own one."""
+        return (m.last_term, m.length) >= (self.term_at(len(self.log)), len(self.log))
+
+    def enter(self, term: int) -> None:
+        """Begin a new term as a follower that has not voted."""
+        self.role, self.term, self.voted = Role.FOLLOWER, term, None
+
+    def lead(self) -> None:
+        """Find out who lacks entries."""
+        self.role = Role.LEADER
+        if self.log:
+            for other in self.others():
+                self.replicate(other, len(self.log))
+
+    # Replication
+
+    @action(when=lambda self: self.role is Role.LEADER and len(self.log) < self.capacity)
+    def request(self) -> None:
+        self.log += (Entry(self.term, self.id),)
+        for other in self.others():
+            self.replicate(other, len(self.log) - 1)
+
+    def replicate(self, follower: Pid, previous: int) -> None:
+        """Send all entries after an index."""
+        self.send(follower, Append(self.term, previous, self.term_at(previous), self.log[previous:], self.commit))
+
+    @on(Append, where=lambda self, m: m.term >= self.term)
+    def append(self, m: Append) -> None:
+        if m.term > self.term:
+            self.enter(m.term)
+        self.role = Role.FOLLOWER
+        if len(self.log) < m.previous or self.term_at(m.previous) != m.previous_term:
+            self.send(m.sender, Refused(m.term, m.previous))
+            return
+        match = m.previous + len(m.entries)
+        if self.log[m.previous : match] != m.entries:  # never remove entries that an older message just did not know of
+            self.log = self.log[: m.previous] + m.entries
+        self.commit = max(self.commit, min(m.commit, match))
+        self.send(m.sender, Appended(m.term, match))
+
+    @on(Refused, where=lambda self, m: self.role is Role.LEADER and m.term == self.term)
+    def back_up(self, m: Refused) -> None:
+        self.replicate(m.sender, m.previous - 1)
+
+    # What all of them use
+
+    def others(self) -> list[Pid]:
+        """All servers but itself."""
+        return [pid for pid in self.ids(AnyServer) if pid != self.id]
+
+    def term_at(self, index: int) -> int:
+        """The term of the entry with this index; 0 before the first."""
+        return self.log[index - 1].term if index else 0
+
+
+class Server(AnyServer):
+    """Takes the replies of a majority at once."""
+
+    @on(
+        Vote,
+        quorum=lambda self: self.half,
+        same="term",
+        where=lambda self, m: self.role is Role.CANDIDATE and m.term == self.term,
+    )
+    def win(self, votes: tuple[Vote, ...]) -> None:
+        self.lead()
+
+    @on(
+        Appended,
+        quorum=lambda self: self.half,
+        same=("term", "match"),
+        where=lambda self, m: (
+            self.role is Role.LEADER
+            and m.term == self.term
+            and m.match > self.commit
+            and self.log[m.match - 1].term == self.term
+        ),
+    )
+    def advance(self, replies: tuple[Appended, ...]) -> None:
+        self.commit = replies[0].match
+
+
+class CountingServer(AnyServer):
+    """Takes the replies one by one."""
+
+    votes: set[Pid] = field(default_factory=set)
+    """Who else voted for this candidate."""
+    match: dict[Pid, int] = field(default_factory=dict)
+    """Up to which index another server's log is known to be this leader's; 0 unless it is here."""
+
+    def enter(self, term: int) -> None:
+        """Forget what was of interest in the last term only."""
+        super().enter(term)
+        self.votes, self.match = set(), {}
+
+    @on(Vote, where=lambda self, m: self.role is Role.CANDIDATE and m.term == self.term)
+    def win(self, m: Vote) -> None:
+        self.votes.add(m.sender)
+        if len(self.votes) == self.half:
+            self.votes = set()
+            self.lead()
+
+    @on(Appended, where=lambda self, m: self.role is Role.LEADER and m.term == self.term)
+    def advance(self, m: Appended) -> None:
+        self.match[m.sender] = max(m.match, self.match.get(m.sender, 0))
+        index = sorted(self.match.values(), reverse=True)[self.half - 1] if len(self.match) >= self.half else 0
+        if index > self.commit and self.may_count(index):
+            self.commit = index
+
+    def may_count(self, index: int) -> bool:
+        """Whether an entry is committed because a majority has it: only if it is of the own term."""
+        return self.term_at(index) == self.term
+
+
+# -- faulty servers --------------------------------------------------------------------------------------------------
+
+
+class CommittingServer(Server):
+    """Commits whatever a majority has."""
+
+    @on(
+        Appended,
+        quorum=lambda self: self.half,
+        same=("term", "match"),
+        where=lambda self, m: self.role is Role.LEADER and m.term == self.term and m.match > self.commit,
+    )
+    def advance(self, replies: tuple[Appended, ...]) -> None:
+        self.commit = replies[0].match
+
+
+class CommittingCountingServer(CountingServer):
+    """Commits whatever a majority has."""
+
+    def may_count(self, index: int) -> bool:
+        """Every entry counts."""
+        return True
+
+
+class ForgetfulServer(Server):
+    """Votes as long as it is a follower, also if it voted in this term."""
+
+    @on(
+        RequestVote,
+        where=lambda self, m: m.term > self.term or (m.term == self.term and self.role is Role.FOLLOWER),
+    )
+    def vote(self, m: RequestVote) -> None:
+        super().vote(m)
+
+
+class ForgetfulCountingServer(CountingServer):
+    """Votes as long as it is a follower, also if it voted in this term."""
+
+    @on(
+        RequestVote,
+        where=lambda self, m: m.term > self.term or (m.term == self.term and self.role is Role.FOLLOWER),
+    )
+    def vote(self, m: RequestVote) -> None:
+        super().vote(m)
+
+
+class CarelessServer(Server):
+    """Does not compare logs before it votes."""
+
+    def up_to_date(self, m: RequestVote) -> bool:
+        """Every log will do."""
+        return True
+
+
+class CarelessCountingServer(CountingServer):
+    """Does not compare logs before it votes."""
+
+    def up_to_date(self, m: RequestVote) -> bool:
+        """Every log will do."""
+        return True
+
+
+SERVERS: dict[Fault, tuple[type[AnyServer], type[AnyServer]]] = {
+    "none": (Server, CountingServer),
+    "commit": (CommittingServer, CommittingCountingServer),
+    "vote": (ForgetfulServer, ForgetfulCountingServer),
+    "log": (CarelessServer, CarelessCountingServer),
+}
+"""The servers of each twin: those that take quorums, and those that count."""
+
+
+# -- properties ------------------------------------------------------------------------------------------------------
+
+
+@always
+def election_safety(s: View) -> bool:
+    """There are no two leaders in a term."""
+    terms = [server.term for server in s[AnyServer] if server.role is Role.LEADER]
+    return len(terms) == len(set(terms))
+
+
+@always
+def log_matching(s: View) -> bool:
+    """If two logs have an entry of the same index and term, they are equal up to it."""
+    logs = {server.log for server in s[AnyServer]}
+    return all(
+        one[: i + 1] == other[: i + 1]
+        for one, other in itertools.combinations(logs, 2)
+        for i in range(min(len(one), len(other)))
+        if one[i].term == other[i].term
+    )
+
+
+@always
+def leader_completeness(s: View) -> bool:
+    """What a server of the same or a smaller term knows to be committed is in the log of a leader."""
+    leaders = [server for server in s[AnyServer] if server.role is Role.LEADER]
+    return all(
+        leader.log[: server.commit] == server.log[: server.commit]
+        for leader in leaders
+        for server in s[AnyServer]
+        if server.term <= leader.term
+    )
+
+
+@always
+def state_machine_safety(s: View) -> bool:
+    """No two servers commit different entries with the same index."""
+    committed = [server.log[: server.commit] for server in s[AnyServer]]
+    return all(one[: len(other)] == other[: len(one)] for one, other in itertools.combinations(committed, 2))
+
+
+@reachable
+def committed(s: View) -> bool:
+    """A log can be full of committed entries."""
+    return any(server.commit == server.capacity for server in s[AnyServer])
+
+
+# -- the model -------------------------------------------------------------------------------------------------------
+
+
+def raft(
+    servers: int = 3,
+    elections: str = "",
+    entries: int = 1,
+    quorum: bool = True,
+    faulty: Fault = "none",
+) -> System:
+    """So many servers that elect leaders as `elections` says (see the module) and write logs of so many entries."""
+    at_least(2, servers=servers)
+    at_least(1, entries=entries)
+    one_of(get_args(Fault), faulty=faulty)
+    elections = elections or ("1,3,1,3" if faulty == "commit" and servers > 2 else "any,any")
+    kind = SERVERS[faulty][0 if quorum else 1]
+    return System(
+        [
+            kind(half=servers // 2, stands=_stands(i, elections, servers), capacity=entries)
+            for i in range(1, servers + 1)
+        ],
+        properties=[election_safety, log_matching, leader_completeness, state_machine_safety, committed],
+        symmetric=[AnyServer] if set(elections.split(",")) == {"any"} else [],
+        name="raft",
+    )
+
+
+def _stands(server: int, elections: str, servers: int) -> tuple[int, ...]:
+    """The terms in which a server may stand for election."""
+    terms = []
+    for term, candidates in enumerate(elections.split(","), start=1):
+        names = [name.strip() for name in candidates.split("+")]
+        for name in names:
+            if name != "any" and not (name.isdecimal() and 1 <= int(name) <= servers):
+                raise ModelError(
+                    f"elections={elections!r}: {name!r} is no server",
+                    hint=f"give for each term 'any' or numbers from 1 to {servers} with + between; commas between terms",
+                )
+        if "any" in names or str(server) in names:
+            terms.append(term)
+    return tuple(terms)

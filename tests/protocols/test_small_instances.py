@@ -1,0 +1,77 @@
+"""Small instances of the zoo against the oracle: the same states, transitions, verdicts and shortest lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from plait.check.api import check
+from plait.model.system import System
+from plait.protocols.abd import abd
+from plait.protocols.atomic_register import atomic_register
+from plait.protocols.chain import chain
+from plait.protocols.dijkstra_scholten import dijkstra_scholten
+from plait.protocols.echo_multicast import echo_multicast
+from plait.protocols.gossip import gossip
+from plait.protocols.hirschberg_sinclair import hirschberg_sinclair
+from plait.protocols.lamport_mutex import lamport_mutex
+from plait.protocols.pbft import pbft
+from plait.protocols.raft import raft
+from plait.protocols.three_phase_commit import three_phase_commit
+from plait.protocols.two_phase_commit import two_phase_commit
+from plait.protocols.viewstamped import viewstamped
+from plait.protocols.zab import zab
+from tests.check.test_against_oracle import compare
+from tests.oracle.explorer import explore
+
+INSTANCES: dict[str, Callable[[], System]] = {
+    "abd, at once": lambda: abd(clients=1, servers=3, quorum=True),
+    "atomic_register": lambda: atomic_register(base_objects=2),
+    "atomic_register, one by one": lambda: atomic_register(base_objects=2, quorum=False),
+    "atomic_register, two readers": lambda: atomic_register(base_objects=2, readers=2, reads=1),
+    "chain": lambda: chain(writers=1, reads=1),
+    "chain, faulty": lambda: chain(servers=2, writers=1, crash=False, faulty="any"),
+    "dijkstra_scholten": lambda: dijkstra_scholten(nodes=3, sends=1),
+    "dijkstra_scholten, fickle": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="fickle"),
+    "dijkstra_scholten, hasty": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="hasty"),
+    "echo_multicast": lambda: echo_multicast(2, 1, 0, 1),
+    "echo_multicast, beyond": lambda: echo_multicast(2, 0, 2, 1, attack="both"),
+    "echo_multicast, gullible": lambda: echo_multicast(2, 0, 0, 1, quorum=False, faulty="gullible"),
+    "gossip": lambda: gossip(nodes=3, topology="line"),
+    "gossip, overwrite": lambda: gossip(nodes=2, faulty="overwrite"),
+    "gossip, tie": lambda: gossip(nodes=2, faulty="tie"),
+    "hirschberg_sinclair": lambda: hirschberg_sinclair(nodes=3),
+    "hirschberg_sinclair, meek": lambda: hirschberg_sinclair(nodes=2, faulty="meek"),
+    "hirschberg_sinclair, reversed": lambda: hirschberg_sinclair(nodes=3, faulty="reversed"),
+    "lamport_mutex": lambda: lamport_mutex(processes=2, entries=2),
+    "lamport_mutex, one by one": lambda: lamport_mutex(processes=2, entries=None, quorum=False, clock_limit=3),
+    "lamport_mutex, unordered": lambda: lamport_mutex(processes=2, network="unordered"),
+    "pbft": lambda: pbft(byzantine="both", requests=1),
+    "pbft, one by one": lambda: pbft(byzantine="both", requests=1, quorum=False),
+    "pbft, two traitors": lambda: pbft(byzantine="both"),
+    "raft": lambda: raft(servers=2, entries=2, elections="any"),
+    "raft, faulty": lambda: raft(elections="1+2", faulty="vote"),
+    "raft, one by one": lambda: raft(elections="any", quorum=False),
+    "three_phase_commit": lambda: three_phase_commit(crashes=1),
+    "three_phase_commit, local": lambda: three_phase_commit(crashes=1, faulty="local"),
+    "three_phase_commit, one by one": lambda: three_phase_commit(participants=1, quorum=False),
+    "three_phase_commit, slow": lambda: three_phase_commit(crashes=0, faulty="slow"),
+    "three_phase_commit, slow, crashes": lambda: three_phase_commit(participants=1, crashes=1, faulty="slow"),
+    "two_phase_commit, at once": lambda: two_phase_commit(quorum=True),
+    "viewstamped": lambda: viewstamped(clients=1, replicas=5, repeats=0),
+    "viewstamped, faulty": lambda: viewstamped(replicas=2, repeats=0, faulty="order"),
+    "viewstamped, one by one": lambda: viewstamped(clients=1, quorum=False),
+    "zab": lambda: zab(leaders=1),
+    "zab, divided": lambda: zab(leaders=3, proposals=0, restless=0, specification="live"),
+    "zab, one by one": lambda: zab(followers=2, restless=1, quorum=False),
+}
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_as_the_oracle(name: str) -> None:
+    system = INSTANCES[name]()
+    truth = explore(system)
+    compare(system, truth)
+    reduced = check(INSTANCES[name](), reduce="auto", keep_going=True)
+    assert {p.name for p in reduced.properties if p.status == "violated"} == truth.violated

@@ -1,0 +1,183 @@
+"""What holds for every protocol of the zoo: how it is listed and documented, and that each of its faults is found.
+
+A new protocol with a parameter `faulty` gets a line in TWINS for each fault: a setting in which it is noticed, the property
+that is violated, and the length of a shortest counterexample.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from plait import System, check
+from plait.cli.main import main
+from plait.model.loader import zoo
+from tests.oracle.explorer import explore
+
+PROTOCOLS = sorted(name.replace("-", "_") for name in zoo())
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A setting in which a fault is noticed."""
+
+    protocol: str
+    parameters: dict[str, Any]
+    violated: str
+    length: int
+    walks: int = 10_000
+    """So many random walks find it, too."""
+
+    def __str__(self) -> str:
+        return " ".join([self.protocol, *(f"{name}={value}" for name, value in self.parameters.items())])
+
+    def system(self) -> System:
+        return model(self.protocol)(**self.parameters)
+
+
+TWINS = [
+    Twin("abd", {"faulty": "hasty", "clients": 1, "servers": 3}, "linearizable", 8),
+    Twin("abd", {"faulty": "hasty", "clients": 1, "servers": 3, "quorum": True}, "linearizable", 8),
+    Twin("atomic_register", {"faulty": "regular"}, "linearizable", 10),
+    Twin("atomic_register", {"faulty": "regular", "readers": 2, "reads": 1}, "linearizable", 10),
+    Twin("atomic_register", {"faulty": "regular", "quorum": False}, "linearizable", 12),
+    Twin("chang_roberts", {"faulty": "greedy"}, "correctness", 6),
+    Twin("hirschberg_sinclair", {"faulty": "meek", "nodes": 3}, "largest", 15),
+    Twin("hirschberg_sinclair", {"faulty": "reversed", "nodes": 3}, "largest", 15),
+    Twin("mcpaxos", {"faulty": "leader"}, "consistency", 12),
+    Twin("paxos", {"faulty": "acceptor"}, "agreement", 14),
+    Twin("paxos", {"faulty": "acceptor", "quorum": False}, "agreement", 18),
+    Twin("paxos", {"faulty": "learner"}, "agreement", 14),
+    Twin("paxos", {"faulty": "learner", "quorum": False}, "agreement", 18),
+    Twin("paxos", {"faulty": "memory", "proposers": 3}, "agreement", 19, walks=100_000),
+    Twin("ping_pong", {"faulty": "ponger", "network": "duplicating"}, "in_step", 2),
+    Twin("register_paxos", {"faulty": "stubborn"}, "linearizable", 17),
+    Twin("regular_register", {"specification": "wrong"}, "regularity", 8),
+    Twin("regular_register", {"specification": "wrong", "quorum": False}, "regularity", 10),
+    Twin("single_copy", {"servers": 2}, "linearizable", 4),
+    Twin("three_phase_commit", {"faulty": "slow", "crashes": 0}, "consistency", 11, walks=100_000),
+    Twin("three_phase_commit", {"faulty": "slow", "crashes": 0, "quorum": False}, "consistency", 12, walks=100_000),
+    Twin("three_phase_commit", {"faulty": "hasty"}, "consistency", 14, walks=500_000),
+    Twin("three_phase_commit", {"faulty": "hasty", "quorum": False}, "consistency", 15, walks=500_000),
+    Twin("three_phase_commit", {"faulty": "local", "crashes": 1}, "consistency", 12),
+    Twin("three_phase_commit", {"faulty": "local", "crashes": 1, "quorum": False}, "consistency", 13),
+    Twin("two_phase_commit", {"faulty": "hasty"}, "consistency", 3),
+    Twin("two_phase_commit", {"faulty": "hasty", "quorum": True}, "consistency", 5),
+    Twin("chain", {"faulty": "any"}, "linearizable", 5),
+    Twin("chain", {"faulty": "head"}, "linearizable", 9),
+    Twin("chain", {"faulty": "resend"}, "answers", 11),
+    Twin("dijkstra_scholten", {"faulty": "hasty"}, "nobody_active", 5),
+    Twin("dijkstra_scholten", {"faulty": "fickle"}, "announced", 8),
+    Twin("echo_multicast", {"faulty": "gullible", "honest_initiators": 0}, "agreement", 3),
+    Twin("echo_multicast", {"faulty": "signer", "honest_initiators": 0, "attack": "both"}, "agreement", 11),
+    Twin("gossip", {"faulty": "tie"}, "agreement", 10),
+    Twin("gossip", {"faulty": "overwrite"}, "last_writer_wins", 12),
+    Twin("lamport_mutex", {"faulty": "tie"}, "mutual_exclusion", 10),
+    Twin("lamport_mutex", {"faulty": "acks"}, "mutual_exclusion", 4),
+    Twin("pbft", {"faulty": "small"}, "agreement", 7),
+    Twin("pbft", {"faulty": "small", "quorum": False}, "agreement", 9),
+    Twin("raft", {"faulty": "vote"}, "election_safety", 6),
+    Twin("raft", {"faulty": "log"}, "leader_completeness", 9),
+    Twin("raft", {"faulty": "commit"}, "leader_completeness", 20),
+    Twin("viewstamped", {"faulty": "order"}, "durability", 4),
+    Twin("viewstamped", {"faulty": "hasty"}, "durability", 1),
+    Twin("viewstamped", {"faulty": "table"}, "at_most_once", 6),
+    Twin("zab", {"faulty": "hasty"}, "primary_integrity", 25),
+    Twin("zab", {"faulty": "eager", "restless": 2}, "primary_integrity", 25),
+    Twin("zab", {"faulty": "promise", "changes": 2}, "primary_integrity", 29, walks=300_000),
+]
+EVERY_PROTOCOL = pytest.mark.parametrize("name", PROTOCOLS)
+EVERY_TWIN = pytest.mark.parametrize("twin", TWINS, ids=str)
+
+
+def model(name: str) -> Callable[..., System]:
+    """The model function of a protocol."""
+    function: Callable[..., System] = getattr(importlib.import_module(f"plait.protocols.{name}"), name)
+    return function
+
+
+def faults(name: str) -> tuple[str, ...]:
+    """The faults that a protocol's parameter `faulty` can plant."""
+    faulty = get_type_hints(model(name)).get("faulty")
+    return tuple(fault for fault in get_args(faulty) if fault != "none")
+
+
+# -- documentation ----------------------------------------------------------------------------------------------------
+
+
+def test_the_zoo_lists_each_protocol_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["zoo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0].replace("-", "_") for line in lines] == PROTOCOLS
+    assert all(line.endswith(".") for line in lines), lines
+
+
+@EVERY_PROTOCOL
+def test_a_protocol_says_what_was_simplified(name: str) -> None:
+    doc = inspect.getdoc(importlib.import_module(f"plait.protocols.{name}")) or ""
+    assert re.search(r"^Simplifi(ed|cations)\b", doc, re.MULTILINE), "add a paragraph that begins with 'Simplified: '"
+
+
+@EVERY_PROTOCOL
+def test_a_protocol_has_a_documented_model(name: str) -> None:
+    function = model(name)
+    assert get_type_hints(function)["return"] is System
+    assert inspect.getdoc(function)
+    assert function().name == name
+    assert all(p.default is not p.empty for p in inspect.signature(function).parameters.values())
+
+
+@EVERY_PROTOCOL
+def test_properties_have_a_line_of_documentation_and_one_says_that_something_happens(name: str) -> None:
+    properties = model(name)().properties
+    assert all(prop.doc for prop in properties), [prop.name for prop in properties if not prop.doc]
+    assert {"always", "reachable"} <= {prop.kind for prop in properties}
+
+
+@EVERY_PROTOCOL
+def test_faults_are_documented_and_tested(name: str) -> None:
+    doc = inspect.getdoc(importlib.import_module(f"plait.protocols.{name}")) or ""
+    for fault in faults(name):
+        assert re.search(rf"[`\"]{fault}[`\"]", doc), f"the module does not say what faulty={fault!r} is"
+        assert any(t.protocol == name and t.parameters.get("faulty") == fault for t in TWINS), f"add {fault} to TWINS"
+
+
+# -- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@EVERY_PROTOCOL
+@pytest.mark.parametrize("reduce", ["none", "auto"])
+def test_the_protocol_is_sound(name: str, reduce: str) -> None:
+    verdict = check(model(name)(), reduce=reduce)
+    assert verdict.status == "holds", str(verdict)
+    assert verdict.statistics.states < 1_000_000
+    assert verdict.warnings == []
+
+
+@EVERY_TWIN
+def test_twins_are_violated(twin: Twin) -> None:
+    """Where there are few states, the oracle has counted the steps as well."""
+    verdict = check(twin.system(), workers=1)
+    assert verdict.trace is not None
+    assert (verdict.property, len(verdict.trace)) == (twin.violated, twin.length)
+    if verdict.statistics.states < 2_000:
+        assert explore(twin.system(), limit=5_000).properties[twin.violated].length == twin.length
+
+
+@EVERY_TWIN
+def test_twins_are_violated_with_every_reduction(twin: Twin) -> None:
+    assert check(twin.system(), reduce="auto").property == twin.violated
+
+
+@EVERY_TWIN
+def test_random_walks_find_twins(twin: Twin) -> None:
+    found = check(twin.system(), search="random", walks=twin.walks, properties=[twin.violated], workers=1)
+    assert found.property == twin.violated
+    assert found.trace is not None
+    assert len(found.trace) >= twin.length
