@@ -397,7 +397,8 @@ impl Stubborn {
         let all = here.transitions(ALL);
         let tries = if self.relations.seeds == Seeds::Instance { 1 } else { seeds.len() };
         let sets = seeds.into_iter().take(tries).map(|(_, process)| here.processes(here.close(process)));
-        sets.into_iter().find(|&set| here.transitions(set) < all).unwrap_or(ALL)
+        // Where one process has all transitions, there is nothing to gain, and nothing lost.
+        sets.into_iter().find(|&set| here.transitions(set) < all || set.count_ones() == 1).unwrap_or(ALL)
     }
 }
 
