@@ -68,7 +68,7 @@ def test_quorum(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["bound"] is None
     consistent(table["rows"])
     assert table["complete"]
-    assert table["summary"][-1].startswith("Quorum transitions remove 95.2 % of the states on Paxos (2, 3, 1)")
+    assert table["summary"][-1].startswith("Quorum transitions remove 95.2% of the states on Paxos (2, 3, 1)")
 
 
 @pytest.mark.usefixtures("few")
@@ -103,7 +103,7 @@ def test_markdown_and_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert any(line.startswith("| Paxos (2, 3, 1) | quorum | 9,945 |") for line in lines)
     code, out, _ = run(capsys, "dbss", "--quorum", "--quick", "-q")
     assert code == 0
-    assert "quorum transitions; depth first" in out
+    assert "quorum transitions, states with history; depth first" in out
     assert all(name in out for name in (*SMALL, *tables.DBSS_WAYS))
     assert "89,041" in out
 

@@ -152,12 +152,11 @@ class _Measurement:
     def __init__(self, workers: int, quick: bool, tell: Callable[[str], None]) -> None:
         self.workers, self.quick, self.tell = workers, quick, tell
 
-    def conditions(self, more: str) -> str:
-        states, visits = (QUICK, QUICK) if self.quick else (MAX_STATES, MAX_VISITS)
-        limits = f"stopped after {states:,} states"
-        limits += "" if states == visits else f" (stateless: {visits:,} visits)"
+    def conditions(self, form: str, *, stateless: bool = False) -> str:
+        limits = f"stopped after {QUICK if self.quick else MAX_STATES:,} states"
+        limits += f" (stateless: {MAX_VISITS:,} visits)" if stateless and not self.quick else ""
         workers = f"{self.workers} worker{'s' if self.workers > 1 else ''}"
-        return f"{more}; depth first to the first violation, {workers}; {limits} or {TIMEOUT:g} s"
+        return f"{form}, states with history; depth first to the first violation, {workers}; {limits} or {TIMEOUT:g} s"
 
     def verdict(self, setting: Setting, options: Mapping[str, Any], quorum: bool) -> Verdict:
         most = QUICK if self.quick else MAX_VISITS if options.get("search") == "stateless" else MAX_STATES
@@ -183,6 +182,14 @@ class _Measurement:
                 yield done[label]
 
 
+def _compared(states: int, bases: list[Row]) -> Iterator[Comparison]:
+    """A base that hit a limit has more states than were counted: having more than these says nothing."""
+    for base in bases:
+        removed = 1 - states / base.states
+        if base.bound is None or removed > 0:
+            yield Comparison(base.reduction, removed, base.bound is not None)
+
+
 def _row(name: str, setting: Setting, label: str, found: Verdict, bases: list[Row]) -> Row:
     states = found.statistics.states
     given_up = [f"{r.name}: {r.reason}" for r in found.statistics.reductions if not r.applied]
@@ -194,10 +201,7 @@ def _row(name: str, setting: Setting, label: str, found: Verdict, bases: list[Ro
         verdict=found.status,
         violated=found.property,
         bound=found.bound,
-        # A search that hit a limit has seen a part, which can be compared with nothing.
-        comparisons=[
-            Comparison(b.reduction, 1 - states / b.states, b.bound is not None) for b in bases if not found.bound
-        ],
+        comparisons=[] if found.bound else list(_compared(states, bases)),
         published_verdict=setting.verdict,
         published_states=setting.states.get(label),
         published_limit=label in setting.stopped,
@@ -229,7 +233,7 @@ def dbss_table(
 ) -> Table:
     """Table I of paper 000: decomposition-based stateful search, partial-order reduction, and both."""
     run = _Measurement(workers, quick, tell)
-    conditions = run.conditions("quorum transitions" if quorum else "single messages")
+    conditions = run.conditions("quorum transitions" if quorum else "single messages", stateless=True)
     rows = run.rows(DBSS_SETTINGS, DBSS_WAYS, lambda _: quorum)
     return _table("dbss", "Decomposition-based stateful search (paper 000, Table I)", conditions, rows, "paper 000")
 
@@ -242,7 +246,7 @@ def quorum_table(*, quick: bool = False, workers: int = 1, tell: Callable[[str],
     table = _table(
         "quorum",
         title,
-        run.conditions("single messages against quorum transitions, states with history"),
+        run.conditions("single messages against quorum transitions"),
         rows,
         "the papers",
     )
@@ -258,6 +262,6 @@ def _removed(run: _Measurement, table: Table) -> str:
     share = 1 - with_history[QUORUM] / with_history[SINGLE]
     plain = [run.verdict(QUORUM_SETTINGS[name], {}, quorum).statistics.states for quorum in (False, True)]
     return (
-        f"Quorum transitions remove {100 * share:.1f} % of the states on {name} "
-        f"({100 * (1 - plain[1] / plain[0]):.1f} % of the states without history, {plain[0]:,} to {plain[1]:,})."
+        f"Quorum transitions remove {share:.1%} of the states on {name} "
+        f"({1 - plain[1] / plain[0]:.1%} of the states without history, {plain[0]:,} to {plain[1]:,})."
     )

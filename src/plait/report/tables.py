@@ -28,15 +28,15 @@ def removed_cell(comparison: Comparison) -> str:
     """The share that was left out.
 
     >>> removed_cell(Comparison("POR", 0.9171)), removed_cell(Comparison("stateful", 0.99958))
-    ('91.7 % (POR)', '99.96 % (stateful)')
-    >>> removed_cell(Comparison("POR", 0.5, at_least=True)), removed_cell(Comparison("POR", -0.5, at_least=True))
-    ('> 50.0 % (POR)', '1.5 x as many (POR, unfinished)')
+    ('91.7% (POR)', '99.96% (stateful)')
+    >>> removed_cell(Comparison("POR", 0.5, at_least=True)), removed_cell(Comparison("POR", -0.5))
+    ('> 50.0% (POR)', '1.5 x as many (POR)')
     """
     c = comparison
     if c.removed < 0:
-        return f"{1 - c.removed:.3g} x as many ({c.base}{', unfinished' if c.at_least else ''})"
-    share = next(s for digits in (1, 2, 3, 9) if (s := f"{100 * c.removed:.{digits}f}")[:3] != "100" or digits == 9)
-    return f"{'> ' if c.at_least else ''}{share} % ({c.base})"
+        return f"{1 - c.removed:.3g} x as many ({c.base})"
+    share = next(s for digits in (1, 2, 3, 9) if (s := f"{c.removed:.{digits}%}")[:3] != "100" or digits == 9)
+    return f"{'> ' if c.at_least else ''}{share} ({c.base})"
 
 
 def _verdict_cell(row: Row) -> str:
