@@ -165,6 +165,9 @@ def test_names_are_escaped() -> None:
     assert any(e.text == row.setting for e in root.iter())
     assert any(e.get("class") == "hollow" for e in root.iter())
     assert "[red]b*" in table_text(table, width=120, color=False)
+    narrow = table_text(table, width=60, color=False)
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= 60
     assert r"| <a> \| [red]b\* | way\* |" in table_markdown(table)
     assert ET.fromstring(table_svg(Table("t", "t", [], "c"))).tag.endswith("svg")
     assert "c" in table_text(Table("t", "t", [], "c"), width=80, color=True)

@@ -138,7 +138,7 @@ QUORUM_SETTINGS = {
     "Echo multicast (3, 0, 1, 1)": Setting("echo_multicast", _echo(3, 0, 1, 1), "holds"),
     "Echo multicast (2, 1, 0, 1)": Setting("echo_multicast", _echo(2, 1, 0, 1), "holds"),
     "Echo multicast (2, 1, 2, 1)": Setting("echo_multicast", _echo(2, 1, 2, 1), "violated", large=True),
-    "Register, 3 base objects": Setting("regular_register", {"base_objects": "3"}, "holds"),
+    "Register, 3 base objects": Setting("regular_register", {"base_objects": "3"}, "holds"),  # as in paper 000
 }
 
 

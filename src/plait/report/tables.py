@@ -8,11 +8,14 @@ import math
 from plait.kernel.table import Comparison, Row, Table
 from plait.report.markup import escape, text_width
 
-_SIZE, _LINE, _BAR, _MARGIN, _AXIS, _LABELS = 11, 17, 11, 14, 460, 250
+_SIZE, _LINE, _BAR, _MARGIN, _AXIS, _LABELS = 11, 17, 11, 14, 480, 210
 
 
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NUMBERS = ("states", "seconds", "paper")
 """Columns of numbers."""
+_WIDE = 110
+"""So many characters have room for everything but the shares."""
 
 
 def states_cell(row: Row) -> str:
@@ -79,9 +82,12 @@ def table_text(table: Table, *, width: int, color: bool) -> str:
     names, marks = _columns(table), _marks(table)
     grid = Grid(title=None, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in names:
-        grid.add_column(name, justify="right" if name in _NUMBERS else "left", no_wrap=name != "removed (of)")
-    for number, (setting, rows) in enumerate(table.settings.items()):
-        if number:
+        number = name in _NUMBERS
+        # On a narrow terminal words are folded: nothing is cut off.
+        whole = number or (width >= _WIDE and name != "removed (of)")
+        grid.add_column(name, justify="right" if number else "left", no_wrap=whole, overflow="fold")
+    for place, (setting, rows) in enumerate(table.settings.items()):
+        if place:
             grid.add_section()
         grid.add_row(Text(setting, style="bold"))
         for row in rows:
@@ -155,7 +161,7 @@ def table_svg(table: Table) -> str:
     for decade in range(decades + 1):
         at = x(10**decade)
         axis.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="58" y2="{y + 4:g}"/>')
-        axis.append(_text(at, 52, f"{10**decade:,}" if decade < 5 else f"10^{decade}", "tick"))
+        axis.append(_text(at, 52, f"{10**decade:,}" if decade < 5 else f"10{str(decade).translate(_RAISED)}", "tick"))
     marks = any(row.published_states for row in table.rows)
     legend = "states, logarithmic" + ("; diamonds: the paper's, hollow where its search was stopped" if marks else "")
     legend += "; pale: stopped at a limit" if any(row.bound for row in table.rows) else ""
