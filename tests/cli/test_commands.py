@@ -266,9 +266,11 @@ def test_completion(capsys: pytest.CaptureFixture[str], shell: str) -> None:
     assert "max-states" in out
 
 
-@pytest.mark.parametrize("command", ["", "check", "show", "graph", "replay", "zoo", "completion"])
+@pytest.mark.parametrize(
+    "command", ["", "check", "show", "graph", "replay", "zoo", "bench", "bench dbss", "bench quorum", "completion"]
+)
 def test_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    code, out, err = run(capsys, *filter(None, [command]), "--help")
+    code, out, err = run(capsys, *command.split(), "--help")
     assert (code, err) == (0, "")
     assert "Examples:" in out
     assert "Exit codes:" in out

@@ -43,6 +43,18 @@ _EXAMPLES = {
   plait replay .plait/paxos-agreement.itf.json --step 4""",
     "zoo": """\
   plait zoo""",
+    "bench": """\
+  plait bench dbss --quick
+  plait bench quorum --json | jq -r .summary[]""",
+    "bench dbss": """\
+  plait bench dbss --quick
+  plait bench dbss --quorum --plot dbss.svg
+  plait bench dbss --markdown > dbss.md
+  plait bench dbss --json | jq '.rows[] | select(.verdict == "inconclusive")'""",
+    "bench quorum": """\
+  plait bench quorum
+  plait bench quorum --markdown --plot quorum.svg
+  plait bench quorum --json | jq -r .summary[]""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -50,8 +62,14 @@ _EXAMPLES = {
 _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error."
 
 
+_BENCH_EXIT_CODES = (
+    "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
+)
+
+
 def _epilogue(command: str) -> str:
-    return f"Examples:\n{_EXAMPLES[command]}\n\n{_EXIT_CODES}"
+    codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+    return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
 app = App(
@@ -78,12 +96,33 @@ with more states than --max-states is drawn in part, and it says which states le
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
+    "bench": "Measure the tables of the papers again, on this machine.",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
 $fpath. For fish, save it as ~/.config/fish/completions/plait.fish.""",
 }
+_BENCHES = {
+    "dbss": """Decomposition-based stateful search: every setting of Table I of paper 000, with every reduction.
+
+Paxos and its faulty twins, the regular register, and Zab: stateless, stateful, with decomposition (DBSS), with \
+partial-order reduction (POR), with both, and with symmetry as well. The paper's states stand beside. Searches that \
+take long are stopped, and say so. It takes a minute or two; --quick, seconds.""",
+    "quorum": """Quorum transitions: the settings of paper 003, message by message and with quorums.
+
+Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \
+without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
+transitions remove.""",
+}
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
+    if _name == "bench":
+        _bench = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
+        for _table, _about in _BENCHES.items():
+            _bench.command(
+                f"plait.cli.bench:{_table}", name=_table, help=_about, help_epilogue=_epilogue(f"bench {_table}")
+            )
+        app.command(_bench)
+        continue
     app.command(f"plait.cli.{_name}:{_name}", name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
 
 
@@ -98,6 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         error.verbose = False
         command = next((t for t in tokens if t in _COMMANDS), None)
+        if command == "bench":
+            command = " ".join([command, *(t for t in tokens[1:2] if t in _BENCHES)])
         complain(str(error).strip(), f"see plait {command} --help" if command else "see plait --help")
         code = USAGE_ERROR
     except KeyboardInterrupt:

@@ -1,0 +1,137 @@
+"""`plait bench`: the tables of the papers, measured again on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from plait.cli.options import AtLeastOne, Flag, Quiet
+from plait.cli.output import colored, emit, note, width, writable
+from plait.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from plait.kernel.table import Table
+
+_DIFFERS, _INTERRUPTED = 1, 3
+
+Plot = Annotated[Path | None, Parameter(name="--plot")]
+
+
+def dbss(
+    *,
+    quorum: Flag = False,
+    quick: Flag = False,
+    workers: AtLeastOne = 1,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure Table I of paper 000 (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quorum
+        Consume quorums in one transition, instead of one message after the other.
+    quick
+        Leave the largest settings out, and stop searches sooner.
+    workers
+        Threads that search; with one, the counts are the same each time.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the states in this file (.svg), with the paper's as marks.
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.check.tables import dbss_table
+
+    with _progress(quiet) as tell:
+        table = dbss_table(quorum=quorum, quick=quick, workers=workers or 1, tell=tell)
+    return _print(table, json, markdown, plot)
+
+
+def quorum(
+    *,
+    quick: Flag = False,
+    workers: AtLeastOne = 1,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure the settings of paper 003 (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quick
+        Leave the largest setting out, and stop searches sooner.
+    workers
+        Threads that search; with one, the counts are the same each time.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the states in this file (.svg).
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.check.tables import quorum_table
+
+    with _progress(quiet) as tell:
+        table = quorum_table(quick=quick, workers=workers or 1, tell=tell)
+    return _print(table, json, markdown, plot)
+
+
+def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
+    if json and markdown:
+        raise UsageError("--json and --markdown are two forms of the same output", hint="give one of them")
+    writable(plot, "--plot")
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise UsageError(f"--plot: {plot} does not end in .svg", hint="the drawing is an SVG")
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """What is being measured: a line that changes on a terminal, else one for each search."""
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status("") as status:
+            yield status.update
+    else:
+        yield note
+
+
+def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
+    from plait.report.tables import table_markdown, table_svg, table_text
+
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode(table).decode())
+    else:
+        emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
+    if plot is not None:
+        try:
+            plot.write_text(table_svg(table), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file"
+            ) from None
+        note(f"plot: {plot}")
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete else _INTERRUPTED

@@ -1,0 +1,63 @@
+"""Tables of measurements: what a setting came to with each reduction, and what was published about it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plait.kernel.verdict import Status
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """The states of a line against those of its base."""
+
+    base: str
+    removed: float
+    """The share of the base's states that were left out; negative if there are more."""
+    at_least: bool = False
+    """The base hit a limit, and has more states than were counted."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One setting with one reduction."""
+
+    setting: str
+    reduction: str
+    states: int
+    seconds: float
+    verdict: Status
+    violated: str | None
+    """The property that is."""
+    bound: str | None
+    """The limit that was hit."""
+    comparisons: list[Comparison] = []
+    published_verdict: Status | None = None
+    published_states: int | None = None
+    published_limit: bool = False
+    """The published search was stopped: it has more states than that."""
+    note: str | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the verdict contradicts the published one. A search that hit a limit contradicts nothing."""
+        return self.verdict != "inconclusive" and self.published_verdict not in (None, self.verdict)
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Lines in the order of the settings, and what to say about all of them."""
+
+    name: str
+    title: str
+    rows: list[Row]
+    conditions: str
+    """How it was measured."""
+    summary: list[str] = []
+    complete: bool = True
+    """False if it was interrupted."""
+
+    @property
+    def settings(self) -> dict[str, list[Row]]:
+        """The lines of each setting."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.setting, []).append(row)
+        return found
