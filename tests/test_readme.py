@@ -139,7 +139,7 @@ def test_files_of_tests_pass(pytester: pytest.Pytester, page: str) -> None:
     shutil.copy(EXAMPLE, pytester.path)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-W", "error")
     assert result.ret == 0
-    result.assert_outcomes(passed=4 if page == "README.md" else 6)
+    result.assert_outcomes(passed=4 if page == "README.md" else 9)
 
 
 def test_the_make_targets_exist() -> None:
