@@ -25,6 +25,7 @@ pub(crate) struct Orbits {
     /// Per property, what it may read in images, and the values of that for which all images were seen to agree.
     scopes: Vec<Vec<Component>>,
     audited: Vec<FxHashSet<Box<[u32]>>>,
+    key: Vec<u32>,
 }
 
 impl Orbits {
@@ -154,12 +155,11 @@ impl Lens<'_> {
     pub(crate) fn audit_property(&mut self, property: usize, state: &[u32], value: bool, reads: &Reads) -> Result<()> {
         // All that the property has read in any image, closed under permutations: states that agree in this have images that
         // agree in what it reads.
-        for &node in &state[..self.processes] {
-            self.nodes.at(self.tables, node);
-        }
-        let key: Box<[u32]> =
-            self.orbits.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
-        if self.orbits.audited[property].contains(&key) {
+        let mut key = std::mem::take(&mut self.orbits.key);
+        self.read_scope(property, state, &mut key);
+        let known = self.orbits.audited[property].contains(&key[..]);
+        self.orbits.key = key;
+        if known {
             return Ok(());
         }
         for element in 1..self.orbits.size {
@@ -168,9 +168,21 @@ impl Lens<'_> {
                 return Err(self.tables.model.asymmetry(element, Evidence::Property { property, value }));
             }
         }
-        let key = self.orbits.scopes[property].iter().map(|&c| self.nodes.value(self.processes, state, c)).collect();
-        self.orbits.audited[property].insert(key);
+        let mut key = Vec::new();
+        self.read_scope(property, state, &mut key);
+        self.orbits.audited[property].insert(key.into());
         Ok(())
+    }
+
+    /// The values of all that a property may read in images.
+    fn read_scope(&mut self, property: usize, state: &[u32], key: &mut Vec<u32>) {
+        key.clear();
+        for &component in &self.orbits.scopes[property] {
+            if let Component::Local(i) | Component::Inbox(i) = component {
+                self.nodes.at(self.tables, state[i as usize]);
+            }
+            key.push(self.nodes.value(self.processes, state, component));
+        }
     }
 
     /// A property was seen to read a component: it may read its images as well.
