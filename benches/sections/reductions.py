@@ -1,4 +1,4 @@
-"""What reductions remove, what they cost, and whether they are faster; with the settings of paper 000, Table I.
+"""What reductions remove, what they cost, and whether they are faster. (`plait bench dbss` has Table I of paper 000.)
 
 `history="last"` makes what each process consumed last part of the state, as the papers' tool does. It is the base there,
 so it is the base of the shares here; the states without it stand beside, because that is what Plait explores by default.
@@ -41,7 +41,6 @@ def run(settings: Settings) -> Section:
     speed(section, settings)
     push_on_stack(section, settings)
     infeasible(section, settings)
-    table_one(section, settings)
     choices(section, settings)
     seeds(section, settings)
     return section
@@ -255,73 +254,6 @@ def infeasible(section: Section, settings: Settings) -> None:
             for way, found in runs.items():
                 met = found["verdict"] == verdict
                 section.add(f"{name}, {form}: {way}", with_seconds(found), target=verdict, met=met)
-
-
-class Published(NamedTuple):
-    """A line of paper 000, Table I: stateful, DBSS, POR, both."""
-
-    model: Callable[[bool], System]
-    verdict: str
-    states: str
-
-
-TABLE_ONE = {
-    "Paxos (2, 3, 1)": Published(
-        lambda quorum: paxos(2, quorum=quorum), "holds", "13,044,613 / 5,606,047 / 191,081 / 117,369"
-    ),
-    "Faulty-Paxos": Published(
-        lambda quorum: paxos(2, quorum=quorum, faulty="acceptor"), "violated", "96,802 / 70,543 / 3,050 / 2,786"
-    ),
-    "Faulty-Paxos2": Published(
-        lambda quorum: paxos(3, quorum=quorum, faulty="memory"),
-        "violated",
-        "> 71,914,839 / > 66,651,310 / 129,533 / 124,976",
-    ),
-    "Register, 3 base objects": Published(
-        lambda quorum: regular_register(3, quorum=quorum), "holds", "89,041 / 59,306 / 10,896 / 8,590"
-    ),
-    "  wrong regularity": Published(
-        lambda quorum: regular_register(3, quorum=quorum, specification="wrong"),
-        "violated",
-        "4,965 / 3,376 / 1,936 / 1,483",
-    ),
-    "Register, 4 base objects": Published(
-        lambda quorum: regular_register(4, quorum=quorum), "holds", "2,269,797 / 1,475,845 / 96,641 / 57,187"
-    ),
-    "  wrong regularity, 4": Published(
-        lambda quorum: regular_register(4, quorum=quorum, specification="wrong"),
-        "violated",
-        "94,348 / 56,222 / 4,642 / 4,642",
-    ),
-    "Register, 5 base objects": Published(
-        lambda quorum: regular_register(5, quorum=quorum),
-        "holds",
-        "> 51,465,807 / > 35,692,316 / 2,986,657 / 1,656,212",
-    ),
-}
-
-
-def table_one(section: Section, settings: Settings) -> None:
-    """As there: depth-first, with history, and where there is a fault, up to the first violation."""
-    heading(
-        section, "Paper 000, Table I (dfs to the first violation, with history): unreduced / decomposition / por / both"
-    )
-    for name, line in TABLE_ONE.items():
-        section.add(name, f"({line.states})")
-        for form, quorum in FORMS.items():
-            if settings.quick and name == "Faulty-Paxos2" and not quorum:
-                continue
-            runs = {
-                way: checked(line.model(quorum), search="dfs", workers=1, history="last", reduce=reduce)
-                for way, reduce in WAYS.items()
-            }
-            section.raw[f"table I: {name.strip()}, {form}"] = runs
-            section.add(
-                f"    {form}",
-                " / ".join(f"{found['states']:,}" for found in runs.values()),
-                target=line.verdict,
-                met=all(found["verdict"] == line.verdict for found in runs.values()),
-            )
 
 
 # -- the options of partial-order reduction ---------------------------------------------------------------------------

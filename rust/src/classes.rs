@@ -5,14 +5,13 @@ use crate::model::{Network, Shape};
 use std::collections::BTreeSet;
 
 /// Which transitions are told apart by the senders of what they consume (paper 003).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     None,
     /// Those that send to these senders only.
     Reply,
     /// Those that consume several messages and are no replies.
     Quorum,
-    #[default]
     Combined,
 }
 
@@ -21,6 +20,8 @@ pub struct Class {
     pub tag: Tag,
     /// The senders of what it consumes, if it was split by them.
     pub senders: Option<Vec<u16>>,
+    /// What it costs one of.
+    pub budget: Option<u8>,
     pub deeds: Deeds,
 }
 
@@ -36,7 +37,7 @@ pub fn dependent(shape: &Shape, a: &Class, b: &Class) -> bool {
         fills || restores
     };
     (a.deeds.announces && b.deeds.announces)
-        || (a.deeds.budget.is_some() && a.deeds.budget == b.deeds.budget)
+        || (a.budget.is_some() && a.budget == b.budget)
         || !a.deeds.slots.is_disjoint(&b.deeds.slots)
         || one_way(a, b)
         || one_way(b, a)
@@ -57,9 +58,9 @@ pub fn classes(facts: &Facts, shape: &Shape, split: Split) -> Vec<(Class, Vec<La
     }
     let mut classes = Vec::new();
     let mut add = |process: u16, tag: Tag, senders: Option<Vec<u16>>, labels: Vec<Label>| {
-        let mut deeds = Deeds { budget: budget(shape, tag), ..Deeds::default() };
+        let mut deeds = Deeds::default();
         labels.iter().filter_map(|label| facts.deeds.get(label)).for_each(|seen| deeds.join(seen.clone()));
-        classes.push((Class { process, tag, senders, deeds }, labels));
+        classes.push((Class { process, tag, senders, budget: budget(shape, tag), deeds }, labels));
     };
     for process in 0..shape.processes as u16 {
         for &(_, handler) in handlers.range((process, 0)..=(process, u16::MAX)) {
@@ -115,6 +116,9 @@ fn sender_sets(facts: &Facts, handler: (u16, u16), seen: &[Label], split: Split)
         Split::Quorum => count > 1 && !replies,
         Split::Combined => count > 1 || replies,
     };
+    if !apart {
+        return None;
+    }
     let senders: Vec<u16> = facts.senders.get(&handler)?.iter().copied().collect();
     let mut sets: Vec<Vec<u16>> = vec![Vec::new()];
     for _ in 0..count {
@@ -128,5 +132,5 @@ fn sender_sets(facts: &Facts, handler: (u16, u16), seen: &[Label], split: Split)
             return None;
         }
     }
-    apart.then_some(sets)
+    Some(sets)
 }

@@ -49,7 +49,7 @@ pub struct Options {
 }
 
 /// How partial-order reduction is done.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Por {
     pub split: Split,
     pub seeds: Seeds,

@@ -38,7 +38,6 @@ pub struct Deeds {
     /// Fields that they changed, as bits.
     pub altered: u64,
     pub announces: bool,
-    pub budget: Option<u8>,
     /// Slots that they filled, or whose emptiness they depend on.
     pub slots: BTreeSet<u16>,
     /// They sent to a process that had sent nothing of what they consumed.
@@ -52,7 +51,6 @@ impl Deeds {
         self.arms.extend(other.arms);
         self.altered |= other.altered;
         self.announces |= other.announces;
-        self.budget = self.budget.or(other.budget);
         self.slots.extend(other.slots);
         self.initiates |= other.initiates;
     }
@@ -73,7 +71,7 @@ pub struct Facts {
     /// Steps that do not, by what they consume and send.
     turns: FxHashSet<(MessageId, MessageId)>,
     /// A step that changes nothing but perhaps sends, and consumes nothing: it can be repeated for ever.
-    pub idle: bool,
+    idle: bool,
 }
 
 impl Facts {
@@ -171,8 +169,8 @@ fn is_acyclic(edges: &FxHashMap<Vertex, Vec<Vertex>>) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     pub process: u16,
-    /// What its transitions are, and the budget that each costs.
-    pub enabled: BTreeMap<Label, Option<u8>>,
+    /// What its transitions are.
+    pub enabled: BTreeSet<Label>,
     /// Steps of the process that do not fail.
     pub steps: u32,
     pub transitions: u32,

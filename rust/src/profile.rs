@@ -74,9 +74,8 @@ impl Expander<'_, '_> {
         }
         for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
             let label = self.label(node.process, details);
-            let budget = (transition.budget != NO_BUDGET).then_some(transition.budget);
             profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
-            profile.enabled.insert(label.clone(), budget);
+            profile.enabled.insert(label.clone());
             let deeds = self.deeds(node, &armed, transition, details)?;
             self.inner.facts.note(label, deeds);
         }
@@ -102,7 +101,6 @@ impl Expander<'_, '_> {
         let mut deeds = Deeds {
             altered: if details.spawns().is_empty() { transition.altered } else { u64::MAX },
             announces: shape.monitors > 0 && !details.events().is_empty(),
-            budget: (transition.budget != NO_BUDGET).then_some(transition.budget),
             ..Deeds::default()
         };
         for &(to, message) in details.sends() {

@@ -29,13 +29,12 @@ use std::sync::Arc;
 pub const ALL: u64 = u64::MAX;
 
 /// Which enabled class a stubborn set starts from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seeds {
     /// One that starts an instance of the protocol (consumes nothing), else one that does not end one (sends) (paper 003).
     Instance,
     /// The same, but if its set leaves nothing out, the next one is tried, and so on. (To take the smallest of all sets is
     /// worse: preferring the same processes in all states makes more of their successors meet.)
-    #[default]
     First,
 }
 
@@ -199,17 +198,15 @@ impl Relations {
     fn situation(&self, profile: &Profile) -> Situation {
         let process = profile.process;
         let mut enabled = Set::default();
-        let mut budgets: FxHashMap<usize, u8> = FxHashMap::default();
-        for (label, budget) in &profile.enabled {
+        for label in &profile.enabled {
             // A label that is new to the facts is no class yet; the pass is stale then, and will be run again.
             if let Some(&class) = self.class_of.get(label) {
                 enabled = enabled.with(Set::one(class));
-                budgets.extend(budget.map(|budget| (class, budget)));
             }
         }
         let needs = self.of_process[process as usize].iter().map(|index| {
             if enabled.has(index) {
-                Need::Enabled { together: self.together(index), budget: budgets.get(&index).copied() }
+                Need::Enabled { together: self.together(index), budget: self.classes[index].budget }
             } else {
                 Need::Disabled(self.enabling_sets(&self.classes[index], profile))
             }

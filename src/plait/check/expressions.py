@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 import collections
 import dataclasses
@@ -14,7 +15,7 @@ from plait.check.sources import UNKNOWN, Definition, bindings, is_constant, stat
 from plait.model.process import Process
 
 
-class Expressions:
+class Expressions(abc.ABC):
     """Evaluates the expressions of one function."""
 
     def __init__(
@@ -358,9 +359,9 @@ class Expressions:
         else:
             self.assign(target, items, None)
 
+    @abc.abstractmethod
     def assign(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         """Store a value; `source` is the expression that it comes from, where it is known."""
-        raise NotImplementedError
 
     def follow(
         self,
