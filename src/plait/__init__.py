@@ -25,6 +25,7 @@ from plait.model.network import Network, duplicating, fifo, unordered
 from plait.model.process import Process, action, aux, durable, everyone, init, majority, on, recovery, some
 from plait.model.properties import Property, always, deadlock_free, final, reachable
 from plait.model.system import System
+from plait.model.tag import tagged
 
 if TYPE_CHECKING:
     from plait.check.api import check
@@ -65,6 +66,7 @@ __all__ = [
     "reachable",
     "recovery",
     "some",
+    "tagged",
     "unordered",
 ]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
 from plait.model.faults import Crash
+from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process, Quorum
 from plait.model.properties import Property
+from plait.model.tag import check_rounds
 
 
 class System:
@@ -21,6 +23,7 @@ class System:
     `spare={Worker: 2}` declares slots for processes that `spawn` creates, so that a state keeps a fixed shape.
     `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: exchanging two of the same class
     everywhere (their fields, their messages, every mention of their ids) changes nothing that anybody can tell.
+    `rounds=["Prepare", "Ack"]` is the order of the rounds of a phase, for messages that are `@tagged`.
     """
 
     def __init__(
@@ -33,6 +36,7 @@ class System:
         properties: Iterable[Property] = (),
         spare: Mapping[type[Process], int] | None = None,
         symmetric: Iterable[type[Process]] = (),
+        rounds: Sequence[str] | None = None,
         name: str = "system",
     ) -> None:
         self.name = name
@@ -61,6 +65,8 @@ class System:
             process.__dict__["_id"] = pid
         self.symmetric: list[type[Process]] = self._check_symmetric(symmetric)
         """Roles whose processes may be permuted."""
+        self.rounds: list[str] = check_rounds(rounds, self._consumed())
+        """The rounds of a phase, in their order; none, if messages are not tagged."""
         self._check_shared()
         self._check_quorums()
         self._check_names()
@@ -79,6 +85,11 @@ class System:
     def handlers(self) -> list[tuple[type[Process], Handler]]:
         """Every handler of every class, in order of the processes."""
         return [(c, h) for c in dict.fromkeys(self.classes) for h in c.__plait_handlers__]
+
+    def _consumed(self) -> Iterator[tuple[str, type[Message]]]:
+        for cls, handler in self.handlers():
+            if handler.message is not None:
+                yield f"{cls.__name__}.{handler.name}", handler.message
 
     def _number(self) -> list[Pid]:
         counts: dict[str, int] = {}

@@ -1,0 +1,1 @@
+"""Rounds: the round structure of an asynchronous protocol, and its sequential form (paper 002)."""
