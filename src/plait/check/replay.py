@@ -49,10 +49,10 @@ def _messages(place: str, messages: Sequence[Sent], ids: Sequence[int]) -> list[
     for number in ids:
         if number not in known:
             raise TraceError(f"{place} refers to message {number}, which the trace does not describe", hint=_BROKEN)
-    return sorted(_exact([known[i].sender, known[i].receiver, known[i].type, known[i].fields]) for i in ids)
+    return sorted(exact([known[i].sender, known[i].receiver, known[i].type, known[i].fields]) for i in ids)
 
 
-def _exact(data: Data) -> str:
+def exact(data: Data) -> str:
     """Data as text that differs where the values differ (1, 1.0 and True are three values)."""
     try:
         return msgspec.json.encode(data, order="sorted").decode()
@@ -68,11 +68,11 @@ def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: lis
     consumed = []
     for _, sender, content in transition.consumed:
         name, kind, fields = tracer.message(content, sender)
-        consumed.append(_exact([name, lane, kind, fields]))
+        consumed.append(exact([name, lane, kind, fields]))
     choices = [to_data(decode(choice)) for choice in transition.choices]
     return (
         sorted(consumed) == recorded
-        and _exact(choices) == _exact(event.choices)
+        and exact(choices) == exact(event.choices)
         and bool(transition.failure) == bool(event.note)
     )
 
@@ -92,8 +92,8 @@ def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) ->
         there = [list(tracer.message(m, sender)) for _, sender, m in runner.engine.store.inbox(inboxes[index])]
         recorded = [known.get(i, [""]) for i in event.state.pending.get(name, [])]
         # The order within a queue counts, the order among queues does not.
-        key = (lambda m: m[0]) if queues else _exact
-        if [_exact(m) for m in sorted(there, key=key)] != [_exact(m) for m in sorted(recorded, key=key)]:
+        key = (lambda m: m[0]) if queues else exact
+        if [exact(m) for m in sorted(there, key=key)] != [exact(m) for m in sorted(recorded, key=key)]:
             return False
     return list(budgets) == list(event.state.budgets.values())
 
@@ -118,7 +118,7 @@ def _same(place: str, trace: Trace, then: Snapshot, tracer: Tracer, now: Snapsho
 
 def _same_record(place: str, was: dict[str, Data], now: dict[str, Data]) -> None:
     for key in sorted(was.keys() | now.keys()):
-        if _exact(was.get(key)) != _exact(now.get(key)):
+        if exact(was.get(key)) != exact(now.get(key)):
             raise TraceError(
                 f"{place} {key} was {_shown(was.get(key))} in the trace and is {_shown(now.get(key))} now", hint=_STALE
             )
@@ -139,7 +139,7 @@ def _same_effects(here: str, trace: Trace, then: Event, tracer: Tracer, now: Eve
         ("spawned", then.spawned, now.spawned),
         ("changed", {k: list(v) for k, v in then.changed.items()}, {k: list(v) for k, v in now.changed.items()}),
     ):
-        if _exact(was) != _exact(is_now):
+        if exact(was) != exact(is_now):
             raise TraceError(f"{here} {what} something else in the trace than it does now", hint=_STALE)
 
 

@@ -66,6 +66,16 @@ class Event(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
+class Mark(msgspec.Struct, frozen=True):
+    """A boundary in a run, such as the start of a round."""
+
+    before: int
+    """The number of events before it."""
+    label: str
+    lost: list[int] = []
+    """Ids of the messages that are given up here: no event after it takes them."""
+
+
 class Trace(msgspec.Struct, frozen=True):
     """A run of the system, from its initial state."""
 
@@ -80,6 +90,7 @@ class Trace(msgspec.Struct, frozen=True):
     loop: int | None = None
     """Index of the event that the run goes back to, for a lasso."""
     explanation: str | None = None
+    marks: list[Mark] = []
 
     def __len__(self) -> int:
         return len(self.events)

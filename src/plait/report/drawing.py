@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from plait.kernel.trace import Event, Trace
-from plait.report.facts import visible
+from plait.report.facts import mark_texts, visible
 from plait.report.flow import lane_status
 
 _MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○"}
@@ -46,7 +46,10 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
     messages = {m.id: m for m in trace.messages}
     rows = [" " * gutter + "".join(f"{name:<{w}}" for name, w in zip(names, columns, strict=True))]
 
+    marks = mark_texts(trace)
     for step, event in enumerate(trace.events, start=1):
+        for label, *_ in marks.get(step - 1, []):
+            rows.append(f"{' ' * (gutter - 2)}── {label} ──"[:width])
         row = [" "] * right
         for lane in trace.lanes:
             # A lane that falls or comes back in this step shows that by its mark, so rest follows the state before.

@@ -142,6 +142,18 @@ def trace_heading(trace: Trace, verdict: Verdict | None = None) -> str:
     return f"{what}: {plural(len(trace), 'step')}{loop}"
 
 
+def mark_texts(trace: Trace) -> dict[int, list[list[str]]]:
+    """Per number of events before it, what the marks there say: a label, then a line per lost message."""
+    messages = {m.id: m for m in trace.messages}
+    found: dict[int, list[list[str]]] = {}
+    for mark in trace.marks:
+        lines = [visible(mark.label)]
+        for receivers, content, ids in sent_groups(messages, mark.lost):
+            lines.append(f"→ {', '.join(receivers)}: {content}  ({', '.join(f'#{i}' for i in ids)})")
+        found.setdefault(mark.before, []).append(lines)
+    return found
+
+
 def event_label(event: Event) -> str:
     """The label, unless it only repeats the mark of the fault."""
     label = visible(event.label)

@@ -165,7 +165,7 @@ def _viewer(trace: Trace, heading: str, number: int) -> str:
 
 def _steps(trace: Trace) -> str:
     items = ['<li data-step="0"><span class="number">0</span><div><b>Initial state</b></div></li>']
-    details = facts.step_details(trace)
+    details, marks = facts.step_details(trace), facts.mark_texts(trace)
     for step, event in enumerate(trace.events, start=1):
         fault = facts.FAULTS.get(event.kind)
         mark = f'<span class="fault {event.kind}">{escape(fault)}</span> ' if fault else ""
@@ -176,15 +176,22 @@ def _steps(trace: Trace) -> str:
             f'<div class="{verb}"><dt>{"" if i and rows[i - 1][0] == verb else verb}</dt><dd>{escape(what)}</dd></div>'
             for i, (verb, what) in enumerate(rows)
         )
+        rounds = "".join(_mark(*lines) for lines in marks.get(step - 1, []))
         loop = '<div class="loop">the loop starts here</div>' if trace.loop == step - 1 else ""
         items.append(
             f'<li data-step="{step}"><span class="number">{step}</span>'
-            f"<div>{loop}{mark}<b>{escape(facts.visible(event.lane))}</b> "
+            f"<div>{rounds}{loop}{mark}<b>{escape(facts.visible(event.lane))}</b> "
             f'<span class="label">{escape(facts.event_label(event))}</span>'
             f"{f'<dl>{said}</dl>' if said else ''}</div></li>"
         )
     end = facts.loop_text(trace)
     return f'<ol class="steplist">{"".join(items)}</ol>' + (f'<p class="loop">↻ {escape(end)}</p>' if end else "")
+
+
+def _mark(label: str, *lost: str) -> str:
+    """A boundary between steps, and what was lost before it."""
+    given_up = "".join(f'<div class="loses">lost {escape(line)}</div>' for line in lost)
+    return f'{given_up}<div class="boundary">{escape(label)}</div>'
 
 
 def _final(trace: Trace) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
+from plait.kernel.trace import Event, Lane, Mark, Sent, Snapshot, Trace
 from plait.kernel.values import Data
 
 FORMAT = "plait-trace"
@@ -46,6 +46,7 @@ class _Plait(msgspec.Struct):
     messages: list[Sent]
     loop: int | None
     explanation: str | None
+    marks: list[Mark] = []
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -95,6 +96,8 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     plait: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     for field in ("target", "parameters", "property", "lanes", "messages", "loop", "explanation"):
         plait[field] = getattr(trace, field)
+    if trace.marks:
+        plait["marks"] = trace.marks
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",
@@ -189,6 +192,7 @@ def _read(file: Path, raw: object) -> Trace:
         events=events,
         loop=plait.loop,
         explanation=plait.explanation,
+        marks=plait.marks,
     )
     _check(file, trace)
     return trace
@@ -226,6 +230,11 @@ def _check(file: Path, trace: Trace) -> None:
             f"{file}: the loop goes back to event {trace.loop}, but there are {len(trace.events)} events",
             hint=_NEXT_ACT,
         )
+    for mark in trace.marks:
+        if not 0 <= mark.before <= len(trace.events) or not known.issuperset(mark.lost):
+            raise TraceError(
+                f"{file}: the mark {mark.label!r} refers to a step or a message that is not there", hint=_NEXT_ACT
+            )
     for index, event in enumerate((None, *trace.events)):
         snapshot = event.state if event else trace.initial
         used = {i for inbox in snapshot.pending.values() for i in inbox}

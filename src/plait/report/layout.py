@@ -136,6 +136,7 @@ class Layout:
 
     def _arrows(self) -> list[Arrow]:
         self.journeys = journeys(self.trace)
+        self.given_up = {i for mark in self.trace.marks for i in mark.lost}
         self.slots = self._slots()
         self.copies: dict[tuple[int, int], Point] = {}
         """Per (step, original): where on the original's way the network copied it."""
@@ -166,6 +167,8 @@ class Layout:
             result.append(Arrow(journey, "dropped", start, self.at(m.receiver, journey.dropped), journey.dropped))
         elif journey.pending or journey.dropped is not None or journey.merged is not None:
             kind = "pending" if journey.pending else "dropped" if journey.merged is None else "merged"
+            if m.id in self.given_up:
+                kind = "lost"
             if not journey.deliveries:
                 result.append(Arrow(journey, kind, start, self._stub(start, m.receiver), None))
         for step in journey.copied:

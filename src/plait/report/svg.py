@@ -29,6 +29,7 @@ def space_time(trace: Trace, *, standalone: bool = True) -> str:
         *_rows(layout),
         *_lanes(layout),
         *_loop(layout),
+        *_marks(layout),
         *_spawns(layout),
         *(_arrow(arrow) for arrow in layout.arrows),
         *_initial(layout),
@@ -106,6 +107,18 @@ def _loop(layout: Layout) -> list[str]:
     ]
 
 
+def _marks(layout: Layout) -> list[str]:
+    """A line across, with what begins there."""
+    parts = []
+    for mark in layout.trace.marks:
+        y = layout.y(mark.before) + ROW / 2
+        parts.append(
+            f'<g class="boundary"><line x1="0" y1="{_n(y)}" x2="{_n(layout.width)}" y2="{_n(y)}"/>'
+            f'<text x="4" y="{_n(y + 10)}">{escape(visible(mark.label))}</text></g>'
+        )
+    return parts
+
+
 def _spawns(layout: Layout) -> list[str]:
     parts = []
     for step, event in enumerate(layout.trace.events, start=1):
@@ -169,7 +182,7 @@ def _arrow(arrow: Arrow) -> str:
             parts.append(_tip(end, start))
         elif arrow.kind in ("pending", "merged"):
             parts.append(f'<circle class="open" cx="{_n(end[0])}" cy="{_n(end[1])}" r="3.2"/>')
-        elif arrow.kind == "dropped" and arrow.to_step is None:
+        elif arrow.kind in ("dropped", "lost") and arrow.to_step is None:
             parts.append(_cross(*end, 3.5))
     if arrow.kind == "redelivered":
         x, y = _toward(arrow.end, arrow.start, 24)

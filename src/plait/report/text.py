@@ -111,17 +111,29 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     if not trace.events:
         lines.append([("  The initial state itself; no step is needed.", "")])
     digits = len(str(len(trace.events)))
-    details = facts.step_details(trace)
+    details, marks = facts.step_details(trace), facts.mark_texts(trace)
     for step, event in enumerate(trace.events, start=1):
+        lines += _mark_lines(marks.get(step - 1, []), digits)
         if trace.loop == step - 1:
             lines.append([("  ┌─ ", "bold magenta"), ("the loop starts here", "magenta")])
         lines += _step_lines(event, details[step - 1], step, digits)
     if trace.loop is not None:
         lines.append([("  └─ ", "bold magenta"), (facts.loop_text(trace) or "", "magenta")])
+    lines += _mark_lines(marks.get(len(trace.events), []), digits)
     lines += _final_lines(trace)
     if trace.explanation:
         lines.append([])
         lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
+    return lines
+
+
+def _mark_lines(marks: list[list[str]], digits: int) -> list[Line]:
+    """What was lost before a boundary, and the boundary."""
+    lines: list[Line] = []
+    for label, *lost in marks:
+        for number, said in enumerate(lost):
+            lines.append([(f"{' ' * (digits + 4)}{'' if number else 'lost':<9} ", "red"), (said, "")])
+        lines.append([(f"  ── {label} ──", "bold")])
     return lines
 
 

@@ -1,0 +1,63 @@
+"""Follow: execute a run that another analysis found on the model itself, so that only real runs are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plait._native import Transition
+from plait.check.replay import exact
+from plait.check.runner import Runner
+from plait.check.tracing import Tracer
+from plait.kernel.deed import Deed
+from plait.kernel.errors import TraceError
+from plait.kernel.trace import Event, Trace
+from plait.kernel.values import to_data
+from plait.model.system import System
+
+
+def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Trace:
+    """The Trace of a run, as the model executes it; with the name of a property, the run must decide it.
+
+    A property that must always hold is false in the last state, one that is to be reachable is true there, and
+    `assertions` means that the last step fails.
+    """
+    runner = Runner(system)
+    tracer = Tracer(runner)
+    events: list[Event] = []
+    for number, deed in enumerate(deeds, 1):
+        fitting = [t for t in runner.engine.successors(tracer.state) if _fits(tracer, t, deed)]
+        if not fitting:
+            raise TraceError(
+                f"step {number} ({deed.lane}: {deed.label}) is not possible in {system.name}",
+                hint="the run is none of this model: please report this as a bug",
+            )
+        events.append(tracer.step(fitting[0]))
+    return tracer.trace(events, name, _confirmed(runner, tracer, events, name))
+
+
+def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:
+    lane = tracer.names[transition.process]
+    if (transition.kind, lane, tracer.label(transition)) != (deed.kind, deed.lane, deed.label):
+        return False
+    decode = tracer.runner.tabulation.codec.decode
+    consumed = sorted(exact(list(tracer.message(content, sender))) for _, sender, content in transition.consumed)
+    choices = [to_data(decode(choice)) for choice in transition.choices]
+    if deed.kind == "crash":  # what is dropped is not of its choice
+        return True
+    return consumed == sorted(exact(list(m)) for m in deed.consumed) and exact(choices) == exact(deed.choices)
+
+
+def _confirmed(runner: Runner, tracer: Tracer, events: list[Event], name: str | None) -> str | None:
+    """What the last state shows; an error if it does not."""
+    if name is None:
+        return None
+    if name == "assertions":
+        if not (events and events[-1].note):
+            raise TraceError("no assertion fails at the end of the run", hint="please report this as a bug")
+        return events[-1].note
+    number, kind = next((i, p.kind) for i, p in enumerate(runner.system.properties) if p.name == name)
+    if runner.holds(number, tracer.state) != (kind == "reachable"):
+        raise TraceError(
+            f"{name} is not decided by the last state of the run", hint="please report this as a bug of Plait"
+        )
+    return f"{name} is {'true' if kind == 'reachable' else 'false'} in the last state"

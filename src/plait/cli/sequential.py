@@ -1,0 +1,181 @@
+"""Rounds and the checker together: search the sequential program, and show what it finds on the protocol itself."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from plait.kernel.errors import ModelError
+from plait.kernel.trace import Trace
+from plait.kernel.verdict import PropertyResult, Reduction, Status, Verdict
+from plait.model.system import System
+
+if TYPE_CHECKING:
+    from plait.rounds.sequential import Program
+
+PHASES = 3
+"""So many phases, unless the user says otherwise."""
+WATCHED = 100_000
+"""So many asynchronous states are looked at for the conditions, unless the user says otherwise."""
+
+
+def selected(system: System, names: Sequence[str] | None) -> System:
+    """The System with some of its properties."""
+    if names is None:
+        return system
+    chosen = copy.copy(system)
+    chosen.properties = [p for p in system.properties if p.name in names]
+    return chosen
+
+
+def check_rounds(
+    system: System,
+    *,
+    phases: int = PHASES,
+    assume: str = "none",
+    properties: Sequence[str] | None = None,
+    watch: int = WATCHED,
+    **options: Any,
+) -> Verdict:
+    """The verdict on a System by way of its sequential program; each violation is a run of the System itself."""
+    from plait.check.api import check
+    from plait.check.follow import follow
+    from plait.rounds.back import deeds, marked
+    from plait.rounds.sequential import program_of
+
+    system = selected(system, properties)
+    program = program_of(system, phases=phases, assume=assume)
+    verdict = check(program.make(), **options)
+
+    def real(trace: Trace | None) -> Trace | None:
+        """The same run, of the protocol: executed there, so that nothing else is ever shown."""
+        if trace is None:
+            return None
+        steps = deeds(trace)
+        return marked(system, follow(system, steps, trace.property), steps)
+
+    whole = program.assumed.free and not program.beyond
+    """Whether the program has all behaviours of the protocol: nothing may be said of what was left out."""
+    results = [_result(result, real(result.trace), whole, phases) for result in verdict.properties]
+    conditions = ""
+    if verdict.status == "holds" and watch:
+        conditions = _conditions(system, watch)
+    first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
+    status: Status = "violated" if first else verdict.status
+    if not first and any(r.status == "inconclusive" for r in results):
+        status = "inconclusive"
+    return msgspec.structs.replace(
+        verdict,
+        status=status,
+        properties=results,
+        property=first.name if first else None,
+        message=_message(first, verdict),
+        trace=first.trace if first else None,
+        bound=verdict.bound or (None if first else _bound(program)),
+        warnings=_never(program, verdict, whole),
+        statistics=msgspec.structs.replace(
+            verdict.statistics, reductions=[Reduction("rounds", True, _told(program) + conditions)]
+        ),
+    )
+
+
+def _result(result: PropertyResult, trace: Trace | None, whole: bool, phases: int) -> PropertyResult:
+    note, status = result.note, result.status
+    if trace is not None:
+        steps = "1 step" if len(trace) == 1 else f"{len(trace):,} steps"
+        note = f"an example after {steps}" if result.kind == "reachable" else f"after {steps}"
+    elif result.kind == "reachable" and status == "violated" and not whole:
+        status, note = "inconclusive", f"no example in {phases} phases"
+    return msgspec.structs.replace(result, trace=trace, note=note, status=status)
+
+
+def _message(first: PropertyResult | None, verdict: Verdict) -> str | None:
+    if first is None:
+        return verdict.message if verdict.status == "inconclusive" else None
+    return f"{first.name} is violated" + (f": {first.note}" if first.trace is None and first.note else "")
+
+
+def _bound(program: Program) -> str:
+    """What the verdict is about, and nothing more."""
+    n = len(program.system.classes)
+    said = f"of {program.phases} phases, {n} processes" if program.phases > 1 else f"of 1 phase, {n} processes"
+    if program.assumed.free:
+        return f"{said}, any message may be lost"
+    return f"{said}, assumption {program.assumed}, for properties whose violation persists to the end of a round"
+
+
+def _told(program: Program) -> str:
+    end = "" if program.beyond else "; no message of a later phase is made"
+    return f"the sequential program of {program.phases} phases, assumption {program.assumed}{end}"
+
+
+def _never(program: Program, verdict: Verdict, whole: bool) -> list[str]:
+    """Handlers that did not run, as the checker would say of the protocol itself."""
+    if verdict.status == "violated" or verdict.bound:
+        return []
+    where = "" if whole else f" in {program.phases} phases"
+    return [
+        f"{cls.__name__}.{handler.name} never ran{where}"
+        for cls, handler in program.system.handlers()
+        if (cls.__name__, handler.name) not in program.fired and handler.kind != "recovery"
+    ]
+
+
+def _conditions(system: System, states: int) -> str:
+    """Whether the protocol is round-based, on so many of its asynchronous states; refused if it is not."""
+    verdict = conditions(system, max_states=states)
+    broken = next((p for p in verdict.properties if p.status == "violated"), None)
+    if broken is not None:
+        raise ModelError(
+            f"not round-based: {broken.note}",
+            hint=f"rounds do not have all its behaviours: plait rounds tags {system.target or system.name} shows a run",
+        )
+    if verdict.status == "holds":
+        return "; the conditions of round-based protocols hold"
+    return f"; the conditions of round-based protocols were watched on {states:,} asynchronous states only"
+
+
+def conditions(system: System, *, max_states: int = WATCHED, **options: Any) -> Verdict:
+    """Decide the conditions of paper 002, section 4.2: each is a property of the verdict, with a run that breaks it."""
+    from plait.check.api import check
+    from plait.check.follow import follow
+    from plait.rounds.back import same_deeds
+    from plait.rounds.clock import CONDITIONS
+    from plait.rounds.static import proved
+    from plait.rounds.watch import watched
+
+    bare = selected(system, [])
+    verdict = check(watched(bare), max_states=max_states, keep_going=True, **options)
+    reasons = proved(system)
+    results = []
+    for number, result in zip(CONDITIONS, verdict.properties, strict=False):
+        name = f"{number}. {CONDITIONS[number]}"
+        note = reasons.get(number)
+        status: Status = "holds" if note else result.status
+        trace = None
+        if result.trace is not None:
+            last = result.trace.events[-1]
+            said = last.state.fields[last.lane]["watch"]["broken"]["#tup"]
+            note = next(entry["#tup"][1] for entry in said if entry["#tup"][0] == number)
+            trace = follow(bare, same_deeds(result.trace))
+            trace = msgspec.structs.replace(trace, explanation=note)
+        elif status == "holds" and not note:
+            note = f"on all {verdict.statistics.states:,} asynchronous states"
+        elif not note:
+            note = f"not broken on {verdict.statistics.states:,} asynchronous states, and not proven"
+        results.append(PropertyResult(name, "always", status, note, trace))
+    broken = min((r for r in results if r.trace), key=lambda r: len(r.trace or ()), default=None)
+    undecided = any(r.status == "inconclusive" for r in results)
+    return msgspec.structs.replace(
+        verdict,
+        properties=results,
+        status="violated" if broken else "inconclusive" if undecided else "holds",
+        property=broken.name if broken else None,
+        message="the protocol is not round-based" if broken else verdict.message if undecided else None,
+        trace=broken.trace if broken else None,
+        bound=verdict.bound if undecided and not broken else None,
+        warnings=[],
+    )

@@ -1,0 +1,90 @@
+"""From a run of the sequential program back to one of the protocol (paper 002, section 5: every bug is one of the input).
+
+The choices of the program name the protocol's steps; in that order they are a run of the protocol, in which the messages
+that the program lost are late. Between the rounds go marks, with what was lost in each.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from plait.kernel.deed import Deed
+from plait.kernel.trace import Mark, Trace
+from plait.kernel.values import Data
+from plait.model.message import Message
+from plait.model.system import System
+from plait.model.tag import tag_of
+from plait.rounds.clock import Calendar
+
+_FIRED = "Fired"
+
+
+def deeds(trace: Trace) -> list[Deed]:
+    """The steps of the protocol in a trace of its sequential program, round by round.
+
+    The program lets a process send in its turn while later ones have not updated yet; in the order of rounds the same
+    steps end in the same state. A step that fails stays the last one.
+    """
+    found = []
+    for event in trace.events:
+        for number, choice in enumerate(event.choices):
+            if isinstance(choice, dict) and choice.get("#type") == _FIRED:
+                key = (choice["place"], choice["part"])
+                found.append((key, _deed(event.lane, choice, event.choices[number + 1 :])))
+                break
+    last = [found.pop()] if found and trace.events[-1].note else []
+    return [deed for _, deed in (*sorted(found, key=lambda entry: entry[0]), *last)]
+
+
+def _deed(lane: str, step: dict[str, Data], later: list[Data]) -> Deed:
+    if step["handler"] == "crash":
+        return Deed(lane, "crash", "crash", place=step["place"])
+    consumed = []
+    for entry in step["consumed"]["#tup"]:
+        sender, message = entry["#tup"]
+        fields = {name: value for name, value in message.items() if name != "#type"}
+        consumed.append((sender["#pid"], message["#type"], fields))
+    return Deed(lane, step["handler"], "step", consumed, [*step["choices"]["#tup"], *later], step["place"])
+
+
+def same_deeds(trace: Trace) -> list[Deed]:
+    """The steps of a trace as deeds: to execute them on the same system without its ghosts."""
+    messages = {m.id: (m.sender, m.type, m.fields) for m in trace.messages}
+    return [
+        Deed(event.lane, event.label, event.kind, [messages[i] for i in event.consumed], event.choices)
+        for event in trace.events
+    ]
+
+
+def marked(system: System, trace: Trace, steps: list[Deed]) -> Trace:
+    """The run of the protocol with a mark where a round begins, and with the messages that were lost."""
+    calendar = Calendar(system)
+    tags = _tags(system)
+    places: dict[int, int] = {}
+    for message in trace.messages:
+        phase_of, number = tags[message.type]
+        phase = message.fields[phase_of] if isinstance(phase_of, str) else phase_of
+        places[message.id] = (phase - 1) * len(calendar.rounds) + number + 1
+    taken = {i for event in trace.events for i in event.consumed}
+    sent = {i: number for number, event in enumerate(trace.events) for i in event.sent}
+    marks: list[Mark] = []
+    current = -1
+    for number, deed in enumerate(steps):
+        if deed.place > current:
+            missed = [i for i, t in places.items() if current <= t < deed.place and i not in taken]
+            marks.append(Mark(number, calendar.name(deed.place), [i for i in missed if sent.get(i, -1) < number]))
+            current = deed.place
+    return msgspec.structs.replace(trace, marks=marks)
+
+
+def _tags(system: System) -> dict[str, tuple[str | int, int]]:
+    """Per type of message its phase (a field or a constant) and the number of its round."""
+    found: dict[str, tuple[str | int, int]] = {}
+    pending: list[type[Message]] = [Message]
+    while pending:
+        cls = pending.pop()
+        pending += cls.__subclasses__()
+        tag = tag_of(cls)
+        if tag is not None and tag.round in system.rounds:
+            found[cls.__name__] = (tag.phase, system.rounds.index(tag.round))
+    return found

@@ -1,0 +1,222 @@
+"""Firing the handlers of a protocol inside of its sequential program: what is enabled, and what a step does.
+
+The handlers are the user's own, unchanged. While one runs, what it sends is caught, to go out in the round that its tag
+names; its choices are the program's.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+from plait.model.message import Message
+from plait.model.process import Handler, Process, Quorum
+from plait.model.system import System, plays
+from plait.rounds.clock import Calendar, where
+
+Heard = tuple[tuple[Pid, Message], ...]
+"""Messages with their senders, in the order of these."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Fired:
+    """A step of the protocol, as the sequential program names it in its choices."""
+
+    place: int
+    part: int
+    """0 in the SEND part of the round, 1 in its UPDATE part."""
+    handler: str
+    consumed: Heard = ()
+    choices: tuple[Any, ...] = ()
+
+
+class Letter(NamedTuple):
+    """A message that was made, and the round it goes out in."""
+
+    place: int
+    to: Pid
+    message: Message
+
+
+class Catcher:
+    """What a handler may ask for while it runs (`plait.model.process.Run`): sends are caught, the rest is passed on."""
+
+    def __init__(self, protocol: Protocol, real: Any, script: Sequence[int] | None = None) -> None:
+        self._protocol, self._real = protocol, real
+        self.script = None if script is None else list(script)
+        self.letters: list[Letter] = []
+        self.chosen: list[Any] = []
+        self.widths: list[int] = []
+        self.children: list[Pid] = []
+
+    def send(self, to: Pid, message: Message) -> None:
+        if not isinstance(to, Pid) or to not in self._protocol.system.index or not isinstance(message, Message):
+            self._real.send(to, message)  # it says what is wrong
+        # Copied: the handler may go on with a list that it sends, and nothing is in two places of a state.
+        self.letters.append(Letter(self._protocol.calendar.place(message), to, copy.deepcopy(message)))
+
+    def announce(self, event: Any) -> None:
+        """There are no monitors."""
+
+    def choose(self, options: Iterable[Any]) -> Any:
+        if self.script is None:
+            return self._real.choose(options)
+        values = list(options)
+        if isinstance(options, set | frozenset):
+            values.sort(key=repr)
+        if not values:
+            return self._real.choose(values)  # it says what is wrong
+        position = len(self.widths)
+        self.widths.append(len(values))
+        if position == len(self.script):
+            self.script.append(0)
+        chosen = values[self.script[position]]
+        self.chosen.append(copy.deepcopy(chosen))
+        return chosen
+
+    def spawn(self, role: type[Process], fields: dict[str, Any]) -> Pid:
+        return self._protocol.spawn(self, self._real, role, fields)
+
+    def ids(self, role: type[Process]) -> tuple[Pid, ...]:
+        system = self._protocol.system
+        return tuple(system.pids[i] for i in system.members(role))
+
+
+class Trial(NamedTuple):
+    """What one combination of an action's choices would send; those that change nothing are left out."""
+
+    script: tuple[int, ...]
+    choices: tuple[Any, ...]
+    places: tuple[int, ...]
+
+
+class Protocol:
+    """The handlers of a System, to be run one at a time."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.calendar = Calendar(system)
+        self.handlers = {cls.__name__: {h.name: h for h in cls.__plait_handlers__} for cls in system.classes}
+        self.fired: set[tuple[str, str]] = set()
+        """Class and name of the handlers that ran."""
+
+    def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
+        """Create a process; the sequential program knows how."""
+        raise NotImplementedError
+
+    def of(self, process: Process) -> Iterable[Handler]:
+        """The protocol's handlers of a process."""
+        return self.handlers[process.id.role].values()
+
+    # -- what is enabled -------------------------------------------------------------------------------------------
+
+    def receipts(self, process: Process, heard: Heard) -> Iterator[tuple[Handler, Heard]]:
+        """Handlers with the messages that each may take, of those heard."""
+        for handler in self.of(process):
+            if handler.kind != "message":
+                continue
+            fitting = tuple(entry for entry in heard if self._fits(process, handler, *entry))
+            if not fitting:
+                continue
+            for chosen in itertools.combinations(fitting, self._size(process, handler)):
+                values = [tuple(getattr(m, name) for name in handler.same) for _, m in chosen]
+                if len({s for s, _ in chosen}) == len(chosen) and all(v == values[0] for v in values):
+                    yield handler, chosen
+
+    def _fits(self, process: Process, handler: Handler, sender: Pid, message: Message) -> bool:
+        if not isinstance(message, handler.message or ()):
+            return False
+        if isinstance(handler.quorum, Quorum):
+            cls = self.system.classes[self.system.index[sender]]
+            if not plays(cls, handler.quorum.role):
+                return False
+        return handler.where is None or bool(handler.where(process, delivered(sender, message)))
+
+    def _size(self, process: Process, handler: Handler) -> int:
+        quorum = handler.quorum
+        if quorum is None:
+            return 1
+        if isinstance(quorum, Quorum):
+            return self.system.quorum_size(quorum)
+        size = quorum if isinstance(quorum, int) else quorum(process)
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ModelError(f"the quorum of {where(type(process), handler)} is {size!r}", hint="give 1 or more")
+        return size
+
+    def actions(self, process: Process) -> Iterator[Handler]:
+        """The actions whose guard holds."""
+        for handler in self.of(process):
+            if handler.kind == "action" and (handler.where is None or handler.where(process)):
+                yield handler
+
+    def trials(self, process: Process, handler: Handler) -> Iterator[Trial]:
+        """Run an action on copies of its process, once per combination of its choices, to see what it would send."""
+        script: list[int] = []
+        while True:
+            twin = _copy(process)
+            catcher = Catcher(self, None, script)
+            _own(twin)["_run"] = catcher
+            try:
+                handler.function(twin)
+                changes = bool(catcher.letters or catcher.children) or _differ(process, twin)
+            except AssertionError:
+                catcher.letters.clear()  # it will fail when it is run, and sends nothing
+                changes = True
+            script = (catcher.script or [])[: len(catcher.widths)]
+            if changes:
+                yield Trial(tuple(script), tuple(catcher.chosen), tuple(letter.place for letter in catcher.letters))
+            while script and script[-1] + 1 >= catcher.widths[len(script) - 1]:
+                script.pop()
+            if not script:
+                return
+            script[-1] += 1
+
+    # -- what a step does ------------------------------------------------------------------------------------------
+
+    def fire(
+        self, process: Process, handler: Handler, consumed: Heard, script: Sequence[int] | None = None
+    ) -> Catcher:
+        """Run a handler on the process, for good; the caller sees to what it sent."""
+        self.fired.add((process.id.role, handler.name))
+        real = _own(process)["_run"]
+        catcher = Catcher(self, real, script)
+        _own(process)["_run"] = catcher
+        messages = tuple(delivered(sender, copy.deepcopy(message)) for sender, message in consumed)
+        try:
+            if handler.kind == "message":
+                handler.function(process, messages if handler.quorum is not None else messages[0])
+            else:
+                handler.function(process)
+        finally:
+            _own(process)["_run"] = real
+        return catcher
+
+
+def delivered(sender: Pid, message: Message) -> Message:
+    """The message, knowing its sender."""
+    message.__dict__["_sender"] = sender
+    return message
+
+
+def _own(process: Process) -> dict[str, Any]:
+    """The attributes of a process, looked at without counting as a read of its fields."""
+    return object.__getattribute__(process, "__dict__")  # type: ignore[no-any-return]
+
+
+def _copy(process: Process) -> Process:
+    twin: Process = object.__new__(type(process))
+    own = _own(process)
+    fields = {name: copy.deepcopy(own[name]) for name in type(process).__plait_fields__}
+    _own(twin).update(own, **fields)
+    return twin
+
+
+def _differ(one: Process, other: Process) -> bool:
+    """Whether a field of two processes of one class differs."""
+    pairs = ((_own(one)[name], _own(other)[name]) for name in type(one).__plait_fields__)
+    return any(type(a) is not type(b) or a != b for a, b in pairs)

@@ -1,0 +1,150 @@
+"""The conditions of paper 002, section 4.2, watched on the steps of the asynchronous protocol itself.
+
+The protocol runs as it is; each process also has a ghost: its clock, what it sent in the current round and later, and which
+conditions a step of its has broken so far. That none is broken is a property per condition, which any search can check.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+from plait.model.message import Message
+from plait.model.process import Handler, Process
+from plait.model.properties import Property
+from plait.model.system import System
+from plait.rounds.clock import CONDITIONS, Breach, Calendar, where
+
+
+@dataclasses.dataclass(frozen=True)
+class Watch:
+    """The ghost of a process."""
+
+    clock: int = 0
+    sent: tuple[tuple[int, Pid], ...] = ()
+    """Rounds and receivers of what it sent, as far as it may send in these rounds again."""
+    broken: tuple[tuple[int, str], ...] = ()
+    """The conditions that were broken, each with the first step that did."""
+
+
+class _Witness:
+    """Passes on what a handler does, and notes the rounds of what it sends."""
+
+    def __init__(self, calendar: Calendar, real: Any, born: Any) -> None:
+        self._calendar, self._real, self._born = calendar, real, born
+        self.sent: list[tuple[int, Pid]] = []
+
+    def send(self, to: Pid, message: Message) -> None:
+        self._real.send(to, message)
+        self.sent.append((self._calendar.place(message), to))
+
+    def spawn(self, role: type[Process], fields: dict[str, Any]) -> Pid:
+        return self._born(self._real, role, fields)  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class Watched(Process):
+    """A process of the protocol with its ghost."""
+
+    watch: Watch = Watch()
+    rounds_calendar: ClassVar[Calendar]
+    rounds_classes: ClassVar[dict[str, type[Process]]]
+
+
+def watched(system: System) -> System:
+    """The System with ghosts, whose properties are that no condition is broken."""
+    calendar = Calendar(system)
+    classes: dict[str, type[Process]] = {}
+    for cls in dict.fromkeys(system.classes):
+        classes[cls.__name__] = _with_ghost(cls, calendar, classes)
+    processes = []
+    for process in system.processes:
+        fields = {name: process.__dict__[name] for name in process.__plait_fields__}
+        processes.append(classes[process.id.role](**fields))
+    made = System(
+        processes,
+        network=system.network,
+        faults=[
+            dataclasses.replace(f, roles=tuple(classes.get(r.__name__, r) for r in f.roles)) for f in system.faults
+        ],
+        monitors=system.monitors,
+        properties=[unbroken(number) for number in CONDITIONS],
+        spare={classes[cls.__name__]: count for cls, count in system.spare.items()},
+        name=system.name,
+    )
+    made.target, made.parameters = system.target, system.parameters
+    return made
+
+
+def unbroken(number: int) -> Property:
+    """The property that a condition is met."""
+    return Property(
+        f"condition {number}",
+        "always",
+        lambda view: all(number != n for process in view for n, _ in process.watch.broken),
+        CONDITIONS[number],
+    )
+
+
+def _with_ghost(cls: type[Process], calendar: Calendar, classes: dict[str, type[Process]]) -> type[Process]:
+    if "watch" in cls.__plait_fields__:
+        raise ModelError(f"{cls.__name__} has a field 'watch', which is the ghost's", hint="give it another name")
+    namespace = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "rounds_calendar": calendar,
+        "rounds_classes": classes,
+    }
+    made: type[Process] = type(cls.__name__, (cls, Watched), namespace)
+    made.__plait_handlers__ = tuple(
+        dataclasses.replace(handler, function=_watching(cls, handler)) for handler in cls.__plait_handlers__
+    )
+    return made
+
+
+def _watching(cls: type[Process], handler: Handler) -> Any:
+    """The handler, followed by a look at what it consumed and sent."""
+
+    def run(self: Any, *delivered: Any) -> None:
+        calendar: Calendar = self.rounds_calendar
+        own = object.__getattribute__(self, "__dict__")
+        consumed: tuple[Message, ...] = ()
+        if delivered:
+            consumed = delivered[0] if handler.quorum is not None else delivered
+        clock, breach = calendar.consumed(self.watch.clock, [calendar.place(m) for m in consumed])
+        real = own["_run"]
+
+        def born(run: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
+            cls = self.rounds_classes.get(role.__name__, role)
+            child: Pid = run.spawn(cls, {**fields, "watch": Watch(2 * (clock // 2 + 1))})
+            return child
+
+        witness = own["_run"] = _Witness(calendar, real, born)
+        try:
+            handler.function(self, *delivered)
+        finally:
+            own["_run"] = real
+        breaches = [breach] if breach else []
+        later, breach = calendar.sent(clock, [place for place, _ in witness.sent])
+        breaches += [breach] if breach else []
+        known = list(self.watch.sent)
+        for entry in witness.sent:
+            if entry in known:
+                what = f"sends {entry[1]!r} a second message of {calendar.name(entry[0])}"
+                breaches.append(Breach(6, what))
+            else:
+                known.append(entry)
+        broken = dict(self.watch.broken)
+        for b in breaches:
+            broken.setdefault(b.condition, f"{where(cls, handler)} {b.what}")
+        self.watch = Watch(
+            later,
+            tuple(sorted(entry for entry in known if 2 * entry[0] >= later)),
+            tuple(sorted(broken.items())),
+        )
+
+    return run
