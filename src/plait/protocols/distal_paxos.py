@@ -134,7 +134,7 @@ class Replica(Process):
     @on(Ack, quorum=majority(Process), where=lambda self, m: m.ballot == self.ballot)
     def propose(self, acks: tuple[Ack, ...]) -> None:
         self.leading = False
-        self.log = self.newest(acks) + (command(self.ballot),)
+        self.log = (*self.newest(acks), command(self.ballot))
         self.broadcast(Replica, Propose(self.ballot, self.log))
 
     @on(Propose, where=lambda self, m: m.ballot >= self.ballot and not self.promised)

@@ -1,4 +1,4 @@
-"""UniformVoting: consensus by votes and the minimum (Charron-Bost, Schiper, "The Heard-Of model", 2009; paper 002, section 6).
+"""UniformVoting: consensus by votes and the minimum (Charron-Bost, Schiper, "The Heard-Of Model", 2009; paper 002).
 
 Processes start with a value each, and must agree on one of them. There is neither a leader nor a quorum: a process goes on
 with whatever messages of a round it has heard. They go through phases of two rounds:
