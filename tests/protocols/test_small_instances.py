@@ -10,8 +10,10 @@ from plait.check.api import check
 from plait.model.system import System
 from plait.protocols.abd import abd
 from plait.protocols.atomic_register import atomic_register
+from plait.protocols.ben_or import ben_or
 from plait.protocols.chain import chain
 from plait.protocols.dijkstra_scholten import dijkstra_scholten
+from plait.protocols.distal_paxos import distal_paxos
 from plait.protocols.echo_multicast import echo_multicast
 from plait.protocols.gossip import gossip
 from plait.protocols.hirschberg_sinclair import hirschberg_sinclair
@@ -20,6 +22,7 @@ from plait.protocols.pbft import pbft
 from plait.protocols.raft import raft
 from plait.protocols.three_phase_commit import three_phase_commit
 from plait.protocols.two_phase_commit import two_phase_commit
+from plait.protocols.uniform_voting import uniform_voting
 from plait.protocols.viewstamped import viewstamped
 from plait.protocols.zab import zab
 from tests.check.test_against_oracle import compare
@@ -30,11 +33,15 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "atomic_register": lambda: atomic_register(base_objects=2),
     "atomic_register, one by one": lambda: atomic_register(base_objects=2, quorum=False),
     "atomic_register, two readers": lambda: atomic_register(base_objects=2, readers=2, reads=1),
+    "ben_or": lambda: ben_or(inputs=(0, 1), f=0, phases=2),
+    "ben_or, impatient": lambda: ben_or(inputs=(0, 0), f=0, faulty="impatient"),
     "chain": lambda: chain(writers=1, reads=1),
     "chain, faulty": lambda: chain(servers=2, writers=1, crash=False, faulty="any"),
     "dijkstra_scholten": lambda: dijkstra_scholten(nodes=3, sends=1),
     "dijkstra_scholten, fickle": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="fickle"),
     "dijkstra_scholten, hasty": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="hasty"),
+    "distal_paxos": lambda: distal_paxos(ballots=1),
+    "distal_paxos, printed": lambda: distal_paxos(replicas=2, ballots=3, faulty="printed"),
     "echo_multicast": lambda: echo_multicast(2, 1, 0, 1),
     "echo_multicast, beyond": lambda: echo_multicast(2, 0, 2, 1, attack="both"),
     "echo_multicast, gullible": lambda: echo_multicast(2, 0, 0, 1, quorum=False, faulty="gullible"),
@@ -59,6 +66,8 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "three_phase_commit, slow": lambda: three_phase_commit(crashes=0, faulty="slow"),
     "three_phase_commit, slow, crashes": lambda: three_phase_commit(participants=1, crashes=1, faulty="slow"),
     "two_phase_commit, at once": lambda: two_phase_commit(quorum=True),
+    "uniform_voting": lambda: uniform_voting(inputs=(0, 1), phases=2),
+    "uniform_voting, split": lambda: uniform_voting(inputs=(0, 1), faulty="split"),
     "viewstamped": lambda: viewstamped(clients=1, replicas=5, repeats=0),
     "viewstamped, faulty": lambda: viewstamped(replicas=2, repeats=0, faulty="order"),
     "viewstamped, one by one": lambda: viewstamped(clients=1, quorum=False),
