@@ -276,7 +276,7 @@ def _file_module(path: Path) -> types.ModuleType:
     if path.is_dir() or path.suffix != ".py":
         raise UsageError(
             f"{path} is {'a folder' if path.is_dir() else 'not a Python file'}",
-            hint=f"give a {' or '.join(['.py', *_READERS])} file",
+            hint=" or ".join(f"{'give a ' if s == '.py' else 'a '}{s} file" for s in (".py", *_READERS)),
         )
     full = path.resolve()
     root, parts = full.parent, [full.stem]
