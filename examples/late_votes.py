@@ -1,9 +1,9 @@
 """A protocol that is not round-based: a late message still counts.
 
-A chair asks for a show of hands, again and again, and adds up all hands it ever sees. A hand that was raised for an earlier
-question and arrives late counts for the current one. So what happens depends on how late messages are, and no order of
-rounds explains it: `plait rounds tags examples/late_votes.py` says so, and names the guard. With `strict=True` the chair
-looks at the question that an answer is for, and the protocol is round-based.
+A chair asks one question after the other, and goes on as soon as one member raises its hand. A hand that was raised for an
+earlier question and arrives late counts for the current one. So what happens depends on how late messages are, and no
+order of rounds explains it: `plait rounds tags examples/late_votes.py` says so, and names the guard. With `strict=True`
+the chair looks at the question that a hand is for, and the protocol is round-based.
 """
 
 from plait import Message, Process, System, always, init, on, reachable, tagged
@@ -31,7 +31,7 @@ class Member(Process):
 class Chair(Process):
     questions: int
     question: int = 1
-    hands: int = 0
+    hands: tuple[int, ...] = ()
 
     @init
     def ask(self):
@@ -39,7 +39,7 @@ class Chair(Process):
 
     @on(Hand, where=lambda self, m: self.question <= self.questions)
     def count(self, m: Hand):
-        self.hands += 1
+        self.hands += (m.question,)
         self.question += 1
         if self.question <= self.questions:
             self.broadcast(Member, Ask(self.question))
@@ -52,9 +52,9 @@ class StrictChair(Chair):
 
 
 @always
-def one_hand_for_each_question(s):
-    """The chair goes on after one hand."""
-    return all(chair.hands == chair.question - 1 for chair in s[Chair])
+def no_late_hand(s):
+    """The hand that counts for a question was raised for it."""
+    return all(hand == number for chair in s[Chair] for number, hand in enumerate(chair.hands, 1))
 
 
 @reachable
@@ -68,6 +68,6 @@ def late_votes(strict: bool = False) -> System:
     chair = StrictChair if strict else Chair
     return System(
         [chair(questions=3), Member(), Member()],
-        properties=[one_hand_for_each_question, all_asked],
+        properties=[no_late_hand, all_asked],
         rounds=["Ask", "Hand"],
     )
