@@ -48,6 +48,10 @@ _MOST_CHOICES = 50_000
 """More outcomes of one step are a mistake: they would be tabulated before any limit is looked at."""
 
 
+Judgement = tuple[bool, list[Component], list[tuple[int, int]]]
+"""A property's value in a state, the components it read in order, and the fields."""
+
+
 class Tabulation(Asymmetry):
     """Answers the questions of the native engine about one System.
 
@@ -72,6 +76,10 @@ class Tabulation(Asymmetry):
         self._evaluations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
+        self._judgements: dict[int, dict[tuple[tuple[int, int], ...], dict[tuple[bytes, ...], Judgement]]] = {}
+        """Per property and set of fields that an evaluation read, what it found by the content of these."""
+        self._parts: dict[int, list[bytes]] = {}
+        """The contents of the fields of a local state, by its id."""
         self._inboxes: dict[int, tuple[Message, ...]] = {}
         self._monitors: dict[tuple[int, int], Monitor] = {}
 
@@ -189,11 +197,14 @@ class Tabulation(Asymmetry):
 
     def evaluate(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
-    ) -> tuple[bool, list[Component], list[tuple[int, int]]]:
+    ) -> Judgement:
         """A property on a state given by component ids: its value, the components it read in order, and the fields.
 
         A field is given by its position in its class, from 1; 0 stands for the status.
         """
+        known = self._recalled(number, locals_)
+        if known is not None:
+            return known
         prop = self.system.properties[number]
         view = View(
             self.system,
@@ -223,7 +234,30 @@ class Tabulation(Asymmetry):
             if name is not None:
                 fields.append((index, self.system.classes[index].__plait_fields__.index(name) + 1))
                 self.fields_read[prop.name].add((self.system.classes[index].__name__, name))
-        return value, list(view.components_read), fields
+        judgement = value, list(view.components_read), fields
+        if all(kind == "local" for kind, _ in view.components_read):
+            read = tuple(sorted(set(fields)))
+            self._judgements.setdefault(number, {}).setdefault(read, {})[self._contents(read, locals_)] = judgement
+        return judgement
+
+    def _recalled(self, number: int, locals_: Sequence[int]) -> Judgement | None:
+        """What an earlier evaluation found that read the same content: a property reads few of the fields of a state."""
+        for read, judgements in self._judgements.get(number, {}).items():
+            found = judgements.get(self._contents(read, locals_))
+            if found is not None:
+                return found
+        return None
+
+    def _contents(self, read: Sequence[tuple[int, int]], locals_: Sequence[int]) -> tuple[bytes, ...]:
+        """The content of these fields."""
+        contents = []
+        for index, field in read:
+            parts = self._parts.get(locals_[index])
+            if parts is None:
+                assert self.store is not None
+                parts = self._parts[locals_[index]] = self.codec.fields(self.store.local(locals_[index]))
+            contents.append(parts[field] if field < len(parts) else b"")
+        return tuple(contents)
 
     def _judged(self, prop: Property, view: View) -> bool:
         self.content.thread = get_ident()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -41,6 +42,9 @@ def check(
     seeds: Literal["first", "instance"] = "first",
     history: Literal["none", "last"] = "none",
     spos: bool = True,
+    rounds: Flag = False,
+    assume: str | None = None,
+    phases: AtLeastOne = None,
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
@@ -86,6 +90,12 @@ def check(
         Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos
         Depth-first searches keep states with a single successor off the stack (selective push-on-stack).
+    rounds
+        Check the sequential program of a round-based protocol instead (plait rounds --help); violations are of the protocol.
+    assume
+        What the network delivers, with --rounds: none, reliable, n-f (n-1, …), majority, common, kernel, module:predicate.
+    phases
+        Search so many phases, with --rounds; by default 3.
     json
         Print exactly one JSON object on stdout.
     trace
@@ -112,8 +122,14 @@ def check(
     from plait.check import api
     from plait.cli.progress import ProgressLine
 
+    run: Callable[..., Verdict] = api.check
+    if rounds:
+        run = _rounds(phases, assume, reduce)
+    elif assume is not None or phases is not None:
+        given = "--assume" if assume is not None else "--phases"
+        raise UsageError(f"{given} is about rounds", hint=f"give --rounds too: plait check {target} --rounds {given} …")
     with nullcontext() if quiet else ProgressLine() as progress:
-        verdict = api.check(
+        verdict = run(
             system,
             search=search,
             workers=workers,
@@ -148,6 +164,19 @@ def check(
             ) from None
         say(f"report: {html}")
     return verdict.exit_code
+
+
+def _rounds(phases: int | None, assume: str | None, reduce: str) -> Callable[..., Verdict]:
+    """Checking by way of the sequential program."""
+    from functools import partial
+
+    from plait.cli.sequential import PHASES, check_rounds
+
+    if reduce != "none":
+        raise UsageError(
+            f"--rounds with --reduce {reduce}", hint="in a sequential program nothing is interleaved: leave --reduce out"
+        )
+    return partial(check_rounds, phases=phases or PHASES, assume=assume or "none")
 
 
 def _show(verdict: Verdict, *, json: bool, quiet: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from plait.model.process import Handler, Process, Quorum
 from plait.model.system import System, plays
 from plait.rounds.clock import Calendar, where
 
+_ATOMS = frozenset({int, str, bool, float, bytes, type(None), Pid})
 Heard = tuple[tuple[Pid, Message], ...]
 """Messages with their senders, in the order of these."""
 
@@ -58,7 +60,7 @@ class Catcher:
         if not isinstance(to, Pid) or to not in self._protocol.system.index or not isinstance(message, Message):
             self._real.send(to, message)  # it says what is wrong
         # Copied: the handler may go on with a list that it sends, and nothing is in two places of a state.
-        self.letters.append(Letter(self._protocol.calendar.place(message), to, copy.deepcopy(message)))
+        self.letters.append(Letter(self._protocol.calendar.place(message), to, fresh(message)))
 
     def announce(self, event: Any) -> None:
         """There are no monitors."""
@@ -76,7 +78,7 @@ class Catcher:
         if position == len(self.script):
             self.script.append(0)
         chosen = values[self.script[position]]
-        self.chosen.append(copy.deepcopy(chosen))
+        self.chosen.append(fresh(chosen))
         return chosen
 
     def spawn(self, role: type[Process], fields: dict[str, Any]) -> Pid:
@@ -186,7 +188,7 @@ class Protocol:
         real = _own(process)["_run"]
         catcher = Catcher(self, real, script)
         _own(process)["_run"] = catcher
-        messages = tuple(delivered(sender, copy.deepcopy(message)) for sender, message in consumed)
+        messages = tuple(delivered(sender, fresh(message)) for sender, message in consumed)
         try:
             if handler.kind == "message":
                 handler.function(process, messages if handler.quorum is not None else messages[0])
@@ -195,6 +197,22 @@ class Protocol:
         finally:
             _own(process)["_run"] = real
         return catcher
+
+
+def fresh(value: Any) -> Any:
+    """A value that shares nothing with this one that could change; what cannot change is its own copy."""
+    return value if _constant(value) else copy.deepcopy(value)
+
+
+def _constant(value: Any) -> bool:
+    kind = type(value)
+    if kind in _ATOMS or isinstance(value, enum.Enum):
+        return True
+    if kind is tuple or kind is frozenset:
+        return all(map(_constant, value))
+    if isinstance(value, Message):
+        return all(_constant(getattr(value, f.name)) for f in dataclasses.fields(value))  # type: ignore[arg-type]
+    return False
 
 
 def delivered(sender: Pid, message: Message) -> Message:
@@ -211,7 +229,7 @@ def _own(process: Process) -> dict[str, Any]:
 def _copy(process: Process) -> Process:
     twin: Process = object.__new__(type(process))
     own = _own(process)
-    fields = {name: copy.deepcopy(own[name]) for name in type(process).__plait_fields__}
+    fields = {name: fresh(own[name]) for name in type(process).__plait_fields__}
     _own(twin).update(own, **fields)
     return twin
 

@@ -14,15 +14,15 @@ from plait.model.view import ProcessView, Status
 class RoundsProcess:
     """A process; crashed if it is silent for good."""
 
-    __slots__ = ("_process",)
+    __slots__ = ("_mortal", "_process")
 
-    def __init__(self, process: ProcessView) -> None:
-        self._process = process
+    def __init__(self, process: ProcessView, mortal: bool) -> None:
+        self._process, self._mortal = process, mortal
 
     @property
     def status(self) -> Status:
         status = self._process.status
-        return "crashed" if status == "up" and self._process.ghost.silent else status
+        return "crashed" if self._mortal and status == "up" and self._process.silent else status
 
     @property
     def crashed(self) -> bool:
@@ -46,15 +46,17 @@ class RoundsProcess:
 class RoundsView:
     """A view that hides what the sequential program adds."""
 
-    def __init__(self, view: Any) -> None:
-        self._view = view
+    def __init__(self, view: Any, mortal: bool) -> None:
+        self._view, self._mortal = view, mortal
 
     def __getitem__(self, key: Any) -> Any:
         found = self._view[key]
-        return RoundsProcess(found) if isinstance(found, ProcessView) else tuple(map(RoundsProcess, found))
+        if isinstance(found, ProcessView):
+            return RoundsProcess(found, self._mortal)
+        return tuple(RoundsProcess(p, self._mortal) for p in found)
 
     def __iter__(self) -> Iterator[RoundsProcess]:
-        return map(RoundsProcess, self._view)
+        return (RoundsProcess(p, self._mortal) for p in self._view)
 
     @property
     def processes(self) -> tuple[RoundsProcess, ...]:
@@ -65,6 +67,6 @@ class RoundsView:
         raise ModelError("a property of a sequential program cannot look at messages", hint="look at fields")
 
 
-def viewed(prop: Property) -> Property:
-    """The property, of the sequential program."""
-    return dataclasses.replace(prop, predicate=lambda view: prop.predicate(RoundsView(view)))
+def viewed(prop: Property, mortal: bool) -> Property:
+    """The property, of the sequential program; `mortal` says that its processes may crash."""
+    return dataclasses.replace(prop, predicate=lambda view: prop.predicate(RoundsView(view, mortal)))

@@ -1,0 +1,290 @@
+"""One turn of a process in the sequential program (paper 002, Algorithm 1): its UPDATE of a round, its SEND of the next.
+
+A turn takes at most one step of the protocol per transition, so that the program has every state that the protocol has;
+it ends in the same transition when there is nothing else to do, which is nearly always.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from plait.kernel.errors import ModelError
+from plait.kernel.pid import Pid
+from plait.model.message import Message
+from plait.model.process import Handler, Process
+from plait.rounds.assumptions import Lost
+from plait.rounds.clock import CONDITIONS, Breach, where
+from plait.rounds.firing import Catcher, Fired, Heard, Letter
+
+if TYPE_CHECKING:
+    from plait.rounds.sequential import Program
+
+PASS = "pass"  # noqa: S105
+Stage = Literal["update", "send"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    """What travels with the turn: crashes that may still happen, what the assumption notes, and who takes part."""
+
+    budgets: tuple[int, ...] = ()
+    note: Any = None
+    alive: tuple[Pid, ...] = ()
+    born: tuple[Pid, ...] = ()
+    """Created in this round; they take part from the next one on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ghost:
+    """What the program knows of a process besides its fields."""
+
+    place: int = 0
+    """The round whose mail it waits for."""
+    ahead: int = 0
+    """Its clock, if that is later than the round it is in (0 otherwise)."""
+    letters: tuple[Letter, ...] = ()
+    """Messages that it made for later rounds."""
+    kept: Message | None = None
+    """Its message of this round for the process after it."""
+    members: int = 0
+    """Of how many processes it waits for mail."""
+
+
+class Mail(Message):
+    """What one process sends to another in a round: a message of the protocol, or nothing."""
+
+    place: int
+    contents: Message | None = None
+    token: Token | None = None
+    """With it, the receiver gets the turn."""
+    ghost: Ghost | None = None
+    """In the mail to oneself: a ghost among the fields would only tell more states apart that look the same."""
+
+
+class Held(Message):
+    """A turn that is not at its end, held by its process."""
+
+    stage: Stage
+    token: Token
+    ghost: Ghost
+    heard: Heard = ()
+    took: bool = False
+    """Whether it has taken a message of this round."""
+
+
+class Begin(Message):
+    """The turn to send, where sending is a pass of its own."""
+
+    place: int
+    token: Token
+
+
+@dataclasses.dataclass(frozen=True)
+class Unheard:
+    """A choice: the senders whose messages of this round are lost to a process."""
+
+    senders: tuple[Pid, ...]
+    note: Any
+
+
+class Option(NamedTuple):
+    """A step of the protocol that may be taken now."""
+
+    step: Fired
+    handler: Handler
+    script: Sequence[int] | None = None
+
+
+class Turn:
+    """A turn under way: it changes the process, and what the program knows of it."""
+
+    def __init__(
+        self, program: Program, process: Process, stage: Stage, token: Token, ghost: Ghost, heard: Heard = ()
+    ) -> None:
+        self.program, self.process, self.me = program, process, process.id
+        self.stage, self.token, self.heard, self.took = stage, token, heard, False
+        self.at = ghost.place
+        self.ahead, self.letters, self.kept, self.members = ghost.ahead, ghost.letters, ghost.kept, ghost.members
+
+    @property
+    def place(self) -> int:
+        """The round of this part of the turn: mail is made for the round after the one it was taken in."""
+        return self.at + (self.stage == "send" and not self.program.grows)
+
+    @property
+    def silent(self) -> bool:
+        return bool(self.program.system.faults) and self.process.silent  # type: ignore[attr-defined, no-any-return]
+
+    def lose(self) -> None:
+        """Choose which messages are lost, as the assumption allows."""
+        if self.silent:
+            self.heard = ()
+        assumed = self.program.assumed
+        if assumed.free:
+            return
+        if self.me == self.token.alive[0]:
+            self.token = dataclasses.replace(self.token, note=assumed.start(self.token.alive))
+        if self.silent:
+            return
+        senders = tuple(sender for sender, _ in self.heard)
+        options: dict[Unheard, Lost] = {}
+        for lost, note in assumed.losses(self.token.note, self.me, senders, self.token.alive):
+            options.setdefault(Unheard(tuple(sorted(lost)), note), lost)
+        chosen = self.process.choose(list(options)) if len(options) > 1 else next(iter(options))
+        self.heard = tuple(entry for entry in self.heard if entry[0] not in options[chosen])
+        self.token = dataclasses.replace(self.token, note=chosen.note)
+
+    def go_on(self, *, fresh: bool) -> None:
+        """Take at most one step of the protocol, and end the turn if there is no other to take."""
+        program, fired = self.program, False
+        while True:
+            options = [] if self.silent else self._options()
+            if fired and options:
+                return self._hold()
+            menu: list[Any] = [option.step for option in options]
+            if not fired and (fresh or options) and not self.silent:
+                part = int(self.stage == "update")
+                menu += [Fired(self.place, part, "crash", (), (n,)) for n in program.crashes(self.me, self.token.budgets)]
+            must = self.stage == "update" and not program.assumed.free and any(o.step.consumed for o in options)
+            if not must:
+                menu.append(PASS)
+            chosen = PASS if menu[0] is PASS else self.process.choose(menu)
+            if chosen is PASS:
+                if self.stage == "send" or program.grows or self.at == program.end:
+                    return self._end()
+                self.stage, self.heard, self.took, fresh = "send", (), False, False
+                continue
+            fired = True
+            if chosen.handler == "crash":
+                self._crash(chosen.choices[0])
+            else:
+                self._fire(next(o for o in options if o.step is chosen))
+
+    # -- steps of the protocol -------------------------------------------------------------------------------------
+
+    def _options(self) -> list[Option]:
+        """The steps that may be taken now: receipts in the UPDATE part; in the SEND part, actions that send in this round.
+
+        Actions that send nothing go with the sends; and with receipts, once there was one, since they may come between.
+        """
+        program, place, part = self.program, self.place, int(self.stage == "update")
+        options = []
+        if self.heard:
+            for handler, consumed in program.receipts(self.process, self.heard):
+                self._refuse(handler, program.calendar.consumed(self.ahead, [place])[1])
+                options.append(Option(Fired(place, part, handler.name, consumed), handler))
+        if self.stage == "send" or self.took:
+            for handler in program.actions(self.process):
+                for trial in program.trials(self.process, handler):
+                    first = min(trial.places, default=None)
+                    program.beyond |= first is not None and first > program.end
+                    if first is None or (self.stage == "send" and first == place):
+                        step = Fired(place, part, handler.name, (), trial.choices)
+                        options.append(Option(step, handler, trial.script))
+        return options
+
+    def _fire(self, option: Option) -> None:
+        step = option.step
+        self.program.now = step.place + 1
+        catcher = self.program.fire(self.process, option.handler, step.consumed, option.script)
+        self.settle(option.handler, catcher)
+        if catcher.children:
+            self.token = dataclasses.replace(self.token, born=(*self.token.born, *catcher.children))
+        self.heard = tuple(entry for entry in self.heard if entry not in step.consumed)
+        self.took |= bool(step.consumed)
+
+    def settle(self, handler: Handler, catcher: Catcher) -> None:
+        """Move the clock, and put what was sent among the letters."""
+        program = self.program
+        clock = 2 * self.place + 1 if self.stage == "update" else max(self.ahead, 2 * self.place)
+        self.ahead, breach = program.calendar.sent(clock, [letter.place for letter in catcher.letters])
+        self._refuse(handler, breach)
+        if not catcher.letters:
+            return
+        letters = list(self.letters)
+        for letter in catcher.letters:
+            if any(letter[:2] == other[:2] for other in letters):
+                what = f"sends {letter.to!r} a second message of {program.calendar.name(letter.place)}"
+                self._refuse(handler, Breach(6, what))
+            if letter.place <= program.end:
+                letters.append(letter)
+            else:
+                program.beyond = True
+        self.letters = tuple(sorted(letters, key=lambda letter: letter[:2]))
+
+    def _refuse(self, handler: Handler, breach: Breach | None) -> None:
+        if breach is not None:
+            raise ModelError(
+                f"not round-based: {where(type(self.process), handler)} {breach.what}, "
+                f"against condition {breach.condition} ({CONDITIONS[breach.condition]})",
+                hint="plait rounds tags decides all conditions, with a run to each step that breaks one",
+            )
+
+    def _crash(self, number: int) -> None:
+        budgets = tuple(b - (i == number) for i, b in enumerate(self.token.budgets))
+        self.process.silent = True  # type: ignore[attr-defined]
+        self.token, self.heard = dataclasses.replace(self.token, budgets=budgets), ()
+
+    # -- the end of a transition, and of the turn --------------------------------------------------------------------
+
+    def _ghost(self) -> Ghost:
+        ahead = self.ahead if self.ahead > 2 * self.at else 0
+        return Ghost(self.at, ahead, self.letters, self.kept, self.members)
+
+    def _hold(self) -> None:
+        ghost = Ghost(self.at, self.ahead, self.letters, self.kept, self.members)
+        self.process.send(self.me, Held(self.stage, self.token, ghost, self.heard, self.took))
+
+    def _end(self) -> None:
+        program, token = self.program, self.token
+        if self.stage == "send":
+            if not program.grows:
+                self._hand_over()
+            self.at = self.place
+            self.mail()
+        elif self.at == program.end or not program.grows or self.me != token.alive[-1]:
+            self._hand_over()
+            self.at, self.kept = self.at + 1, None
+        else:  # the last update of a round: those created in it join, and the next round begins
+            alive = tuple(sorted((*token.alive, *token.born), key=program.system.index.__getitem__))
+            self.at, self.kept = self.at + 1, None
+            self.process.send(alive[0], Begin(self.at, Token(token.budgets, None, alive)))
+        if program.grows:
+            self.process.ghost = self._ghost()  # type: ignore[attr-defined]
+
+    def _hand_over(self) -> None:
+        """Give the turn to update to the next process, with the mail that was held back for it."""
+        follower = self._follower()
+        if follower is not None:
+            self.process.send(follower, Mail(self.at, self.kept, self.token))
+
+    def mail(self) -> None:
+        """Send the mail of a round, except what the next process gets with the turn; the last one gives it to the first."""
+        program, token, place, follower = self.program, self.token, self.at, self._follower()
+        letters = {letter.to: letter.message for letter in self.letters if letter.place == place}
+        for pid in letters:
+            if pid not in token.alive:
+                raise ModelError(
+                    f"{self.me!r} sends to {pid!r} in {program.calendar.name(place)}, before the round it takes part in",
+                    hint="send to a process only after it was created, in a later round",
+                )
+        if letters:
+            self.letters = tuple(letter for letter in self.letters if letter.place != place)
+        self.kept = letters.get(follower) if follower is not None else None
+        self.members = len(token.alive) if program.grows else 0
+        ghost = self._ghost()
+        for pid in token.alive:
+            if pid != follower:
+                turn = token if follower is None and pid == token.alive[0] else None
+                mine = ghost if pid == self.me and not program.grows else None
+                self.process.send(pid, Mail(place, letters.get(pid), turn, mine))
+        if program.grows and follower is not None:
+            self.process.send(follower, Begin(place, token))
+
+    def _follower(self) -> Pid | None:
+        """Who comes next in the round."""
+        alive = self.token.alive
+        position = alive.index(self.me)
+        return alive[position + 1] if position + 1 < len(alive) else None
