@@ -36,6 +36,8 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("two_actors", {}, None),
     ("two_actors", {"forgetful": True}, "numbers_differ"),
     ("diamond", {}, None),
+    ("late_votes", {}, "no_late_hand"),
+    ("late_votes", {"strict": True}, None),
     ("diamond", {"missing": 1}, "everybody_has_bread"),
 ]
 """File, parameters, and the property that is violated, if one is."""

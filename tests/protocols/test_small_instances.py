@@ -12,6 +12,7 @@ from plait.protocols.abd import abd
 from plait.protocols.atomic_register import atomic_register
 from plait.protocols.ben_or import ben_or
 from plait.protocols.chain import chain
+from plait.protocols.commit_rounds import commit_rounds
 from plait.protocols.dijkstra_scholten import dijkstra_scholten
 from plait.protocols.distal_paxos import distal_paxos
 from plait.protocols.echo_multicast import echo_multicast
@@ -20,9 +21,11 @@ from plait.protocols.hirschberg_sinclair import hirschberg_sinclair
 from plait.protocols.lamport_mutex import lamport_mutex
 from plait.protocols.pbft import pbft
 from plait.protocols.raft import raft
+from plait.protocols.raft_membership import raft_membership
 from plait.protocols.three_phase_commit import three_phase_commit
 from plait.protocols.two_phase_commit import two_phase_commit
 from plait.protocols.uniform_voting import uniform_voting
+from plait.protocols.view_change import view_change
 from plait.protocols.viewstamped import viewstamped
 from plait.protocols.zab import zab
 from tests.check.test_against_oracle import compare
@@ -37,6 +40,8 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "ben_or, impatient": lambda: ben_or(inputs=(0, 0), f=0, faulty="impatient"),
     "chain": lambda: chain(writers=1, reads=1),
     "chain, faulty": lambda: chain(servers=2, writers=1, crash=False, faulty="any"),
+    "commit_rounds": lambda: commit_rounds(participants=2, transactions=1),
+    "commit_rounds, doubt": lambda: commit_rounds(participants=2, transactions=1, faulty="doubt"),
     "dijkstra_scholten": lambda: dijkstra_scholten(nodes=3, sends=1),
     "dijkstra_scholten, fickle": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="fickle"),
     "dijkstra_scholten, hasty": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="hasty"),
@@ -60,6 +65,8 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "raft": lambda: raft(servers=2, entries=2, elections="any"),
     "raft, faulty": lambda: raft(elections="1+2", faulty="vote"),
     "raft, one by one": lambda: raft(elections="any", quorum=False),
+    "raft_membership": lambda: raft_membership(servers=3, joiners=1),
+    "raft_membership, early": lambda: raft_membership(servers=2, joiners=1, faulty="early"),
     "three_phase_commit": lambda: three_phase_commit(crashes=1),
     "three_phase_commit, local": lambda: three_phase_commit(crashes=1, faulty="local"),
     "three_phase_commit, one by one": lambda: three_phase_commit(participants=1, quorum=False),
@@ -68,6 +75,8 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "two_phase_commit, at once": lambda: two_phase_commit(quorum=True),
     "uniform_voting": lambda: uniform_voting(inputs=(0, 1), phases=2),
     "uniform_voting, split": lambda: uniform_voting(inputs=(0, 1), faulty="split"),
+    "view_change": lambda: view_change(replicas=2),
+    "view_change, quorum": lambda: view_change(replicas=2, faulty="quorum"),
     "viewstamped": lambda: viewstamped(clients=1, replicas=5, repeats=0),
     "viewstamped, faulty": lambda: viewstamped(replicas=2, repeats=0, faulty="order"),
     "viewstamped, one by one": lambda: viewstamped(clients=1, quorum=False),

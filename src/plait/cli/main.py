@@ -9,12 +9,15 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
 
 from cyclopts import App, CycloptsError
 
 import plait
 from plait.cli.output import close, complain
 from plait.kernel.errors import PlaitError
+from plait.model.loader import reads
 
 USAGE_ERROR, INCONCLUSIVE, INTERNAL_ERROR = 2, 3, 4
 
@@ -43,6 +46,11 @@ _EXAMPLES = {
   plait replay .plait/paxos-agreement.itf.json --step 4""",
     "zoo": """\
   plait zoo""",
+    "rounds": """\
+  plait rounds import paxos.distal -o paxos.py""",
+    "rounds import": """\
+  plait rounds import paxos.distal -o paxos.py
+  plait check paxos.distal -p phases=3""",
     "bench": """\
   plait bench dbss --quick
   plait bench quorum --json | jq -r .summary[]""",
@@ -96,6 +104,7 @@ with more states than --max-states is drawn in part, and it says which states le
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
+    "rounds": "Work with protocols that go through rounds.",
     "bench": "Measure the tables of the papers again, on this machine.",
     "completion": """Print the completion script for a shell.
 
@@ -114,16 +123,32 @@ Paxos and its faulty twin, echo multicast, and the regular register: single mess
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
 }
+_ROUNDS = {
+    "import": """Translate a Distal text to a Plait model in Python.
+
+A Distal text can be checked as it is, too: FILE.distal is a target of every command. docs/distal.md has the language.""",
+}
+_GROUPS = {"bench": _BENCHES, "rounds": _ROUNDS}
+_PLACES = {"rounds import": "plait.cli.distal:import_distal"}
+"""Where a command of a group is, unless it is the function of its name in the module of the group."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
-    if _name == "bench":
-        _bench = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
-        for _table, _about in _BENCHES.items():
-            _bench.command(
-                f"plait.cli.bench:{_table}", name=_table, help=_about, help_epilogue=_epilogue(f"bench {_table}")
-            )
-        app.command(_bench)
+    if _name in _GROUPS:
+        _group = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
+        for _part, _about in _GROUPS[_name].items():
+            _place = _PLACES.get(f"{_name} {_part}", f"plait.cli.{_name}:{_part}")
+            _group.command(_place, name=_part, help=_about, help_epilogue=_epilogue(f"{_name} {_part}"))
+        app.command(_group)
         continue
     app.command(f"plait.cli.{_name}:{_name}", name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
+
+
+def _distal(path: Path) -> ModuleType:
+    from plait.rounds.distal.module import module_of
+
+    return module_of(path)
+
+
+reads(".distal", _distal)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,8 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         error.verbose = False
         command = next((t for t in tokens if t in _COMMANDS), None)
-        if command == "bench":
-            command = " ".join([command, *(t for t in tokens[1:2] if t in _BENCHES)])
+        if command in _GROUPS:
+            command = " ".join([command, *(t for t in tokens[1:2] if t in _GROUPS[command])])
         complain(str(error).strip(), f"see plait {command} --help" if command else "see plait --help")
         code = USAGE_ERROR
     except KeyboardInterrupt:

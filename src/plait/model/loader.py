@@ -1,11 +1,12 @@
-"""From a target to a System: a zoo name, a Python file, or `package.module:function`.
+"""From a target to a System: a zoo name, a file, or `package.module:function`.
 
     load("paxos", {"acceptors": "3"})
     load("models/token.py:ring", {})
     load("my.models:token", {})
 
-The object named may be a System or a function that returns one; a function's parameters are checked against its
-annotations. The loaded System remembers its target and parameters, so that a saved trace finds its model again.
+Files are Python, or of a language that somebody `reads` (Distal, for the command line). The object named may be a System
+or a function that returns one; a function's parameters are checked against its annotations. The loaded System remembers
+its target and parameters, so that a saved trace finds its model again.
 """
 
 from __future__ import annotations
@@ -28,6 +29,14 @@ from plait.model.convert import NotConvertibleError, convert, convertible, examp
 from plait.model.system import System
 
 ZOO = "plait.protocols"
+
+_READERS: dict[str, Callable[[Path], types.ModuleType]] = {}
+"""How to make a module of a file that is not Python, by the suffix of its name."""
+
+
+def reads(suffix: str, reader: Callable[[Path], types.ModuleType]) -> None:
+    """Let files with this suffix be targets: the reader makes a module of such a file."""
+    _READERS[suffix] = reader
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +167,7 @@ def find(target: str) -> ModelFunction | System:
             f"{target!r} names no model",
             hint="give a zoo name (plait zoo lists them), a Python file, or package.module:function",
         )
-    if place.endswith(".py") or "/" in place or Path(place).is_file():
+    if Path(place).suffix in (".py", *_READERS) or "/" in place or Path(place).is_file():
         return _from_module(_file_module(Path(place)), name, place)
     if not colon and "." not in place:
         return _from_zoo(place)
@@ -259,11 +268,16 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 def _file_module(path: Path) -> types.ModuleType:
     """Import a file, as a part of its package if it is in one."""
     if not path.exists():
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], 1)
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob(f"*{path.suffix}")], 1)
         hint = f"did you mean {path.parent / near[0]}?" if near else "check the path; it is relative to where you are"
         raise UsageError(f"there is no file {path}", hint=hint)
+    if path.is_file() and path.suffix in _READERS:
+        return _READERS[path.suffix](path)
     if path.is_dir() or path.suffix != ".py":
-        raise UsageError(f"{path} is {'a folder' if path.is_dir() else 'not a Python file'}", hint="give a .py file")
+        raise UsageError(
+            f"{path} is {'a folder' if path.is_dir() else 'not a Python file'}",
+            hint=" or ".join(f"{'give a ' if s == '.py' else 'a '}{s} file" for s in (".py", *_READERS)),
+        )
     full = path.resolve()
     root, parts = full.parent, [full.stem]
     while (root / "__init__.py").is_file():

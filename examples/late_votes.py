@@ -1,0 +1,73 @@
+"""A protocol that is not round-based: a late message still counts.
+
+A chair asks one question after the other, and goes on as soon as one member raises its hand. A hand that was raised for an
+earlier question and arrives late counts for the current one. So what happens depends on how late messages are, and no
+order of rounds explains it: `plait rounds tags examples/late_votes.py` says so, and names the guard. With `strict=True`
+the chair looks at the question that a hand is for, and the protocol is round-based.
+"""
+
+from plait import Message, Process, System, always, init, on, reachable, tagged
+
+
+@tagged(phase="question", round="Ask")
+class Ask(Message):
+    question: int
+
+
+@tagged(phase="question", round="Hand")
+class Hand(Message):
+    question: int
+
+
+class Member(Process):
+    question: int = 0
+
+    @on(Ask, where=lambda self, m: m.question > self.question)
+    def raise_hand(self, m: Ask):
+        self.question = m.question
+        self.send(m.sender, Hand(m.question))
+
+
+class Chair(Process):
+    questions: int
+    question: int = 1
+    hands: tuple[int, ...] = ()
+
+    @init
+    def ask(self):
+        self.broadcast(Member, Ask(self.question))
+
+    @on(Hand, where=lambda self, m: self.question <= self.questions)
+    def count(self, m: Hand):
+        self.hands += (m.question,)
+        self.question += 1
+        if self.question <= self.questions:
+            self.broadcast(Member, Ask(self.question))
+
+
+class StrictChair(Chair):
+    @on(Hand, where=lambda self, m: m.question == self.question)
+    def count(self, m: Hand):
+        super().count(m)
+
+
+@always
+def no_late_hand(s):
+    """The hand that counts for a question was raised for it."""
+    return all(hand == number for chair in s[Chair] for number, hand in enumerate(chair.hands, 1))
+
+
+@reachable
+def all_asked(s):
+    """All questions can be asked."""
+    return all(chair.question > chair.questions for chair in s[Chair])
+
+
+def late_votes(strict: bool = False) -> System:
+    """A chair with three questions, and two members."""
+    chair = StrictChair if strict else Chair
+    return System(
+        [chair(questions=3), Member(), Member()],
+        properties=[no_late_hand, all_asked],
+        rounds=["Ask", "Hand"],
+    )

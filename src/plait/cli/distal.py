@@ -1,0 +1,34 @@
+"""`plait rounds import`: a Distal text as a Plait model in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from plait.cli.output import emit, note, writable
+
+Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
+
+
+def import_distal(file: Path, /, *, output: Output = None) -> int:
+    """Translate a Distal text (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    file
+        A Distal text, FILE.distal.
+    output
+        Write the Python model there; without it, to stdout.
+    """
+    from plait.rounds.distal.module import source_of
+
+    writable(output, "--output")
+    source = source_of(file)
+    if output is None:
+        emit(source)
+    else:
+        output.write_text(source, encoding="utf-8")
+        note(f"model: {output}  (plait check {output})")
+    return 0

@@ -1,0 +1,49 @@
+"""The types of Distal values: int, bool, text, pid, lists of these, and messages."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A type: its name, and for a list the type of its elements; None is not known (yet)."""
+
+    name: str
+    element: Kind | None = None
+
+    def __str__(self) -> str:
+        return f"[{self.element or '?'}]" if self.name == "list" else self.name
+
+    @property
+    def python(self) -> str:
+        """Its annotation in Python."""
+        if self.name == "list":
+            return f"tuple[{self.element.python if self.element else 'Any'}, ...]"
+        return {"text": "str", "pid": "Pid | None"}.get(self.name, self.name)
+
+    @property
+    def default(self) -> str:
+        """What a variable is before it is assigned, in Python."""
+        return {"int": "0", "bool": "False", "text": '""', "list": "()"}.get(self.name, "None")
+
+
+INT, BOOL, TEXT, PID = Kind("int"), Kind("bool"), Kind("text"), Kind("pid")
+PROCESS = Kind("process")
+"""What quantifiers of properties range over."""
+NAMED = {kind.name: kind for kind in (INT, BOOL, TEXT, PID)}
+
+
+def merge(one: Kind | None, other: Kind | None) -> Kind | None:
+    """What two types have in common; a ValueError if that is nothing.
+
+    >>> str(merge(Kind("list"), Kind("list", INT)))
+    '[int]'
+    """
+    if one is None or other is None:
+        return one or other
+    if one.name != other.name:
+        raise ValueError
+    if one.name == "list":
+        return Kind("list", merge(one.element, other.element))
+    return one

@@ -1,0 +1,51 @@
+"""A Distal file as a module: its translation, with a source that the analyses of handlers can read."""
+
+from __future__ import annotations
+
+import keyword
+import linecache
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from plait.kernel.errors import UsageError
+from plait.rounds.distal.translation import translate
+
+
+def source_of(path: Path) -> str:
+    """The Python source that a Distal file stands for."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="give a .distal file") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", hint="save it as UTF-8") from None
+    return translate(text, str(path), _name(path))
+
+
+def module_of(path: Path) -> ModuleType:
+    """The module of a Distal file; the same one as long as the text is the same."""
+    source = source_of(path)
+    name = f"plait_distal_{_name(path)}"
+    while (known := sys.modules.get(name)) is not None:
+        if known.__dict__.get("__plait_source__") == source:
+            return known
+        name += "_"
+    file = f"<{path.name} as {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    module = ModuleType(name)
+    module.__dict__.update(__plait_source__=source, __file__=str(path))
+    sys.modules[name] = module
+    exec(compile(source, file, "exec"), module.__dict__)
+    return module
+
+
+def _name(path: Path) -> str:
+    """The name of the model function: the file's, as Python can write it."""
+    name = re.sub(r"\W", "_", path.stem)
+    return (
+        f"model_{name}"
+        if not name or name[0].isdigit() or keyword.iskeyword(name) or name in ("Node", "init")
+        else name
+    )

@@ -1,0 +1,414 @@
+"""The Distal front end: the paper's text means what the paper says, and a wrong text is refused with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plait import ModelError, System, check
+from plait.cli.main import main
+from plait.kernel.errors import PlaitError, UsageError
+from plait.model.loader import load
+from plait.protocols.distal_paxos import distal_paxos
+from plait.rounds.distal.module import module_of, source_of
+from plait.rounds.distal.translation import translate
+from tests.oracle.explorer import explore
+from tests.oracle.relation import make
+from tests.rounds.mailbox import Mail, Protocol, Upon, reachable
+
+SHIPPED = Path(module_of.__code__.co_filename).parents[2] / "protocols" / "distal_paxos.distal"
+
+FIGURE_1 = """\
+type Prepare = struct { phase int ballot; }
+type Ack = struct { phase int ballot; int last; [text] log; }
+type Propose = struct { phase int ballot; [text] log; }
+type Promise = struct { phase int ballot; [text] log; }
+
+init
+  ballot = 0; log = ε;
+  if primary(ballot+1) then
+    ballot = ballot+1;
+    m = Prepare(ballot);                  ► Prepare
+    send m to ALL;
+while true do
+  upon Prepare with m.ballot > ballot do
+    last = ballot;
+    ballot = m.ballot;
+    promised = false;
+    primary = m.sender;
+    m = Ack(ballot, last, log);           ► Ack
+    send m to primary;
+  upon Ack with m.ballot = ballot times n/2 do
+    log = longest_log(ballot);            ► Ack
+    log.add(newCommand());
+    m = Propose(ballot, log);             ► Propose
+    send m to ALL;
+  upon Propose with m.ballot ≥ ballot ∧ ¬promised do
+    ballot = m.ballot;                    ► Propose
+    log = m.log;
+    //Bugfix: last = ballot;
+    m = Promise(ballot,log);              ► Promise
+    send m to ALL;
+  upon Promise with m.ballot ≥ ballot ∧ m.log = log times n/2 do
+    ballot = m.ballot;                    ► Promise
+    log = m.log;
+    promised = true;
+    output(log);
+    if primary(ballot+1) then
+      ballot = ballot+1;                  ► Prepare
+      m = Prepare(ballot);
+      send m to ALL;
+  upon timeout() with true do
+    if primary(ballot+1) then
+      ballot = ballot+1;
+      m = Prepare(ballot);                ► Prepare
+      send m to ALL;
+"""
+"""Fig. 1 of paper 002, line by line (with PrepareMsg in line 5 called Prepare, as elsewhere), after its message types."""
+
+
+def system(text: str, tmp_path: Path, **parameters: Any) -> System:
+    file = tmp_path / "protocol.distal"
+    file.write_text(text, encoding="utf-8")
+    built: System = module_of(file).__dict__["protocol"](**parameters)
+    return built
+
+
+def locals_of(built: System, *names: str) -> set[tuple[tuple[str, Any], ...]]:
+    """All local states of all processes, as the oracle finds them."""
+    found = set()
+    for state in explore(built).seen:
+        for p, slot in enumerate(state.slots):
+            fields = vars(make(built.classes[p], slot.fields))
+            found.add((("process", p), *((name, fields[name]) for name in sorted(names))))
+    return found
+
+
+# -- what a text means -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "phases"), [(3, 1), (2, 2)])
+@pytest.mark.parametrize("early", [False, True])
+def test_the_shipped_text_and_the_python_model_are_the_same(n: int, phases: int, early: bool) -> None:
+    distal = module_of(SHIPPED).__dict__["distal_paxos"](n=n, phases=phases, early=early)
+    python = distal_paxos(replicas=n, ballots=phases, faulty="early" if early else "none")
+    names = ("ballot", "leading", "last", "promised", "log", "outputs")
+    assert locals_of(distal, *names) == locals_of(python, *names)
+    one, other = check(distal).statistics, check(python).statistics
+    assert (one.states, one.transitions, one.terminal_states) == (
+        other.states,
+        other.transitions,
+        other.terminal_states,
+    )
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_they_are_the_same_where_the_oracle_is_too_slow(early: bool) -> None:
+    distal = check(module_of(SHIPPED).__dict__["distal_paxos"](early=early))
+    python = check(distal_paxos(faulty="early" if early else "none"))
+    assert distal.status == python.status == "holds"
+    assert distal.statistics.states == python.statistics.states
+    assert distal.statistics.transitions == python.statistics.transitions
+
+
+def test_figure_1_breaks_agreement_and_its_fix_does_not(tmp_path: Path) -> None:
+    assert check(system(FIGURE_1, tmp_path, phases=2)).status == "holds"
+    found = check(system(FIGURE_1, tmp_path, phases=3))
+    assert found.property == "agreement"
+    assert found.trace is not None
+    assert len(found.trace) == 15
+    fixed = FIGURE_1.replace("    last = ballot;\n", "", 1).replace("//Bugfix: last", "last")
+    verdict = check(system(fixed, tmp_path, phases=3), max_states=300_000)
+    assert not verdict.trace
+
+
+def figure_1_by_hand(n: int, phases: int) -> Protocol:
+    """Fig. 1 once more, for the mailbox of the paper."""
+
+    def primary(b: int) -> int | None:
+        return (b - 1) % n if b <= phases else None
+
+    def lead(me: dict[str, Any], send: Any) -> None:
+        me["ballot"] += 1
+        for q in range(n):
+            send(q, "Prepare", (me["ballot"],))
+
+    def init(me: dict[str, Any], send: Any) -> None:
+        if primary(1) == me["me"]:
+            lead(me, send)
+
+    def prepare(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        last, me["ballot"], me["promised"] = me["ballot"], used[0].fields[0], False
+        send(used[0].sender, "Ack", (me["ballot"], last, me["log"]))
+
+    def ack(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        best = max(used, key=lambda m: (m.fields[1], len(m.fields[2]), m.sender == me["me"], m.fields[2]))
+        me["log"] = (*best.fields[2], "abc"[me["ballot"] - 1])
+        for q in range(n):
+            send(q, "Propose", (me["ballot"], me["log"]))
+
+    def propose(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        me["ballot"], me["log"] = used[0].fields
+        for q in range(n):
+            send(q, "Promise", used[0].fields)
+
+    def promise(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        me["ballot"], me["log"] = used[0].fields
+        me["promised"], me["outputs"] = True, (*me["outputs"], me["log"])
+        if primary(me["ballot"] + 1) == me["me"]:
+            lead(me, send)
+
+    def timeout(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        if primary(me["ballot"] + 1) == me["me"]:
+            lead(me, send)
+
+    return Protocol(
+        [{"me": p, "ballot": 0, "log": (), "promised": False, "outputs": ()} for p in range(n)],
+        init,
+        [
+            Upon("Prepare", lambda me, m: m is not None and m.fields[0] > me["ballot"], prepare),
+            Upon("Ack", lambda me, m: m is not None and m.fields[0] == me["ballot"], ack, times=n // 2),
+            Upon(
+                "Propose", lambda me, m: m is not None and m.fields[0] >= me["ballot"] and not me["promised"], propose
+            ),
+            Upon(
+                "Promise",
+                lambda me, m: m is not None and m.fields[0] >= me["ballot"] and m.fields[1] == me["log"],
+                promise,
+                times=n // 2,
+            ),
+            Upon(None, lambda me, m: True, timeout),
+        ],
+    )
+
+
+AUCTION = """\
+type Bid = struct { int x; }
+init
+  if process(0) then
+    send Bid(4) to self; send Bid(2) to self
+  else
+    send Bid(1) to process(0)
+while true do
+  upon Bid with m.x = 4 ∧ ¬seen do
+    seen = true
+    output(m.x)
+  upon Bid with m.x < 4 times n/2 do
+    output(greatest b in mbox(Bid, b.x > 0) by b.x give b.x)
+  upon Bid with m.x = 4 do
+    output(5)
+"""
+
+
+def auction_by_hand(n: int) -> Protocol:
+    """The text above, for the mailbox of the paper."""
+
+    def init(me: dict[str, Any], send: Any) -> None:
+        for x in (4, 2) if me["me"] == 0 else (1,):
+            send(0, "Bid", (x,))
+
+    def see(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        me["seen"], me["outputs"] = True, (*me["outputs"], used[0].fields[0])
+
+    def best(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        me["outputs"] = (*me["outputs"], max(m.fields[0] for m in used))
+
+    def late(me: dict[str, Any], used: list[Mail], send: Any) -> None:
+        me["outputs"] = (*me["outputs"], 5)
+
+    return Protocol(
+        [{"me": p, "seen": False, "outputs": ()} for p in range(n)],
+        init,
+        [
+            Upon("Bid", lambda me, m: m is not None and m.fields[0] == 4 and not me["seen"], see),
+            Upon("Bid", lambda me, m: m is not None and m.fields[0] < 4, best, times=n // 2),
+            Upon("Bid", lambda me, m: m is not None and m.fields[0] == 4, late),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "truth", "names"),
+    [
+        pytest.param(FIGURE_1, figure_1_by_hand(3, 1), ("ballot", "log", "promised", "outputs"), id="figure 1"),
+        pytest.param(AUCTION, auction_by_hand(3), ("seen", "outputs"), id="auction"),
+    ],
+)
+def test_no_mailbox_is_needed(tmp_path: Path, text: str, truth: Protocol, names: tuple[str, ...]) -> None:
+    """Consuming messages where they are pending gives the local states of the paper's loop with its mailbox."""
+    expected = {tuple(field for field in state if field[0] != "me") for state in reachable(truth)}
+    assert len(expected) > 8
+    assert locals_of(system(text, tmp_path, n=3, phases=1), *names) == expected
+
+
+TIES = """\
+type Go = struct { int x; }
+init
+  if process(0) then
+    send Go(1) to ALL; send Go(5) to ALL;
+while true do
+  upon Go with m.x > 3 do
+    output(1);
+  upon Go with m.x > 0 times 0 do
+    output(2);
+  upon Go do
+    output(3);
+always big: forall p: ¬ (exists x in p.outputs: x = 3);
+reachable both: exists p: p.outputs = [1, 2];
+"""
+
+
+def test_the_listing_order_breaks_ties(tmp_path: Path) -> None:
+    """A message that an earlier upon would take is none for a later one."""
+    assert "not m.x > 3" in translate(TIES, "ties.distal", "ties")
+    with pytest.raises(ModelError, match="times"):
+        system(TIES.replace("m.x > 3 do", "m.x > 3 times 1 do"), tmp_path)
+    only = TIES.replace("  upon Go with m.x > 0 times 0 do\n    output(2);\n", "").replace("[1, 2]", "[1, 3]")
+    only = only.replace("always big: forall p: ¬ (exists x in p.outputs: x = 3);", "")
+    found = check(system(only, tmp_path, n=2), keep_going=True)
+    assert found.status == "holds"
+    outputs = {dict(s)["outputs"] for s in locals_of(system(only, tmp_path, n=2), "outputs")}
+    assert outputs == {(), (1,), (3,), (1, 3), (3, 1)}  # Go(5) is never taken by the last upon
+
+
+def test_times_is_more_than(tmp_path: Path) -> None:
+    text = "type A = struct { int x; }\ninit\n  send A(1) to ALL\nloop:\n  upon A times TIMES do\n    output(1)\n"
+    for times, n, needed in (("n/2", 3, 2), ("n/2", 4, 3), ("1", 4, 2), ("2*n/3", 4, 3), ("n - 1", 3, 3)):
+        built = system(text.replace("TIMES", times), tmp_path, n=n)
+        (handler,) = [h for h in type(built.processes[0]).__plait_handlers__ if h.kind == "message"]
+        assert callable(handler.quorum)
+        assert handler.quorum(built.processes[0]) == needed, times  # type: ignore[call-arg, arg-type]
+
+
+def test_variables_that_no_action_remembers_are_no_fields(tmp_path: Path) -> None:
+    names = type(system(FIGURE_1, tmp_path).processes[0]).__plait_fields__
+    assert set(names) == {"n", "phases", "ballot", "log", "promised", "outputs"}  # neither last nor primary
+    remembered = system(FIGURE_1 + "\nreachable led: exists p: p.primary = process(0) and p.last = 0", tmp_path)
+    assert {"primary", "last"} < set(type(remembered.processes[0]).__plait_fields__)
+    assert check(remembered).status == "holds"
+
+
+# -- what is wrong with a text ---------------------------------------------------------------------------------------
+
+WRONG = [
+    ("last = ballot;", "last = balot;", 14, 12, "nothing is called 'balot'"),
+    ("m.ballot > ballot", "m.balot > ballot", 13, 23, "Prepare has no field 'balot'"),
+    ("upon Prepare", "upon Prepar", 13, 8, "no message type 'Prepar'"),
+    ("Ack(ballot, last, log)", "Ack(ballot, last)", 18, 9, r"Ack takes 3 values \(int, int, \[text\]\), not 2"),
+    ("Ack(ballot, last, log)", "Ack(ballot, log, last)", 18, 21, r"value 2 of Ack: expected int, not \["),
+    ("promised = false", "promised = 3", 25, 42, "expected bool, not int"),
+    ("send m to primary", "send m to ballot", 19, 15, "expected pid, not int"),
+    ("send m to primary", "send ballot to primary", 19, 10, "what is sent is a message"),
+    ("times n/2", "times n/2/", 20, 48, "expected do, not the end of the line"),
+    ("while true do", "while true", 12, 11, "expected do, not the end of the line"),
+    ("with true do", "with true", 40, 27, "expected do or times"),
+    ("    promised = false;", "      promised = false;", 16, 7, "not an indented block"),
+    ("    promised = false;", "   promised = false;", 16, 4, "indented like none of the blocks"),
+    ("longest_log(ballot)", "longest_lug(ballot)", 21, 11, "no function or message type 'longest_lug'"),
+    ("log.add(newCommand())", "log.add(3)", 22, 5, r"expected \[text\], not \[int\]"),
+    ("primary = m.sender", "n = 3", 17, 5, "'n' cannot be assigned"),
+    ("primary = m.sender", "primary = n/2", 17, 16, "/ is for times only"),
+    ("primary = m.sender", "upon_x = 3", 17, 5, "a meaning of its own"),
+    ("type Prepare", "type prepare", 1, 6, "begins with a small letter"),
+    ("int last;", "integer last;", 2, 39, "no type 'integer'"),
+    ("int last;", "int ballot;", 2, 43, "'ballot' is declared twice"),
+    ("phase int ballot; int last;", "int ballot; int last;", 2, 6, "all message types have a phase, or none"),
+    ("output(log);", "output(m.sender);", 35, 14, "sender of which"),
+    ("output(log);", "output(ballot); output(log);", 35, 28, r"expected \[int\], not \[\[text\]\]"),
+    ("ε", "€", 7, 21, "'€' does not belong here: expected an expression"),
+    ("send m to ALL;", "send m ALL;", 11, 12, "expected an operator, .* or to, not 'ALL'"),
+    (
+        "log = longest_log(ballot);",
+        "log = longest_log(1); log = longest_log(2);",
+        21,
+        33,
+        "select from its mailbox once",
+    ),
+    ("log = m.log;", "log = longest_log(ballot);", 27, 11, "reads Ack messages, but this action got Propose"),
+    ("init", "innit", 6, 1, "expected function, init, parameter or type, not 'innit'"),
+    ("upon timeout() with true", "upon timeout() with true times 3", 40, 3, "a timeout is not counted"),
+    ("m = Prepare(ballot);", "m = true;", 10, 5, "'m' cannot be assigned"),
+    ("m.log = log times", "m.log > log times", 31, 41, "compares numbers"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "line", "column", "words"), WRONG, ids=[w[1] for w in WRONG])
+def test_a_wrong_text(right: str, wrong: str, line: int, column: int, words: str) -> None:
+    assert right in FIGURE_1
+    with pytest.raises(ModelError, match=words) as caught:
+        translate(FIGURE_1.replace(right, wrong, 1), "fig1.distal", "fig1")
+    assert caught.value.message.startswith(f"fig1.distal, line {line}, column {column}: ")
+    assert caught.value.message.splitlines()[2].index("^") == column + 1  # shown two columns to the right
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("always a: forall p: p.logg = 3", "no variable 'logg'"),
+        ("always a: ballot = 3", "whose ballot"),
+        ("always a: forall p: forall x in p.ballot: true", r"what forall ranges over: expected \["),
+        ("always a: forall p: p.log", "expected bool"),
+        ("always a: 3 + ", "expected an expression, not the end"),
+        ("always a: forall p: primary(3) = p.primary", "cannot call functions of a process"),
+        ("always a: true;\nalways a: true", "'a' is declared twice"),
+        ("sometimes a: true", "expected always or reachable"),
+    ],
+)
+def test_a_wrong_property(line: str, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        translate(FIGURE_1 + line + "\n", "fig1.distal", "fig1")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "init", "init\n  x = 1\n", "// nothing\n", "\n  init\n x = 1\n", "init\n  skip\nloop\n"]
+)
+def test_a_text_that_ends_too_early(text: str) -> None:
+    with pytest.raises(ModelError, match="expected"):
+        translate(text, "empty.distal", "empty")
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+
+def test_a_distal_file_is_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "fig1.distal"
+    file.write_text(FIGURE_1, encoding="utf-8")
+    assert main(["check", str(file), "-p", "phases=1"]) == 0
+    assert main(["show", str(file)]) == 0
+    assert "upon_promise" in capsys.readouterr().out
+    built = load(str(file), {"phases": "1"})
+    assert built.target == f"{file}:fig1"
+    assert built.target is not None
+    assert check(load(built.target, {"phases": "1"})).statistics.states == check(built).statistics.states
+
+
+def test_import_writes_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, model = tmp_path / "2 phases.distal", tmp_path / "model.py"
+    file.write_text(FIGURE_1, encoding="utf-8")
+    assert main(["rounds", "import", str(file), "-o", str(model)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "plait check" in captured.err
+    assert model.read_text(encoding="utf-8") == source_of(file)
+    assert main(["rounds", "import", str(file)]) == 0
+    assert capsys.readouterr().out == source_of(file)
+    expected = check(system(FIGURE_1, tmp_path)).statistics
+    found = check(load(str(model), {})).statistics
+    assert (found.states, found.transitions) == (expected.states, expected.transitions)
+
+
+def test_what_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rounds", "import", str(tmp_path / "no.distal")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "no.distal")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+    binary = tmp_path / "binary.distal"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        source_of(binary)
+    wrong = tmp_path / "wrong.distal"
+    wrong.write_text("init\n  x = y\nloop\n  upon timeout() do\n    skip\n", encoding="utf-8")
+    with pytest.raises(PlaitError, match=r"wrong.distal, line 2, column 7: nothing is called 'y'"):
+        load(str(wrong))
