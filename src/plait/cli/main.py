@@ -138,13 +138,13 @@ without and with partial-order reduction (POR), and the splits of quorum transit
 transitions remove.""",
 }
 _ROUNDS = {
-    "tags": """Decide whether a protocol is round-based: the five conditions of paper 002, section 4.2, and one of section 5.1.
+    "tags": """Decide whether a protocol is round-based: the conditions of paper 002, sections 4.2 and 5.1.
 
 What the source does not prove is watched on every asynchronous step, up to a number of states. A condition that does not \
 hold names the handler and its line, with a run that breaks it.""",
     "show": """Print the phase structure of a protocol, and its rounds with their SEND and UPDATE parts.
 
-The main loop is unfolded once per round (paper 002, Fig. 9); what cannot run after an earlier step of the phase is left out.""",
+The main loop is unfolded once per round (paper 002, Fig. 9); what cannot run after an earlier step is left out.""",
     "emit": """Write the sequential program of a protocol (Algorithm 1 of paper 002), for plait check.
 
 Its handlers stand round by round. plait check TARGET --rounds checks the same program in one go, and shows what it finds \

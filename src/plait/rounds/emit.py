@@ -1,7 +1,7 @@
 """The sequential program of a protocol as a Python file (paper 002, section 5): its own code, round by round.
 
-The text of the module stays as its author wrote it; only the transitions of each process are put into the order of the rounds,
-SEND before UPDATE, and a function `sequential` at the end makes the program of it.
+The text of the module stays as its author wrote it; only the transitions of each process are put into the order of the
+rounds, SEND before UPDATE, and a function `sequential` at the end makes the program of it.
 """
 
 from __future__ import annotations
@@ -171,5 +171,3 @@ def _imported(body: str) -> str:
     at = imports[-1].end_lineno or 0 if imports else 0
     lines[at:at] = ["from plait.rounds.sequential import sequentialize"]
     return "\n".join(lines)
-
-

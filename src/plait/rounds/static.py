@@ -1,7 +1,7 @@
 """Conditions of paper 002, section 4.2, that the declarations and the source of the handlers prove.
 
-Condition 4, that a step reads messages of one round only, can be read off: a handler takes messages of one type, hence of one
-round; that their phase is one follows if it takes a single message, if the phase is among its `same` fields or constant,
+Condition 4, that a step reads messages of one round only, can be read off: a handler takes messages of one type, hence of
+one round; that their phase is one follows if it takes a single message, if the phase is among its `same` fields or constant,
 or if its guard is a conjunction with `m.phase == …`, the right side of which does not depend on the message. The others
 depend on what a process did before, and are left to the search.
 """
@@ -21,12 +21,13 @@ from plait.model.tag import tag_of
 
 def proved(system: System) -> dict[int, str]:
     """The conditions that hold whatever happens, each with the reason."""
-    if all(_one_phase(handler) for _, handler in system.handlers() if handler.message is not None):
+    if all(one_phase(handler) for _, handler in system.handlers() if handler.message is not None):
         return {4: "by the declarations of the handlers"}
     return {}
 
 
-def _one_phase(handler: Handler) -> bool:
+def one_phase(handler: Handler) -> bool:
+    """Whether all messages that a handler takes in a step are of one phase, by what it declares."""
     assert handler.message is not None
     tag = tag_of(handler.message)
     if tag is None:
@@ -42,7 +43,9 @@ def _fixes(guard: Callable[..., Any], field: str) -> bool:
     if found is None or len(found.args.args) != 2:
         return False
     message = found.args.args[1].arg
-    parts = found.body.values if isinstance(found.body, ast.BoolOp) and isinstance(found.body.op, ast.And) else [found.body]
+    parts = (
+        found.body.values if isinstance(found.body, ast.BoolOp) and isinstance(found.body.op, ast.And) else [found.body]
+    )
     return any(_equates(part, message, field) for part in parts)
 
 
@@ -59,7 +62,7 @@ def _equates(part: ast.expr, message: str, field: str) -> bool:
 def _lambda(guard: Callable[..., Any]) -> ast.Lambda | None:
     """The syntax of a lambda, if it is the only one on its lines."""
     try:
-        lines, first = inspect.getsourcelines(guard)
+        lines, _ = inspect.getsourcelines(guard)
     except (OSError, TypeError):
         return None
     source = textwrap.dedent("".join(lines))
