@@ -192,7 +192,7 @@ def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
     from plait.rounds.back import same_deeds
 
     last = watched.events[-1]
-    entries = [entry["#tup"] for entry in last.state.fields[last.lane]["watch"]["broken"]["#tup"]]
+    entries = [entry["#tup"] for entry in last.state.fields[last.lane]["rounds_watch"]["broken"]["#tup"]]
     note: str = next(said for condition, said in entries if condition == number)
     trace = follow(system, same_deeds(watched))
     return note, msgspec.structs.replace(trace, property=f"condition {number}", explanation=note)

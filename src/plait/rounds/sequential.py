@@ -27,7 +27,7 @@ from plait.rounds.assumptions import Assumption, assumption
 from plait.rounds.audit import Audit
 from plait.rounds.firing import Catcher, Protocol
 from plait.rounds.refusal import refuse
-from plait.rounds.turn import Begin, Ghost, Held, Mail, Token, Turn
+from plait.rounds.turn import Alone, Begin, Ghost, Held, Mail, Rest, Token, Turn, Turning
 from plait.rounds.views import viewed
 
 
@@ -44,8 +44,6 @@ class Program(Protocol):
         self.beyond = False
         """Whether a message of a later phase than the last one was made."""
         self.audit = Audit(self)
-        self.now = 0
-        """The round that a process which is created now takes part in first."""
         self.classes = {cls.__name__: _sequential(cls, self) for cls in dict.fromkeys(system.classes)}
 
     def make(self) -> System:
@@ -53,6 +51,8 @@ class Program(Protocol):
         processes = []
         for process in self.system.processes:
             fields = {name: copy.deepcopy(process.__dict__[name]) for name in process.__plait_fields__}
+            if self.grows:
+                fields["rounds_members"] = len(self.system.classes)
             processes.append(self.classes[process.id.role](**fields))
         made = System(
             processes,
@@ -74,7 +74,7 @@ class Program(Protocol):
             catcher.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
-        child: Pid = real.spawn(cls, {**fields, "ghost": Ghost(self.now)})
+        child: Pid = real.spawn(cls, {**fields, "rounds_members": len(self.system.classes)})
         catcher.children.append(child)
         return child
 
@@ -105,13 +105,12 @@ class Sequential(Process):
             turn.at = 0
             turn.mail()
             return
-        self.ghost = Ghost(1, turn.ahead, turn.letters)
-        if self.id == token.alive[0]:
-            self.send(self.id, Begin(1, token))
+        ghost = Ghost(1, turn.ahead, turn.letters)
+        self.send(self.id, Alone(1, token, ghost) if self.id == token.alive[0] else Rest(ghost))
 
     def rounds_update(self, mails: tuple[Mail, ...]) -> None:
         """Take the mail of a round, and the turn: the UPDATE part, as far as its first step."""
-        ghost = self.ghost if self.rounds_program.grows else next(m.ghost for m in mails if m.ghost is not None)
+        ghost = next(m.ghost for m in mails if m.ghost is not None)
         token = next(m.token for m in mails if m.token is not None)
         heard = tuple((m.sender, m.contents) for m in mails if m.contents is not None)
         turn = Turn(self.rounds_program, self, "update", token, ghost, heard)
@@ -119,11 +118,15 @@ class Sequential(Process):
         turn.lose()
         turn.go_on(fresh=True)
 
-    def rounds_send(self, begin: Begin) -> None:
+    def rounds_send(self, both: tuple[Turning, ...]) -> None:
         """Take the turn to send, where that is a pass of its own."""
-        turn = Turn(self.rounds_program, self, "send", begin.token, self.ghost)
-        turn.at = begin.place
-        turn.go_on(fresh=True)
+        begin = next(m for m in both if isinstance(m, Begin))
+        rest = next(m for m in both if isinstance(m, Rest))
+        Turn(self.rounds_program, self, "send", begin.token, rest.ghost).go_on(fresh=True)
+
+    def rounds_alone(self, alone: Alone) -> None:
+        """The same, for the first turn of a process, or of the only one."""
+        Turn(self.rounds_program, self, "send", alone.token, alone.ghost).go_on(fresh=True)
 
     def rounds_more(self, held: Held) -> None:
         """Go on with a turn."""
@@ -132,25 +135,25 @@ class Sequential(Process):
         turn.go_on(fresh=False)
 
 
-class Growing(Sequential):
-    """Where processes are created, the ghost is a field: between two turns there is no mail to put it into."""
+class Growing(Process):
+    """Where processes are created, each knows how many there are in a round."""
 
-    ghost: Ghost = Ghost()
+    rounds_members: int = 1
 
 
 class Mortal(Process):
     """Where processes crash, they know it."""
 
-    silent: bool = False
+    rounds_silent: bool = False
 
 
 def _sequential(cls: type[Process], program: Program) -> type[Process]:
     """A class of the protocol as one of the program: the same fields and methods, other transitions."""
-    for name in ("ghost", "silent"):
-        if name in cls.__plait_fields__:
+    for name in dir(cls):
+        if name.startswith("rounds_"):
             raise ModelError(
-                f"{cls.__name__} has a field {name!r}, a name that the sequential program needs",
-                hint="give the field another name",
+                f"{cls.__name__}.{name}: names with rounds_ are those of the sequential program",
+                hint="choose another name",
             )
     namespace = {
         "__module__": cls.__module__,
@@ -158,16 +161,17 @@ def _sequential(cls: type[Process], program: Program) -> type[Process]:
         "__doc__": cls.__doc__,
         "rounds_program": program,
     }
-    bases = (cls, Growing if program.grows else Sequential, *([Mortal] if program.system.faults else []))
-    made: type[Process] = type(cls.__name__, bases, namespace)
-    members = (lambda self: self.ghost.members or 1) if program.grows else len(program.everyone)
+    more = [*([Growing] if program.grows else []), *([Mortal] if program.system.faults else [])]
+    made: type[Process] = type(cls.__name__, (cls, Sequential, *more), namespace)
+    size = (lambda self: self.rounds_members) if program.grows else len(program.everyone)
     handlers = [
         Handler("begin", "init", Sequential.rounds_begin),
-        Handler("update", "message", Sequential.rounds_update, Mail, quorum=members, same=("place",)),
+        Handler("update", "message", Sequential.rounds_update, Mail, quorum=size, same=("place",)),
         Handler("more", "message", Sequential.rounds_more, Held),
     ]
     if program.grows:
-        handlers.append(Handler("send", "message", Sequential.rounds_send, Begin))
+        handlers.append(Handler("send", "message", Sequential.rounds_send, Turning, quorum=2))
+        handlers.append(Handler("begin to send", "message", Sequential.rounds_alone, Alone))
     made.__plait_handlers__ = tuple(handlers)
     return made
 

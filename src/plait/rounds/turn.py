@@ -34,6 +34,8 @@ class Token:
     alive: tuple[Pid, ...] = ()
     born: tuple[Pid, ...] = ()
     """Created in this round; they take part from the next one on."""
+    fresh: tuple[Pid, ...] = ()
+    """Taking part for the first time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +50,6 @@ class Ghost:
     """Messages that it made for later rounds."""
     kept: Message | None = None
     """Its message of this round for the process after it."""
-    members: int = 0
-    """Of how many processes it waits for mail."""
 
 
 class Mail(Message):
@@ -74,11 +74,29 @@ class Held(Message):
     """Whether it has taken a message of this round."""
 
 
-class Begin(Message):
-    """The turn to send, where sending is a pass of its own."""
+class Turning(Message):
+    """The two things that a process takes to begin to send, where sending is a pass of its own."""
+
+
+class Begin(Turning):
+    """The turn to send, from the process before."""
 
     place: int
     token: Token
+
+
+class Rest(Turning):
+    """The ghost, from the process itself."""
+
+    ghost: Ghost
+
+
+class Alone(Message):
+    """Both at once, for a process that has no ghost yet, or nobody before it."""
+
+    place: int
+    token: Token
+    ghost: Ghost
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +124,7 @@ class Turn:
         self.program, self.process, self.me = program, process, process.id
         self.stage, self.token, self.heard, self.took = stage, token, heard, False
         self.at = ghost.place
-        self.ahead, self.letters, self.kept, self.members = ghost.ahead, ghost.letters, ghost.kept, ghost.members
+        self.ahead, self.letters, self.kept = ghost.ahead, ghost.letters, ghost.kept
 
     @property
     def place(self) -> int:
@@ -115,7 +133,7 @@ class Turn:
 
     @property
     def silent(self) -> bool:
-        return bool(self.program.system.faults) and self.process.silent  # type: ignore[attr-defined, no-any-return]
+        return bool(self.program.system.faults) and self.process.rounds_silent  # type: ignore[attr-defined]
 
     def lose(self) -> None:
         """Choose which messages are lost, as the assumption allows."""
@@ -191,7 +209,6 @@ class Turn:
 
     def _fire(self, option: Option) -> None:
         step, audit = option.step, self.program.audit
-        self.program.now = step.place + 1
         before = audit.key(self.process)
         catcher = self.program.fire(self.process, option.handler, step.consumed, option.script)
         self.settle(option.handler, catcher)
@@ -230,35 +247,43 @@ class Turn:
 
     def _crash(self, number: int) -> None:
         budgets = tuple(b - (i == number) for i, b in enumerate(self.token.budgets))
-        self.process.silent = True  # type: ignore[attr-defined]
+        self.process.rounds_silent = True  # type: ignore[attr-defined]
         self.token, self.heard = dataclasses.replace(self.token, budgets=budgets), ()
 
     # -- the end of a transition, and of the turn --------------------------------------------------------------------
 
     def _ghost(self) -> Ghost:
         ahead = self.ahead if self.ahead > 2 * self.at else 0
-        return Ghost(self.at, ahead, self.letters, self.kept, self.members)
+        return Ghost(self.at, ahead, self.letters, self.kept)
 
     def _hold(self) -> None:
-        ghost = Ghost(self.at, self.ahead, self.letters, self.kept, self.members)
+        ghost = Ghost(self.at, self.ahead, self.letters, self.kept)
         self.process.send(self.me, Held(self.stage, self.token, ghost, self.heard, self.took))
 
     def _end(self) -> None:
-        program, token = self.program, self.token
+        program = self.program
         if self.stage == "send":
             if not program.grows:
                 self._hand_over()
             self.at = self.place
             self.mail()
-        elif self.at == program.end or not program.grows or self.me != token.alive[-1]:
-            self._hand_over()
-            self.at, self.kept = self.at + 1, None
-        else:  # the last update of a round: those created in it join, and the next round begins
-            alive = tuple(sorted((*token.alive, *token.born), key=program.system.index.__getitem__))
-            self.at, self.kept = self.at + 1, None
-            self.process.send(alive[0], Begin(self.at, Token(token.budgets, None, alive)))
-        if program.grows:
-            self.process.ghost = self._ghost()  # type: ignore[attr-defined]
+            return
+        self._hand_over()
+        self.at, self.kept = self.at + 1, None
+        if program.grows and self.at <= program.end:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Wait for the turn to send; the last update of a round begins it, with those that were created in the round."""
+        token, ghost = self.token, self._ghost()
+        alive = tuple(sorted((*token.alive, *token.born), key=self.program.system.index.__getitem__))
+        joined = Token(token.budgets, None, alive, (), token.born)
+        if token.alive == (self.me,):
+            self.process.send(self.me, Alone(self.at, joined, ghost))
+            return
+        self.process.send(self.me, Rest(ghost))
+        if self.me == token.alive[-1]:
+            self.process.send(alive[0], Begin(self.at, joined))
 
     def _hand_over(self) -> None:
         """Give the turn to update to the next process, with the mail that was held back for it."""
@@ -279,15 +304,16 @@ class Turn:
         if letters:
             self.letters = tuple(letter for letter in self.letters if letter.place != place)
         self.kept = letters.get(follower) if follower is not None else None
-        self.members = len(token.alive) if program.grows else 0
-        ghost = self._ghost()
+        if program.grows:
+            self.process.rounds_members = len(token.alive)  # type: ignore[attr-defined]
         for pid in token.alive:
             if pid != follower:
-                turn = token if follower is None and pid == token.alive[0] else None
-                mine = ghost if pid == self.me and not program.grows else None
+                turn = dataclasses.replace(token, fresh=()) if follower is None and pid == token.alive[0] else None
+                mine = self._ghost() if pid == self.me else None
                 self.process.send(pid, Mail(place, letters.get(pid), turn, mine))
         if program.grows and follower is not None:
-            self.process.send(follower, Begin(place, token))
+            new = follower in token.fresh
+            self.process.send(follower, Alone(place, token, Ghost(place)) if new else Begin(place, token))
 
     def _follower(self) -> Pid | None:
         """Who comes next in the round."""
