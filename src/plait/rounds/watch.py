@@ -123,7 +123,7 @@ def _watching(cls: type[Process], handler: Handler) -> Any:
 
         def born(run: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
             cls = self.rounds_classes.get(role.__name__, role)
-            child: Pid = run.spawn(cls, {**fields, "rounds_watch": Watch(2 * (clock // 2 + 1))})
+            child: Pid = run.spawn(cls, {**fields, "rounds_watch": Watch(2 * (clock // 2 + 1) + 1)})
             return child
 
         witness = own["_run"] = _Witness(calendar, real, born)
