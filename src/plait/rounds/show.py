@@ -44,7 +44,7 @@ def structure_text(system: System) -> str:
 
 def _alive(found: list[Upon], context: int) -> list[Upon]:
     """What can run in a phase after this: messages of an earlier round are stale, and must not be sent any more."""
-    return [u for u in found if u.clock >= context]
+    return [u for u in found if u.clock > context]
 
 
 def _count(system: System, found: list[Upon]) -> tuple[int, int]:
