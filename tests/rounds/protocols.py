@@ -1,0 +1,179 @@
+"""Random round-based protocols: every process keeps the round that it is in, and its guards follow from that."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from hypothesis import strategies as st
+
+from plait import Message, Process, System, action, crash_stop, on, tagged
+
+
+@tagged(phase="phase", round="A")
+class A(Message):
+    phase: int
+    value: int
+
+
+@tagged(phase="phase", round="B")
+class B(Message):
+    phase: int
+    value: int
+
+
+@tagged(phase="phase", round="C")
+class C(Message):
+    phase: int
+    value: int
+
+
+TYPES = (A, B, C)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What is done with the messages of a round, and what is sent then."""
+
+    count: int = 1
+    """1 for a handler of single messages, else the size of its quorum."""
+    later: bool = False
+    """Whether messages of later phases are let through as well."""
+    factor: int = 1
+    reply: int | None = None
+    """The round that is sent afterwards; one that does not come later is of the next phase."""
+    to_all: bool = True
+    same: bool = False
+    chooses: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """A protocol."""
+
+    rules: tuple[Rule, ...]
+    phases: int
+    starts: tuple[int, ...]
+    """Per process the round that it may start a phase with; -1 for none."""
+    jumps: bool = False
+    """Whether a start may leave out a phase."""
+    idle: bool = False
+    """Whether there is an action that sends nothing."""
+
+
+def _accepts(number: int, single: bool) -> Any:
+    def where(self: Node, m: Any) -> bool:
+        if number >= len(self.spec.rules):
+            return False
+        rule = self.spec.rules[number]
+        if (rule.count == 1) != single:
+            return False
+        now = self.phase == m.phase and self.stage <= 2 * number + 1
+        return now or (rule.later and m.phase > self.phase)
+
+    return where
+
+
+def _size(number: int) -> Any:
+    return lambda self: self.spec.rules[number].count if number < len(self.spec.rules) else 2
+
+
+class Node(Process):
+    """Follows the rules of its Spec."""
+
+    spec: Spec
+    number: int
+    x: int = 0
+    phase: int = 1
+    stage: int = 0
+    """Twice the round, and one more after a receipt in it."""
+    idled: bool = False
+
+    @action(when=lambda self: self.spec.starts[self.number] >= 0)
+    def start(self) -> None:
+        number = self.spec.starts[self.number]
+        options = [self.phase] if self.stage < 2 * number or (self.stage == 0 and number == 0) else []
+        options += [p for p in range(self.phase + 1, self.spec.phases + 1)][: 2 if self.spec.jumps else 1]
+        if options:
+            phase = self.choose(options)
+            if (phase, 2 * number) > (self.phase, self.stage) or self.stage == 0 == number == self.phase - 1 == self.x:
+                self.x = 1
+                self._tell(phase, number, None)
+
+    @action(when=lambda self: self.spec.idle and not self.idled)
+    def idle(self) -> None:
+        self.idled, self.x = True, (self.x + 1) % 3
+
+    @on(A, where=_accepts(0, True))
+    def a(self, m: A) -> None:
+        self._take(0, (m,))
+
+    @on(B, where=_accepts(1, True))
+    def b(self, m: B) -> None:
+        self._take(1, (m,))
+
+    @on(C, where=_accepts(2, True))
+    def c(self, m: C) -> None:
+        self._take(2, (m,))
+
+    @on(A, where=_accepts(0, False), quorum=_size(0), same="phase")
+    def a_quorum(self, ms: tuple[A, ...]) -> None:
+        self._take(0, ms)
+
+    @on(B, where=_accepts(1, False), quorum=_size(1), same="phase")
+    def b_quorum(self, ms: tuple[B, ...]) -> None:
+        self._take(1, ms)
+
+    @on(C, where=_accepts(2, False), quorum=_size(2), same=("phase", "value"))
+    def c_quorum(self, ms: tuple[C, ...]) -> None:
+        self._take(2, ms)
+
+    def _take(self, number: int, messages: tuple[Any, ...]) -> None:
+        rule, phase = self.spec.rules[number], messages[0].phase
+        self.phase, self.stage = phase, 2 * number + 1
+        self.x = (rule.factor * self.x + sum(m.value for m in messages) + messages[0].sender.index) % 3
+        if rule.chooses:
+            self.x = self.choose([self.x, 0])
+        if rule.reply is not None and (rule.reply > number or phase < self.spec.phases):
+            self._tell(phase if rule.reply > number else phase + 1, rule.reply, None if rule.to_all else messages[0].sender)
+
+    def _tell(self, phase: int, number: int, to: Any) -> None:
+        self.phase, self.stage = phase, 2 * number
+        message = TYPES[number](phase, self.x)
+        if to is None:
+            self.broadcast(Node, message)
+        else:
+            self.send(to, message)
+
+
+@st.composite
+def specs(draw: st.DrawFn, *, processes: int = 2, most_rounds: int = 3) -> Spec:
+    """Draw a protocol."""
+    count = draw(st.integers(1, most_rounds))
+    rule = st.builds(
+        Rule,
+        count=st.integers(1, processes),
+        later=st.booleans(),
+        factor=st.integers(0, 2),
+        reply=st.none() | st.integers(0, count - 1),
+        to_all=st.booleans(),
+        same=st.booleans(),
+        chooses=st.booleans(),
+    )
+    starts = st.tuples(st.just(0), *[st.integers(-1, count - 1)] * (processes - 1))
+    return Spec(
+        tuple(draw(rule) for _ in range(count)),
+        phases=draw(st.integers(1, 2)),
+        starts=draw(starts),
+        jumps=draw(st.booleans()),
+        idle=draw(st.booleans()),
+    )
+
+
+def system(spec: Spec, *, crashes: int = 0) -> System:
+    """The protocol as a System."""
+    return System(
+        [Node(spec=spec, number=i) for i in range(len(spec.starts))],
+        rounds=["A", "B", "C"],
+        faults=[crash_stop(budget=crashes)] if crashes else [],
+    )

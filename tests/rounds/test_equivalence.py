@@ -1,0 +1,130 @@
+"""Propositions 1 to 4 of paper 002: the sequential program and the protocol have the same local behaviours.
+
+Both are searched exhaustively by the oracle. Without a network assumption more is true: the same combinations of local
+states are reached. Under an assumption the program is compared with the round-based semantics.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plait.rounds import turn as turns
+from plait.rounds.assumptions import Custom
+from plait.rounds.sequential import sequentialize
+from tests.rounds.languages import Graph, TooLargeError, difference, graph_of
+from tests.rounds.protocols import Node, Rule, Spec, specs, system
+from tests.rounds.semantics import all_but, common, everything, kernel, round_graph
+
+FIELDS = list(Node.__plait_fields__)
+
+
+def drawing(examples: int) -> settings:
+    return settings(
+        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+    )
+
+
+def agree(one: Graph, other: Graph, processes: int) -> None:
+    for process in range(processes):
+        assert difference(one, other, process) is None
+
+
+def compare(spec: Spec, *, limit: int = 150, **faults: int) -> bool:
+    """Whether both were small enough to be compared; raises where they differ."""
+    protocol = system(spec, **faults)
+    try:
+        asynchronous = graph_of(protocol, FIELDS, limit)
+        sequential = graph_of(sequentialize(protocol, phases=spec.phases), FIELDS, 3 * limit)
+    except TooLargeError:
+        return False
+    agree(asynchronous, sequential, len(spec.starts))
+    assert asynchronous.reachable == sequential.reachable
+    return True
+
+
+compared: set[Spec] = set()
+
+
+@drawing(300)
+@given(specs(processes=2))
+def test_two_processes(spec: Spec) -> None:
+    if spec not in compared and compare(spec):
+        compared.add(spec)
+
+
+@drawing(8)
+@given(specs(processes=3, most_rounds=2))
+def test_three_processes(spec: Spec) -> None:
+    if spec not in compared and compare(spec):
+        compared.add(spec)
+
+
+def test_two_hundred_protocols_were_compared() -> None:
+    assert len(compared) >= 200
+
+
+@drawing(10)
+@given(specs(processes=2, most_rounds=2))
+def test_crashes(spec: Spec) -> None:
+    protocol = system(spec, crashes=1)
+    try:
+        asynchronous = graph_of(protocol, FIELDS, 150)
+        sequential = graph_of(sequentialize(protocol, phases=spec.phases + 1), FIELDS, 400)
+    except TooLargeError:
+        return
+    agree(asynchronous, sequential, 2)
+    assert asynchronous.reachable == sequential.reachable
+
+
+def _mutual(hears: Any) -> bool:
+    """Whoever hears somebody is heard by him."""
+    return all(p in hears[q] for p in hears for q in hears[p])
+
+
+def _mutual_by_number(hears: dict[int, set[int]], senders: Any) -> bool:
+    return all(p in hears[q] for p in hears for q in hears[p])
+
+
+ASSUMPTIONS: dict[str, tuple[Any, Any]] = {
+    "none": ("none", lambda hears, senders: True),
+    "reliable": ("reliable", everything),
+    "n-1": ("n-1", all_but(1)),
+    "majority": ("majority", all_but(0)),  # of two, a majority is both
+    "kernel": ("kernel", kernel),
+    "common": ("common", common),
+    "mutual": (Custom("mutual", _mutual), _mutual_by_number),
+}
+
+
+@pytest.mark.parametrize("name", ASSUMPTIONS)
+@drawing(5)
+@given(spec=specs(processes=2, most_rounds=2))
+def test_assumptions(name: str, spec: Spec) -> None:
+    assume, predicate = ASSUMPTIONS[name]
+    protocol = system(spec)
+    try:
+        rounds = round_graph(protocol, spec.phases, predicate, FIELDS, 300)
+        sequential = graph_of(sequentialize(protocol, phases=spec.phases, assume=assume), FIELDS, 300)
+    except TooLargeError:
+        return
+    if name == "none":  # a process that need not react has more behaviours, not fewer: it may stop in between
+        rounds = graph_of(protocol, FIELDS, 300)
+    agree(rounds, sequential, 2)
+
+
+EVERYBODY = Spec((Rule(count=2, factor=0, reply=1), Rule(count=2, factor=1, reply=0)), phases=2, starts=(0, 0, 0))
+
+
+@pytest.mark.parametrize(("name", "predicate"), [("kernel", kernel), ("common", common), ("n-1", all_but(1))])
+def test_assumptions_among_three(name: str, predicate: Any) -> None:
+    """Where a kernel is neither everybody nor anybody."""
+    spec = Spec((Rule(count=2, factor=0),), phases=1, starts=(0, 0, -1))
+    protocol = system(spec)
+    rounds = round_graph(protocol, 1, predicate, FIELDS, 20_000)
+    sequential = graph_of(sequentialize(protocol, phases=1, assume=name), FIELDS, 20_000)
+    agree(rounds, sequential, 3)
+    assert difference(sequential, graph_of(sequentialize(protocol, phases=1), FIELDS, 20_000), 2) is None
