@@ -263,6 +263,7 @@ reachable both: exists p: p.outputs = [1, 2];
 def test_the_listing_order_breaks_ties(tmp_path: Path) -> None:
     """A message that an earlier upon would take is none for a later one."""
     assert "not m.x > 3" in translate(TIES, "ties.distal", "ties")
+    assert check(system(TIES, tmp_path, n=2)).status == "holds"
     with pytest.raises(ModelError, match="times"):
         system(TIES.replace("m.x > 3 do", "m.x > 3 times 1 do"), tmp_path)
     only = TIES.replace("  upon Go with m.x > 0 times 0 do\n    output(2);\n", "").replace("[1, 2]", "[1, 3]")
