@@ -79,9 +79,7 @@ def difference(one: Graph, other: Graph, process: int) -> list[Local] | None:
         for value in mine.keys() | theirs.keys():
             if value not in mine or value not in theirs:
                 return [*sequence, value]
-            todo.append(
-                (_same(one, mine[value], process), _same(other, theirs[value], process), [*sequence, value])
-            )
+            todo.append((_same(one, mine[value], process), _same(other, theirs[value], process), [*sequence, value]))
     return None
 
 

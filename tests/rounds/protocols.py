@@ -93,7 +93,7 @@ class Node(Process):
     def start(self) -> None:
         number = self.spec.starts[self.number]
         options = [self.phase] if self.stage < 2 * number or (self.stage == 0 and number == 0) else []
-        options += [p for p in range(self.phase + 1, self.spec.phases + 1)][: 2 if self.spec.jumps else 1]
+        options += list(range(self.phase + 1, self.spec.phases + 1))[: 2 if self.spec.jumps else 1]
         if options:
             phase = self.choose(options)
             if (phase, 2 * number) > (self.phase, self.stage) or self.stage == 0 == number == self.phase - 1 == self.x:
@@ -135,7 +135,9 @@ class Node(Process):
         if rule.chooses:
             self.x = self.choose([self.x, 0])
         if rule.reply is not None and (rule.reply > number or phase < self.spec.phases):
-            self._tell(phase if rule.reply > number else phase + 1, rule.reply, None if rule.to_all else messages[0].sender)
+            self._tell(
+                phase if rule.reply > number else phase + 1, rule.reply, None if rule.to_all else messages[0].sender
+            )
 
     def _tell(self, phase: int, number: int, to: Any) -> None:
         self.phase, self.stage = phase, 2 * number

@@ -1,6 +1,6 @@
 """The round-based semantics of paper 002, section 4.1, in the most obvious way: lock step, with the oracle's steps.
 
-A node is (round, stage, process, state). In the SEND stage each process fires actions whose messages are of this round, or none.
+A node is (round, stage, process, state). In the SEND stage each process fires actions whose messages are of this round.
 Then who hears whom is chosen at once, for all, and what is not heard is thrown away. In the UPDATE stage each process
 consumes messages of this round until it cannot any more, and the rest is thrown away.
 """

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from plait.rounds import turn as turns
 from plait.rounds.assumptions import Custom
 from plait.rounds.sequential import sequentialize
 from tests.rounds.languages import Graph, TooLargeError, difference, graph_of

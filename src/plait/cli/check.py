@@ -174,7 +174,8 @@ def _rounds(phases: int | None, assume: str | None, reduce: str) -> Callable[...
 
     if reduce != "none":
         raise UsageError(
-            f"--rounds with --reduce {reduce}", hint="in a sequential program nothing is interleaved: leave --reduce out"
+            f"--rounds with --reduce {reduce}",
+            hint="in a sequential program nothing is interleaved: leave --reduce out",
         )
     return partial(check_rounds, phases=phases or PHASES, assume=assume or "none")
 

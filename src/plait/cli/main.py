@@ -31,6 +31,7 @@ _EXAMPLES = {
   plait check paxos -p proposers=3 --workers 2
   plait check models/token.py:ring -p nodes=4 --search dfs --max-depth 50
   plait check my.models:queue --search random --walks 1e6 --timeout 10m
+  plait check distal_paxos -p faulty=early -p ballots=4 --rounds --phases 4
   plait check paxos --json | jq .states""",
     "show": """\
   plait show paxos
@@ -47,7 +48,18 @@ _EXAMPLES = {
     "zoo": """\
   plait zoo""",
     "rounds": """\
+  plait rounds tags distal_paxos
+  plait rounds show distal_paxos
+  plait check distal_paxos -p faulty=early -p ballots=4 --rounds --phases 4
   plait rounds import paxos.distal -o paxos.py""",
+    "rounds tags": """\
+  plait rounds tags distal_paxos
+  plait rounds tags models/paxos.py -p replicas=3 --max-states 1e6""",
+    "rounds show": """\
+  plait rounds show distal_paxos""",
+    "rounds emit": """\
+  plait rounds emit distal_paxos -p ballots=3 --phases 3 -o sequential.py
+  plait rounds emit uniform_voting --assume kernel -o sequential.py""",
     "rounds import": """\
   plait rounds import paxos.distal -o paxos.py
   plait check paxos.distal -p phases=3""",
@@ -104,7 +116,9 @@ with more states than --max-states is drawn in part, and it says which states le
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
-    "rounds": "Work with protocols that go through rounds.",
+    "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
+
+Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order; docs/rounds.md says what follows.""",
     "bench": "Measure the tables of the papers again, on this machine.",
     "completion": """Print the completion script for a shell.
 
@@ -124,12 +138,23 @@ without and with partial-order reduction (POR), and the splits of quorum transit
 transitions remove.""",
 }
 _ROUNDS = {
+    "tags": """Decide whether a protocol is round-based: the conditions of paper 002, sections 4.2 and 5.1.
+
+What the source does not prove is watched on every asynchronous step, up to a number of states. A condition that does not \
+hold names the handler and its line, with a run that breaks it.""",
+    "show": """Print the phase structure of a protocol, and its rounds with their SEND and UPDATE parts.
+
+The main loop is unfolded once per round (paper 002, Fig. 9); what cannot run after an earlier step is left out.""",
+    "emit": """Write the sequential program of a protocol (Algorithm 1 of paper 002), for plait check.
+
+Its handlers stand round by round. plait check TARGET --rounds checks the same program in one go, and shows what it finds \
+as a run of the protocol itself.""",
     "import": """Translate a Distal text to a Plait model in Python.
 
 A Distal text can be checked as it is, too: FILE.distal is a target of every command. docs/distal.md has the language.""",
 }
 _GROUPS = {"bench": _BENCHES, "rounds": _ROUNDS}
-_PLACES = {"rounds import": "plait.cli.distal:import_distal"}
+_PLACES = {"rounds import": "plait.cli.distal:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
 """Where a command of a group is, unless it is the function of its name in the module of the group."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name in _GROUPS:

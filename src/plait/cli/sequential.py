@@ -20,6 +20,8 @@ PHASES = 3
 """So many phases, unless the user says otherwise."""
 WATCHED = 100_000
 """So many asynchronous states are looked at for the conditions, unless the user says otherwise."""
+AUDITED = 1_000_000
+"""So many states of the sequential program, where these were not enough."""
 
 
 def selected(system: System, names: Sequence[str] | None) -> System:
@@ -60,9 +62,10 @@ def check_rounds(
     whole = program.assumed.free and not program.beyond
     """Whether the program has all behaviours of the protocol: nothing may be said of what was left out."""
     results = [_result(result, real(result.trace), whole, phases) for result in verdict.properties]
-    conditions = ""
-    if verdict.status == "holds" and watch:
-        conditions = _conditions(system, watch)
+    told = ""
+    if verdict.status == "holds":
+        audited = program if program.assumed.free else None
+        told = _conditions(system, conditions(system, max_states=watch, phases=phases, audited=audited))
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     status: Status = "violated" if first else verdict.status
     if not first and any(r.status == "inconclusive" for r in results):
@@ -77,7 +80,7 @@ def check_rounds(
         bound=verdict.bound or (None if first else _bound(program)),
         warnings=_never(program, verdict, whole),
         statistics=msgspec.structs.replace(
-            verdict.statistics, reductions=[Reduction("rounds", True, _told(program) + conditions)]
+            verdict.statistics, reductions=[Reduction("rounds", True, _told(program) + told)]
         ),
     )
 
@@ -124,49 +127,47 @@ def _never(program: Program, verdict: Verdict, whole: bool) -> list[str]:
     ]
 
 
-def _conditions(system: System, states: int) -> str:
-    """Whether the protocol is round-based, on so many of its asynchronous states; refused if it is not."""
-    verdict = conditions(system, max_states=states)
-    broken = next((p for p in verdict.properties if p.status == "violated"), None)
-    if broken is not None:
+def _conditions(system: System, verdict: Verdict) -> str:
+    """What the conditions add to a verdict; a protocol that is not round-based is refused."""
+    if verdict.status == "violated":
         raise ModelError(
-            f"not round-based: {broken.note}",
+            verdict.message or "not round-based",
             hint=f"rounds do not have all its behaviours: plait rounds tags {system.target or system.name} shows a run",
         )
     if verdict.status == "holds":
-        return "; the conditions of round-based protocols hold"
-    return f"; the conditions of round-based protocols were watched on {states:,} asynchronous states only"
+        return "; it is round-based" + (f" ({verdict.bound})" if verdict.bound else "")
+    undecided = ", ".join(p.name for p in verdict.properties if p.status == "inconclusive")
+    return f"; whether it is round-based is not decided ({undecided}): plait rounds tags says more"
 
 
-def conditions(system: System, *, max_states: int = WATCHED, **options: Any) -> Verdict:
-    """Decide the conditions of paper 002, section 4.2: each is a property of the verdict, with a run that breaks it."""
+def conditions(
+    system: System, *, max_states: int = WATCHED, phases: int = PHASES, audited: Program | None = None, **options: Any
+) -> Verdict:
+    """Decide the conditions of paper 002, sections 4.2 and 5.1: each is a property, with a run that breaks it.
+
+    They are watched on the steps of the asynchronous protocol. Where that has too many states, so many phases of its
+    sequential program are audited instead (`audited`, if that was searched already).
+    """
     from plait.check.api import check
-    from plait.check.follow import follow
-    from plait.rounds.back import same_deeds
-    from plait.rounds.clock import CONDITIONS
+    from plait.rounds.clock import CONDITIONS, NAMES
     from plait.rounds.static import proved
     from plait.rounds.watch import watched
 
     bare = selected(system, [])
     verdict = check(watched(bare), max_states=max_states, keep_going=True, **options)
-    reasons = proved(system)
+    states = f"{verdict.statistics.states:,} asynchronous states"
+    reasons = dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else proved(system)
+    doubts: dict[int, str] = {}
+    if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
+        reasons, doubts = _audited(bare, phases, audited, reasons, options)
     results = []
-    for number, result in zip(CONDITIONS, verdict.properties, strict=False):
-        name = f"{number}. {CONDITIONS[number]}"
-        note = reasons.get(number)
-        status: Status = "holds" if note else result.status
-        trace = None
+    for (number, said), result in zip(CONDITIONS.items(), verdict.properties, strict=False):
+        status: Status = "violated" if result.trace else "holds" if number in reasons else "inconclusive"
+        how = reasons.get(number) or doubts.get(number) or f"not broken on {states}, and not proven"
+        note, trace = f"{said}: {how}", None
         if result.trace is not None:
-            last = result.trace.events[-1]
-            said = last.state.fields[last.lane]["watch"]["broken"]["#tup"]
-            note = next(entry["#tup"][1] for entry in said if entry["#tup"][0] == number)
-            trace = follow(bare, same_deeds(result.trace))
-            trace = msgspec.structs.replace(trace, explanation=note)
-        elif status == "holds" and not note:
-            note = f"on all {verdict.statistics.states:,} asynchronous states"
-        elif not note:
-            note = f"not broken on {verdict.statistics.states:,} asynchronous states, and not proven"
-        results.append(PropertyResult(name, "always", status, note, trace))
+            note, trace = _broken(bare, result.trace, number)
+        results.append(PropertyResult(f"condition {number}", NAMES[number], status, note, trace))
     broken = min((r for r in results if r.trace), key=lambda r: len(r.trace or ()), default=None)
     undecided = any(r.status == "inconclusive" for r in results)
     return msgspec.structs.replace(
@@ -174,8 +175,41 @@ def conditions(system: System, *, max_states: int = WATCHED, **options: Any) -> 
         properties=results,
         status="violated" if broken else "inconclusive" if undecided else "holds",
         property=broken.name if broken else None,
-        message="the protocol is not round-based" if broken else verdict.message if undecided else None,
+        message=f"not round-based: {broken.note}" if broken else verdict.message if undecided else None,
         trace=broken.trace if broken else None,
-        bound=verdict.bound if undecided and not broken else None,
+        bound=None if broken else verdict.bound if undecided else _phases(reasons),
         warnings=[],
     )
+
+
+def _phases(reasons: dict[int, str]) -> str | None:
+    return next((r.partition(", by")[0] for r in reasons.values() if ", by the audit" in r), None)
+
+
+def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
+    """What a step broke, and the run to it on the protocol without ghosts."""
+    from plait.check.follow import follow
+    from plait.rounds.back import same_deeds
+
+    last = watched.events[-1]
+    entries = [entry["#tup"] for entry in last.state.fields[last.lane]["watch"]["broken"]["#tup"]]
+    note: str = next(said for condition, said in entries if condition == number)
+    trace = follow(system, same_deeds(watched))
+    return note, msgspec.structs.replace(trace, property=f"condition {number}", explanation=note)
+
+
+def _audited(
+    system: System, phases: int, program: Program | None, reasons: dict[int, str], options: dict[str, Any]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """The conditions that the sequential program proves, and what stands against the others."""
+    from plait.check.api import check
+    from plait.rounds.clock import CONDITIONS
+    from plait.rounds.sequential import program_of
+
+    if program is None:
+        program = program_of(system, phases=phases)
+        if check(program.make(), max_states=AUDITED, **options).status != "holds":
+            return reasons, {}
+    doubts = {s.condition: f"it is not known whether a run gets to {s.what}" for s in program.audit.suspicions()}
+    shown = f"for {program.phases} phases, by the audit of the sequential program"
+    return {n: reasons.get(n, shown) for n in CONDITIONS if n in reasons or n not in doubts}, doubts

@@ -37,7 +37,9 @@ class Assumption:
         """The note at the start of a round."""
         return None
 
-    def losses(self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]) -> Iterator[tuple[Lost, Note]]:
+    def losses(
+        self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]
+    ) -> Iterator[tuple[Lost, Note]]:
         """The sets of senders whose messages to me may be lost, each with the note for the next process."""
         for lost in subsets(senders):
             yield lost, note
@@ -53,7 +55,9 @@ class Deliver(Assumption):
     missing: Callable[[int], int] = lambda n: 0
     """How many of n processes may go unheard."""
 
-    def losses(self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]) -> Iterator[tuple[Lost, Note]]:
+    def losses(
+        self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]
+    ) -> Iterator[tuple[Lost, Note]]:
         least = len(everyone) - self.missing(len(everyone))
         for lost in subsets(senders, len(senders) - min(least, len(senders))):
             yield lost, note
@@ -68,7 +72,9 @@ class Kernel(Assumption):
     def start(self, everyone: tuple[Pid, ...]) -> Note:
         return everyone
 
-    def losses(self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]) -> Iterator[tuple[Lost, Note]]:
+    def losses(
+        self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]
+    ) -> Iterator[tuple[Lost, Note]]:
         for lost in subsets(senders):
             left = tuple(k for k in note if k not in lost and not (self.mutual and k == me and lost))
             if left:
@@ -96,7 +102,9 @@ class Custom(Assumption):
             raise UsageError(f"{self.name} is false whoever hears whom", hint="correct the predicate")
         return ()
 
-    def losses(self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]) -> Iterator[tuple[Lost, Note]]:
+    def losses(
+        self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]
+    ) -> Iterator[tuple[Lost, Note]]:
         for unheard in subsets(everyone):
             heard = tuple(p for p in everyone if p not in unheard)
             if self._possible(everyone, (*note, heard)):

@@ -122,7 +122,7 @@ class Protocol:
         for handler in self.of(process):
             if handler.kind != "message":
                 continue
-            fitting = tuple(entry for entry in heard if self._fits(process, handler, *entry))
+            fitting = tuple(entry for entry in heard if self.fits(process, handler, *entry))
             if not fitting:
                 continue
             for chosen in itertools.combinations(fitting, self._size(process, handler)):
@@ -130,7 +130,8 @@ class Protocol:
                 if len({s for s, _ in chosen}) == len(chosen) and all(v == values[0] for v in values):
                     yield handler, chosen
 
-    def _fits(self, process: Process, handler: Handler, sender: Pid, message: Message) -> bool:
+    def fits(self, process: Process, handler: Handler, sender: Pid, message: Message) -> bool:
+        """Whether a handler may take a message, alone or with others."""
         if not isinstance(message, handler.message or ()):
             return False
         if isinstance(handler.quorum, Quorum):
@@ -162,7 +163,7 @@ class Protocol:
         while True:
             twin = _copy(process)
             catcher = Catcher(self, None, script)
-            _own(twin)["_run"] = catcher
+            own(twin)["_run"] = catcher
             try:
                 handler.function(twin)
                 changes = bool(catcher.letters or catcher.children) or _differ(process, twin)
@@ -180,14 +181,12 @@ class Protocol:
 
     # -- what a step does ------------------------------------------------------------------------------------------
 
-    def fire(
-        self, process: Process, handler: Handler, consumed: Heard, script: Sequence[int] | None = None
-    ) -> Catcher:
+    def fire(self, process: Process, handler: Handler, consumed: Heard, script: Sequence[int] | None = None) -> Catcher:
         """Run a handler on the process, for good; the caller sees to what it sent."""
         self.fired.add((process.id.role, handler.name))
-        real = _own(process)["_run"]
+        real = own(process)["_run"]
         catcher = Catcher(self, real, script)
-        _own(process)["_run"] = catcher
+        own(process)["_run"] = catcher
         messages = tuple(delivered(sender, fresh(message)) for sender, message in consumed)
         try:
             if handler.kind == "message":
@@ -195,7 +194,7 @@ class Protocol:
             else:
                 handler.function(process)
         finally:
-            _own(process)["_run"] = real
+            own(process)["_run"] = real
         return catcher
 
 
@@ -221,20 +220,20 @@ def delivered(sender: Pid, message: Message) -> Message:
     return message
 
 
-def _own(process: Process) -> dict[str, Any]:
+def own(process: Process) -> dict[str, Any]:
     """The attributes of a process, looked at without counting as a read of its fields."""
     return object.__getattribute__(process, "__dict__")  # type: ignore[no-any-return]
 
 
 def _copy(process: Process) -> Process:
     twin: Process = object.__new__(type(process))
-    own = _own(process)
-    fields = {name: fresh(own[name]) for name in type(process).__plait_fields__}
-    _own(twin).update(own, **fields)
+    mine = own(process)
+    fields = {name: fresh(mine[name]) for name in type(process).__plait_fields__}
+    own(twin).update(mine, **fields)
     return twin
 
 
 def _differ(one: Process, other: Process) -> bool:
     """Whether a field of two processes of one class differs."""
-    pairs = ((_own(one)[name], _own(other)[name]) for name in type(one).__plait_fields__)
+    pairs = ((own(one)[name], own(other)[name]) for name in type(one).__plait_fields__)
     return any(type(a) is not type(b) or a != b for a, b in pairs)

@@ -24,6 +24,7 @@ from plait.model.network import unordered
 from plait.model.process import Handler, Process
 from plait.model.system import System, plays
 from plait.rounds.assumptions import Assumption, assumption
+from plait.rounds.audit import Audit
 from plait.rounds.firing import Catcher, Protocol
 from plait.rounds.refusal import refuse
 from plait.rounds.turn import Begin, Ghost, Held, Mail, Token, Turn
@@ -42,6 +43,7 @@ class Program(Protocol):
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
         """Whether a message of a later phase than the last one was made."""
+        self.audit = Audit(self)
         self.now = 0
         """The round that a process which is created now takes part in first."""
         self.classes = {cls.__name__: _sequential(cls, self) for cls in dict.fromkeys(system.classes)}
@@ -98,6 +100,7 @@ class Sequential(Process):
         for handler in program.of(self):
             if handler.kind == "init":
                 turn.settle(handler, program.fire(self, handler, ()))
+        program.audit.start(self, turn.ahead)
         if not program.grows:
             turn.at = 0
             turn.mail()
@@ -112,6 +115,7 @@ class Sequential(Process):
         token = next(m.token for m in mails if m.token is not None)
         heard = tuple((m.sender, m.contents) for m in mails if m.contents is not None)
         turn = Turn(self.rounds_program, self, "update", token, ghost, heard)
+        self.rounds_program.audit.came(self, heard)
         turn.lose()
         turn.go_on(fresh=True)
 

@@ -21,7 +21,7 @@ from plait.rounds.firing import Catcher, Fired, Heard, Letter
 if TYPE_CHECKING:
     from plait.rounds.sequential import Program
 
-PASS = "pass"  # noqa: S105
+PASS = "pass"
 Stage = Literal["update", "send"]
 
 
@@ -146,12 +146,16 @@ class Turn:
             menu: list[Any] = [option.step for option in options]
             if not fired and (fresh or options) and not self.silent:
                 part = int(self.stage == "update")
-                menu += [Fired(self.place, part, "crash", (), (n,)) for n in program.crashes(self.me, self.token.budgets)]
+                menu += [
+                    Fired(self.place, part, "crash", (), (n,)) for n in program.crashes(self.me, self.token.budgets)
+                ]
             must = self.stage == "update" and not program.assumed.free and any(o.step.consumed for o in options)
             if not must:
                 menu.append(PASS)
             chosen = PASS if menu[0] is PASS else self.process.choose(menu)
             if chosen is PASS:
+                if self.heard:
+                    program.audit.passed(self.process, self.heard, self.place)
                 if self.stage == "send" or program.grows or self.at == program.end:
                     return self._end()
                 self.stage, self.heard, self.took, fresh = "send", (), False, False
@@ -186,10 +190,12 @@ class Turn:
         return options
 
     def _fire(self, option: Option) -> None:
-        step = option.step
+        step, audit = option.step, self.program.audit
         self.program.now = step.place + 1
+        before = audit.key(self.process)
         catcher = self.program.fire(self.process, option.handler, step.consumed, option.script)
         self.settle(option.handler, catcher)
+        audit.step(self.process, before, step.place, self.ahead if step.consumed or catcher.letters else None)
         if catcher.children:
             self.token = dataclasses.replace(self.token, born=(*self.token.born, *catcher.children))
         self.heard = tuple(entry for entry in self.heard if entry not in step.consumed)

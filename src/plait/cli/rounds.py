@@ -1,0 +1,115 @@
+"""`plait rounds`: the round structure of a protocol, and its sequential program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, split
+from plait.cli.output import colored, emit, note, width, writable
+
+Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
+
+
+def tags(
+    target: Target,
+    /,
+    *,
+    parameters: Parameters = (),
+    max_states: AtLeastOne = None,
+    workers: AtLeastOne = None,
+    json: Flag = False,
+    quiet: Quiet = False,
+) -> int:
+    """Decide the conditions (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    target
+        A zoo name, a Python file, a Distal text, or package.module:function.
+    parameters
+        Set a parameter of the model: -p acceptors=3. Give it once per parameter.
+    max_states
+        Look at so many asynchronous states; by default 100,000.
+    workers
+        Threads that search; by default one per processor.
+    json
+        Print exactly one JSON object on stdout.
+    quiet
+        Print one line only.
+    """
+    from plait.cli.sequential import WATCHED, conditions
+    from plait.model.loader import load
+
+    verdict = conditions(load(target, split(parameters)), max_states=max_states or WATCHED, workers=workers)
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode(verdict.to_json()).decode())
+    elif quiet:
+        from plait.report.facts import headline
+
+        emit(" ".join(headline(verdict)))
+    else:
+        from plait.report.text import verdict_text
+
+        emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
+    return verdict.exit_code
+
+
+def show(target: Target, /, *, parameters: Parameters = ()) -> int:
+    """Print the phase structure and the rounds (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    target
+        A zoo name, a Python file, a Distal text, or package.module:function.
+    parameters
+        Set a parameter of the model: -p acceptors=3. Give it once per parameter.
+    """
+    from plait.model.loader import load
+    from plait.rounds.show import structure_text
+
+    emit(structure_text(load(target, split(parameters))))
+    return 0
+
+
+def emit_program(
+    target: Target,
+    /,
+    *,
+    output: Output = None,
+    parameters: Parameters = (),
+    assume: str = "none",
+    phases: AtLeastOne = None,
+) -> int:
+    """Write the sequential program (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    target
+        A zoo name, a Python file, or package.module:function.
+    output
+        Write the program there; without it, to stdout.
+    parameters
+        Set a parameter of the model: -p acceptors=3. Give it once per parameter.
+    assume
+        What the network delivers: none, reliable, n-f (n-1, …), majority, common, kernel, or module:predicate.
+    phases
+        The program has so many phases; by default 3.
+    """
+    from plait.cli.sequential import PHASES
+    from plait.model.loader import load
+    from plait.rounds.emit import program_text
+
+    writable(output, "--output")
+    source = program_text(load(target, split(parameters)), phases=phases or PHASES, assume=assume)
+    if output is None:
+        emit(source)
+    else:
+        output.write_text(source, encoding="utf-8")
+        note(f"program: {output}  (plait check {output})")
+    return 0

@@ -1,0 +1,195 @@
+"""The conditions of paper 002, section 4.2, decided on the sequential program instead of the asynchronous protocol.
+
+The program runs only steps that meet the conditions. But the first step of a run that breaks one comes after a prefix that
+meets them all, which the program has too, in the order of rounds; so it is enough to know what each process could do next,
+had it not passed:
+
+- an action that is enabled and sends an older round than the process is in;
+- a message that the process let pass, and whose guard lets it through later, when the process is past its round.
+
+- messages of several rounds that one quorum transition would take together.
+
+For that the audit keeps, per process, which local state was reached with which clock, which steps lead from one local
+state to another, and which messages came and were let pass where. The last two points forget by which run a local state
+was reached: what they find may be a step that no run has, so it is a suspicion; that nothing is found is a proof.
+docs/rounds.md has it in full.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plait.kernel.pid import Pid
+from plait.model.message import Message
+from plait.model.process import Process
+from plait.rounds.clock import where
+from plait.rounds.firing import Heard, fresh, own
+from plait.rounds.static import one_phase
+
+if TYPE_CHECKING:
+    from plait.rounds.firing import Protocol
+
+Key = Hashable
+
+
+class Edge(NamedTuple):
+    """A step of the protocol from one local state to another."""
+
+    after: Key
+    place: int
+    clock: int | None
+    """The clock after it; None if it neither takes nor sends, and leaves the clock."""
+
+
+class Suspicion(NamedTuple):
+    """A step that would break a condition."""
+
+    condition: int
+    what: str
+
+
+class Audit:
+    """What the processes of a program went through."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+        self._fields: dict[Pid, dict[Key, dict[str, Any]]] = {}
+        self._clocks: dict[Pid, set[tuple[Key, int]]] = {}
+        self._edges: dict[Pid, dict[Key, set[Edge]]] = {}
+        self._came: dict[Pid, dict[Key, tuple[Pid, Message]]] = {}
+        self._passed: dict[Pid, dict[tuple[Key, int, Key], Heard]] = {}
+
+    def key(self, process: Process) -> Key:
+        """The local state of a process, as something to look up."""
+        fields = own(process)
+        names = self._names(process.id)
+        found = tuple(_key(fields[name]) for name in names)
+        known = self._fields.setdefault(process.id, {})
+        if found not in known:
+            known[found] = {name: fresh(fields[name]) for name in names}
+        return found
+
+    def start(self, process: Process, clock: int) -> None:
+        """A process begins."""
+        self._clocks.setdefault(process.id, set()).add((self.key(process), clock))
+
+    def step(self, process: Process, before: Key, place: int, clock: int | None) -> None:
+        """A process took a step of the protocol."""
+        after = self.key(process)
+        self._edges.setdefault(process.id, {}).setdefault(before, set()).add(Edge(after, place, clock))
+        if clock is not None:
+            self._clocks.setdefault(process.id, set()).add((after, clock))
+
+    def came(self, process: Process, heard: Heard) -> None:
+        """Messages were there for a process."""
+        known = self._came.setdefault(process.id, {})
+        for entry in heard:
+            known.setdefault(_key(entry), entry)
+
+    def passed(self, process: Process, heard: Heard, place: int) -> None:
+        """A process let messages of a round pass."""
+        known = self._passed.setdefault(process.id, {})
+        known.setdefault((self.key(process), place, _key(heard)), heard)
+
+    def suspicions(self) -> list[Suspicion]:
+        """The steps that would break a condition, each once."""
+        found: dict[Suspicion, None] = {}
+        for pid in self._fields:
+            self._spread(pid)
+            for suspicion in (*self._sends(pid), *self._receipts(pid), *self._mixtures(pid)):
+                found.setdefault(suspicion)
+        return list(found)
+
+    def _names(self, pid: Pid) -> tuple[str, ...]:
+        return self._protocol.system.classes[self._protocol.system.index[pid]].__plait_fields__
+
+    def _process(self, pid: Pid, key: Key) -> Process:
+        cls = self._protocol.system.classes[self._protocol.system.index[pid]]
+        process: Process = object.__new__(cls)
+        process.__dict__.update(self._fields[pid][key], _id=pid)
+        return process
+
+    def _spread(self, pid: Pid) -> None:
+        """Steps that neither take nor send leave the clock as it was."""
+        clocks, edges = self._clocks.setdefault(pid, set()), self._edges.get(pid, {})
+        pending = list(clocks)
+        while pending:
+            key, clock = pending.pop()
+            for edge in edges.get(key, ()):
+                if edge.clock is None and (edge.after, clock) not in clocks:
+                    clocks.add((edge.after, clock))
+                    pending.append((edge.after, clock))
+
+    def _sends(self, pid: Pid) -> Iterator[Suspicion]:
+        latest: dict[Key, int] = {}
+        for key, clock in self._clocks[pid]:
+            latest[key] = max(clock, latest.get(key, 0))
+        protocol = self._protocol
+        for key, clock in latest.items():
+            process = self._process(pid, key)
+            for handler in protocol.actions(process):
+                for trial in protocol.trials(process, handler):
+                    _, breach = protocol.calendar.sent(clock, trial.places)
+                    if breach is not None:
+                        yield Suspicion(breach.condition, f"{where(type(process), handler)} {breach.what}")
+
+    def _receipts(self, pid: Pid) -> Iterator[Suspicion]:
+        latest: dict[Key, int] = {}
+        for key, clock in self._clocks[pid]:
+            latest[key] = max(clock, latest.get(key, 0))
+        edges, protocol = self._edges.get(pid, {}), self._protocol
+        passed = dict(self._passed.get(pid, {}))
+        pending = list(passed)
+        while pending:
+            entry = pending.pop()
+            key, place, messages = entry
+            if 2 * place + 1 < latest.get(key, 0):
+                process = self._process(pid, key)
+                for handler, _ in protocol.receipts(process, passed[entry]):
+                    _, breach = protocol.calendar.consumed(latest[key], [place])
+                    assert breach is not None
+                    yield Suspicion(breach.condition, f"{where(type(process), handler)} {breach.what}")
+            for edge in edges.get(key, ()):
+                after = (edge.after, place, messages)
+                if edge.place > place and after not in passed:
+                    passed[after] = passed[entry]
+                    pending.append(after)
+
+    def _mixtures(self, pid: Pid) -> Iterator[Suspicion]:
+        protocol, system = self._protocol, self._protocol.system
+        cls = system.classes[system.index[pid]]
+        quorums = [h for h in cls.__plait_handlers__ if h.message is not None and not one_phase(h)]
+        came = list(self._came.get(pid, {}).values())
+        for key in self._fields[pid] if quorums and came else ():
+            process = self._process(pid, key)
+            for handler in quorums:
+                phases: dict[Key, set[int]] = {}
+                for sender, message in came:
+                    if protocol.fits(process, handler, sender, message):
+                        same = _key([getattr(message, name) for name in handler.same])
+                        phases.setdefault(same, set()).add(protocol.calendar.place(message))
+                for places in phases.values():
+                    _, breach = protocol.calendar.consumed(0, places)
+                    if breach is not None:
+                        yield Suspicion(breach.condition, f"{where(type(process), handler)} {breach.what}")
+                        return
+
+
+def _key(value: Any) -> Key:
+    """A value as something to look up; equal ones only for equal values of the same types."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return (kind, *map(_key, value))
+    if kind in (set, frozenset):
+        return (kind, frozenset(map(_key, value)))
+    if kind is dict:
+        return (kind, frozenset((_key(k), _key(v)) for k, v in value.items()))
+    if dataclasses.is_dataclass(value) and not isinstance(value, enum.Enum):
+        return (kind, *(_key(getattr(value, f.name)) for f in dataclasses.fields(value)))
+    if isinstance(value, list | tuple | set | frozenset | dict):  # a probe, a named tuple
+        base: Any = next(b for b in kind.__mro__ if b in (list, tuple, set, frozenset, dict))
+        return _key(base(value))
+    return (kind, value)

@@ -1,0 +1,173 @@
+"""The sequential program of a protocol as a Python file (paper 002, section 5): its own code, round by round.
+
+The text of the module stays as its author wrote it; only the transitions of each process are put into the order of the
+rounds, SEND before UPDATE, and a function `sequential` at the end makes the program of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import types
+
+from plait.kernel.errors import ModelError
+from plait.model.message import Message
+from plait.model.process import Process
+from plait.model.system import System
+from plait.model.tag import tag_of
+from plait.rounds.assumptions import assumption
+from plait.rounds.clock import Calendar
+
+_HEAD = '''"""The sequential program of {name}: {phases} phases, network assumption {assume}.
+
+Made by `plait rounds emit`, from {origin}. `plait check` checks it. Round after round and process after process,
+`sequentialize` runs the UPDATE part of a round on the messages of that round that are not lost, and the SEND part of the
+next round; what the UPDATE part sends goes out in the round of its tag.
+"""
+'''
+
+
+def program_text(system: System, *, phases: int, assume: str) -> str:
+    """The file."""
+    Calendar(system)
+    assumption(assume)
+    modules = {cls.__module__ for cls in system.classes}
+    if len(modules) != 1:
+        raise ModelError(
+            f"{system.name}: its processes are defined in {' and '.join(sorted(modules))}",
+            hint="define them in one module: the program is one file",
+        )
+    module = sys.modules[modules.pop()]
+    source, tree = _source(module)
+    if system.target is None:
+        raise ModelError(f"{system.name} was not loaded from a target", hint="give a file or a zoo name")
+    function = system.target.rpartition(":")[2].replace("-", "_")
+    edits = _edits(system, source, tree, function)
+    lines = source.split("\n")
+    for first, last, replacement in sorted(edits, reverse=True):
+        lines[first:last] = replacement
+    head = _HEAD.format(name=system.name, phases=phases, assume=assume, origin=system.target)
+    call = function
+    if callable(getattr(module, function, None)):
+        call = f"{function}({', '.join(f'{k}={v!r}' for k, v in system.parameters.items())})"
+    tail = f'''
+
+def sequential() -> System:
+    """The program, as a System."""
+    return sequentialize({call}, phases={phases}, assume={assume!r})
+'''
+    body = "\n".join(lines).rstrip("\n") + "\n"
+    return _spaced(head + _imported(body) + tail)
+
+
+def _source(module: types.ModuleType) -> tuple[str, ast.Module]:
+    try:
+        source = getattr(module, "__plait_source__", None) or inspect.getsource(module)
+    except (OSError, TypeError):
+        raise ModelError(
+            f"the source of {module.__name__} is not there", hint="give a Python file, or import the Distal text first"
+        ) from None
+    return source, ast.parse(source)
+
+
+def _edits(system: System, source: str, tree: ast.Module, function: str) -> list[tuple[int, int, list[str]]]:
+    """Replacements of lines: the docstring, the order of handlers, the model function and what must come after imports."""
+    lines = source.split("\n")
+    classes = {
+        base.__name__: base
+        for cls in system.classes
+        for base in cls.__mro__
+        if base.__module__ == cls.__module__ and issubclass(base, Process)
+    }
+    edits: list[tuple[int, int, list[str]]] = []
+    first = tree.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        edits.append((first.lineno - 1, first.end_lineno or first.lineno, []))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name in classes:
+            edits += _regrouped(system, classes[node.name], node, lines)
+        if isinstance(node, ast.FunctionDef) and node.name == function and node.returns is not None:
+            line = node.returns.lineno - 1
+            text = lines[line]
+            start = text.rindex("->", 0, node.returns.col_offset)
+            edits.append((line, line + 1, [text[:start].rstrip() + text[node.returns.end_col_offset :]]))
+    return edits
+
+
+def _regrouped(
+    system: System, cls: type[Process], node: ast.ClassDef, lines: list[str]
+) -> list[tuple[int, int, list[str]]]:
+    """The transitions of a class, round by round, at the place of the last of them."""
+    handlers = {h.name: h for h in cls.__plait_handlers__ if h.kind in ("action", "message")}
+    texts: dict[str, list[str]] = {}
+    edits: list[tuple[int, int, list[str]]] = []
+    sends: dict[str, list[int]] = {}
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef) and part.name in handlers:
+            first = min((d.lineno for d in part.decorator_list), default=part.lineno) - 1
+            last = part.end_lineno or part.lineno
+            texts[part.name] = lines[first:last]
+            sends[part.name] = _sends(part, cls, system)
+            edits.append((first, last, []))
+    if not texts:
+        return []
+    indent = " " * (len(next(iter(texts.values()))[0]) - len(next(iter(texts.values()))[0].lstrip()))
+    groups: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        message = handlers[name].message
+        tag = tag_of(message) if message is not None else None
+        if tag is not None:
+            title = f"round {tag.round}: UPDATE"
+        elif sends[name]:
+            title = f"round {system.rounds[min(sends[name])]}: SEND"
+        else:
+            title = "steps that send nothing"
+        groups.setdefault(title, []).extend(["", *text])
+    order = [f"round {r}: {part}" for r in system.rounds for part in ("SEND", "UPDATE")] + ["steps that send nothing"]
+    body: list[str] = []
+    for title in order:
+        if title in groups:
+            body += ["", f"{indent}# -- {title} {'-' * max(0, 100 - len(title))}", *groups[title]]
+    first, last, _ = edits[-1]
+    edits[-1] = (first, last, body[1:])
+    return edits
+
+
+def _sends(function: ast.FunctionDef, cls: type[Process], system: System) -> list[int]:
+    """The rounds of the messages that a function makes, itself or in the methods that it calls."""
+    namespace = vars(sys.modules[cls.__module__])
+    found: list[int] = []
+    seen: set[str] = set()
+    pending: list[ast.AST] = [function]
+    while pending:
+        for node in ast.walk(pending.pop()):
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Name):
+                made = namespace.get(node.func.id)
+                tag = tag_of(made) if isinstance(made, type) and issubclass(made, Message) else None
+                if tag is not None:
+                    found.append(system.rounds.index(tag.round))
+            elif isinstance(node.func, ast.Attribute) and node.func.attr not in seen:
+                seen.add(node.func.attr)
+                method = getattr(cls, node.func.attr, None)
+                if isinstance(method, types.FunctionType) and method.__module__ == cls.__module__:
+                    pending.append(ast.parse(inspect.cleandoc("\n" + inspect.getsource(method)).lstrip()))
+    return found
+
+
+def _spaced(text: str) -> str:
+    """At most two blank lines together, and in a class one."""
+    return re.sub(r"\n{3,}(?= )", "\n\n", re.sub(r"\n{4,}", "\n\n\n", text))
+
+
+def _imported(body: str) -> str:
+    """The module with the import that its last function needs, after the others."""
+    tree = ast.parse(body)
+    imports = [n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
+    lines = body.split("\n")
+    at = imports[-1].end_lineno or 0 if imports else 0
+    lines[at:at] = ["from plait.rounds.sequential import sequentialize"]
+    return "\n".join(lines)
