@@ -89,6 +89,13 @@ def test_the_two_faults_of_the_view_change_together() -> None:
     assert violated(view_change(faulty="quorum", leaders="any")) == {"completeness", "one_primary"}
 
 
+@pytest.mark.parametrize("participants", [2, 3, 4])
+def test_the_size_of_a_commit(participants: int) -> None:
+    """Before the decision each participant has been asked, or said yes, or no; after it, it said yes or no, and obeys or not."""
+    found = check(commit_rounds(participants, transactions=1)).statistics
+    assert found.states == 3**participants + 4**participants
+
+
 def test_three_servers_change_safely_by_luck() -> None:
     """The disjoint majorities need an even number of servers: half of them and a joiner are enough, twice."""
     for servers, broken in ((3, False), (4, True)):
