@@ -385,6 +385,16 @@ def test_a_distal_file_is_a_target(tmp_path: Path, capsys: pytest.CaptureFixture
     assert check(load(built.target, {"phases": "1"})).statistics.states == check(built).statistics.states
 
 
+def test_the_shipped_text_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of that name comes first."""
+    monkeypatch.chdir(tmp_path)
+    built = load("distal_paxos.distal", {"phases": "1"})
+    assert built.target == "distal_paxos.distal:distal_paxos"
+    assert check(built).statistics.states == check(distal_paxos(ballots=1)).statistics.states
+    Path("distal_paxos.distal").write_text(FIGURE_1, encoding="utf-8")
+    assert "leading" not in type(load("distal_paxos.distal").processes[0]).__plait_fields__
+
+
 def test_import_writes_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, model = tmp_path / "2 phases.distal", tmp_path / "model.py"
     file.write_text(FIGURE_1, encoding="utf-8")
