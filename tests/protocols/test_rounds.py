@@ -91,7 +91,7 @@ def test_the_two_faults_of_the_view_change_together() -> None:
 
 @pytest.mark.parametrize("participants", [2, 3, 4])
 def test_the_size_of_a_commit(participants: int) -> None:
-    """Before the decision each participant is asked, says yes, or no; after it, each said yes or no, and obeyed or not yet."""
+    """Before the decision each participant is asked, says yes, or says no; after it, each said one, and obeyed or not."""
     found = check(commit_rounds(participants, transactions=1)).statistics
     assert found.states == 3**participants + 4**participants
 
