@@ -56,7 +56,7 @@ def graph_of(system: System, fields: list[str], limit: int = 10_000) -> Graph:
         found = []
         for cls, slot in zip(system.classes, state.slots, strict=True):
             values = dict(zip(cls.__plait_fields__, slot.fields, strict=bool(slot.fields)))
-            gone = slot.status == "crashed" or values.get("silent") == (bool, True)
+            gone = slot.status == "crashed" or values.get("rounds_silent") == (bool, True)
             found.append(("crashed" if gone else slot.status, *(values.get(name) for name in fields)))
         return tuple(found)
 

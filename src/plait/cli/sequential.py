@@ -64,8 +64,7 @@ def check_rounds(
     results = [_result(result, real(result.trace), whole, phases) for result in verdict.properties]
     told = ""
     if verdict.status == "holds":
-        audited = program if program.assumed.free else None
-        told = _conditions(system, conditions(system, max_states=watch, phases=phases, audited=audited))
+        told = _conditions(system, conditions(system, max_states=watch, phases=phases))
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     status: Status = "violated" if first else verdict.status
     if not first and any(r.status == "inconclusive" for r in results):
@@ -140,13 +139,11 @@ def _conditions(system: System, verdict: Verdict) -> str:
     return f"; whether it is round-based is not decided ({undecided}): plait rounds tags says more"
 
 
-def conditions(
-    system: System, *, max_states: int = WATCHED, phases: int = PHASES, audited: Program | None = None, **options: Any
-) -> Verdict:
+def conditions(system: System, *, max_states: int = WATCHED, phases: int = PHASES, **options: Any) -> Verdict:
     """Decide the conditions of paper 002, sections 4.2 and 5.1: each is a property, with a run that breaks it.
 
     They are watched on the steps of the asynchronous protocol. Where that has too many states, so many phases of its
-    sequential program are audited instead (`audited`, if that was searched already).
+    sequential program are audited instead.
     """
     from plait.check.api import check
     from plait.rounds.clock import CONDITIONS, NAMES
@@ -159,7 +156,7 @@ def conditions(
     reasons = dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else proved(system)
     doubts: dict[int, str] = {}
     if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
-        reasons, doubts = _audited(bare, phases, audited, reasons, options)
+        reasons, doubts = _audited(bare, phases, reasons, options)
     results = []
     for (number, said), result in zip(CONDITIONS.items(), verdict.properties, strict=False):
         status: Status = "violated" if result.trace else "holds" if number in reasons else "inconclusive"
@@ -192,24 +189,23 @@ def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
     from plait.rounds.back import same_deeds
 
     last = watched.events[-1]
-    entries = [entry["#tup"] for entry in last.state.fields[last.lane]["watch"]["broken"]["#tup"]]
+    entries = [entry["#tup"] for entry in last.state.fields[last.lane]["rounds_watch"]["broken"]["#tup"]]
     note: str = next(said for condition, said in entries if condition == number)
     trace = follow(system, same_deeds(watched))
     return note, msgspec.structs.replace(trace, property=f"condition {number}", explanation=note)
 
 
 def _audited(
-    system: System, phases: int, program: Program | None, reasons: dict[int, str], options: dict[str, Any]
+    system: System, phases: int, reasons: dict[int, str], options: dict[str, Any]
 ) -> tuple[dict[int, str], dict[int, str]]:
     """The conditions that the sequential program proves, and what stands against the others."""
     from plait.check.api import check
     from plait.rounds.clock import CONDITIONS
     from plait.rounds.sequential import program_of
 
-    if program is None:
-        program = program_of(system, phases=phases)
-        if check(program.make(), max_states=AUDITED, **options).status != "holds":
-            return reasons, {}
+    program = program_of(system, phases=phases, audited=True)
+    if check(program.make(), max_states=AUDITED, **options).status != "holds" or program.audit is None:
+        return reasons, {}
     doubts = {s.condition: f"it is not known whether a run gets to {s.what}" for s in program.audit.suspicions()}
     shown = f"for {program.phases} phases, by the audit of the sequential program"
     return {n: reasons.get(n, shown) for n in CONDITIONS if n in reasons or n not in doubts}, doubts

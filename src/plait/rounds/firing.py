@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -207,11 +208,18 @@ def _constant(value: Any) -> bool:
     kind = type(value)
     if kind in _ATOMS or isinstance(value, enum.Enum):
         return True
-    if kind is tuple or kind is frozenset:
+    if isinstance(value, tuple | frozenset):
         return all(map(_constant, value))
-    if isinstance(value, Message):
-        return all(_constant(getattr(value, f.name)) for f in dataclasses.fields(value))  # type: ignore[arg-type]
-    return False
+    names = _frozen_fields(kind)
+    return names is not None and all(_constant(getattr(value, name)) for name in names)
+
+
+@functools.cache
+def _frozen_fields(kind: type) -> tuple[str, ...] | None:
+    """The fields of a frozen dataclass."""
+    if not dataclasses.is_dataclass(kind) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return None
+    return tuple(f.name for f in dataclasses.fields(kind))
 
 
 def delivered(sender: Pid, message: Message) -> Message:

@@ -6,8 +6,8 @@ of the next (`send`). What it does not take is lost. Only one process has the tu
 One process of the protocol stays one process of the program, with its fields unchanged, so that the engine tabulates each
 one's steps apart. In every round each process gets exactly one `Mail` from each, empty or not, and takes them all in one
 quorum transition. No message is needed to pass the turn: a process holds back its mail for the one that comes after it until
-its own turn ends. Where processes are created, sending is a pass of its own after all updates, because only then it is
-known who takes part.
+its own turn ends. Rounds in which nobody sends are left out. A process that is created takes part from the next round on,
+and sends from the one after it.
 
 A run of the program is a run of the protocol in which some messages are late for ever; docs/rounds.md proves the converse.
 """
@@ -27,14 +27,14 @@ from plait.rounds.assumptions import Assumption, assumption
 from plait.rounds.audit import Audit
 from plait.rounds.firing import Catcher, Protocol
 from plait.rounds.refusal import refuse
-from plait.rounds.turn import Begin, Ghost, Held, Mail, Token, Turn
+from plait.rounds.turn import Ghost, Held, Mail, Token, Turn
 from plait.rounds.views import viewed
 
 
 class Program(Protocol):
     """Algorithm 1 for one System: what all its processes know."""
 
-    def __init__(self, system: System, phases: int, assumed: Assumption) -> None:
+    def __init__(self, system: System, phases: int, assumed: Assumption, audited: bool = False) -> None:
         refuse(system)
         super().__init__(system)
         self.phases, self.assumed = phases, assumed
@@ -43,9 +43,9 @@ class Program(Protocol):
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
         """Whether a message of a later phase than the last one was made."""
-        self.audit = Audit(self)
-        self.now = 0
-        """The round that a process which is created now takes part in first."""
+        self.audit = Audit(self) if audited else None
+        self.turn: Any = None
+        """The turn that is being taken."""
         self.classes = {cls.__name__: _sequential(cls, self) for cls in dict.fromkeys(system.classes)}
 
     def make(self) -> System:
@@ -53,6 +53,8 @@ class Program(Protocol):
         processes = []
         for process in self.system.processes:
             fields = {name: copy.deepcopy(process.__dict__[name]) for name in process.__plait_fields__}
+            if self.grows:
+                fields["rounds_members"] = len(self.everyone)
             processes.append(self.classes[process.id.role](**fields))
         made = System(
             processes,
@@ -66,7 +68,7 @@ class Program(Protocol):
 
     def start(self) -> Token:
         """The first turn."""
-        return Token(tuple(f.budget for f in self.system.faults), None, self.everyone)
+        return Token(tuple(f.budget for f in self.system.faults), None, self.everyone, goal=0)
 
     def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         slots = [p for p in self.system.pids[len(self.everyone) :] if p.role == role.__name__]
@@ -74,7 +76,10 @@ class Program(Protocol):
             catcher.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
-        child: Pid = real.spawn(cls, {**fields, "ghost": Ghost(self.now)})
+        # It gets mail from its parent and those that come after; and the turn from the one created before it.
+        token, me = self.turn.token, self.turn.me
+        mails = len(token.alive) - token.alive.index(me) + bool(token.born or catcher.children)
+        child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
         catcher.children.append(child)
         return child
 
@@ -95,34 +100,27 @@ class Sequential(Process):
         """What the protocol does before its first step; and empty mail, so that the first turn can begin."""
         program, token = self.rounds_program, self.rounds_program.start()
         turn = Turn(program, self, "send", token, Ghost())
-        if not program.grows:
-            turn.at = -1  # mail for round 0
         for handler in program.of(self):
             if handler.kind == "init":
                 turn.settle(handler, program.fire(self, handler, ()))
-        program.audit.start(self, turn.ahead)
-        if not program.grows:
-            turn.at = 0
-            turn.mail()
-            return
-        self.ghost = Ghost(1, turn.ahead, turn.letters)
-        if self.id == token.alive[0]:
-            self.send(self.id, Begin(1, token))
+        if program.audit:
+            program.audit.start(self, turn.ahead)
+        turn.mail()
 
     def rounds_update(self, mails: tuple[Mail, ...]) -> None:
         """Take the mail of a round, and the turn: the UPDATE part, as far as its first step."""
-        ghost = self.ghost if self.rounds_program.grows else next(m.ghost for m in mails if m.ghost is not None)
+        ghost = next((m.ghost for m in mails if m.ghost is not None), None)
+        if ghost is None:  # created in the last round: it takes part, and sends from the next one on
+            ghost = Ghost(mails[0].place, 2 * mails[0].place + 1)
+            self.rounds_first = 0
+            if self.rounds_program.audit:
+                self.rounds_program.audit.start(self, ghost.ahead)
         token = next(m.token for m in mails if m.token is not None)
         heard = tuple((m.sender, m.contents) for m in mails if m.contents is not None)
         turn = Turn(self.rounds_program, self, "update", token, ghost, heard)
-        self.rounds_program.audit.came(self, heard)
+        if self.rounds_program.audit:
+            self.rounds_program.audit.came(self, heard)
         turn.lose()
-        turn.go_on(fresh=True)
-
-    def rounds_send(self, begin: Begin) -> None:
-        """Take the turn to send, where that is a pass of its own."""
-        turn = Turn(self.rounds_program, self, "send", begin.token, self.ghost)
-        turn.at = begin.place
         turn.go_on(fresh=True)
 
     def rounds_more(self, held: Held) -> None:
@@ -132,25 +130,27 @@ class Sequential(Process):
         turn.go_on(fresh=False)
 
 
-class Growing(Sequential):
-    """Where processes are created, the ghost is a field: between two turns there is no mail to put it into."""
+class Growing(Process):
+    """Where processes are created, each knows how many there are in a round."""
 
-    ghost: Ghost = Ghost()
+    rounds_members: int = 1
+    rounds_first: int = 0
+    """The round in which it takes part first, until it does."""
 
 
 class Mortal(Process):
     """Where processes crash, they know it."""
 
-    silent: bool = False
+    rounds_silent: bool = False
 
 
 def _sequential(cls: type[Process], program: Program) -> type[Process]:
     """A class of the protocol as one of the program: the same fields and methods, other transitions."""
-    for name in ("ghost", "silent"):
-        if name in cls.__plait_fields__:
+    for name in dir(cls):
+        if name.startswith("rounds_"):
             raise ModelError(
-                f"{cls.__name__} has a field {name!r}, a name that the sequential program needs",
-                hint="give the field another name",
+                f"{cls.__name__}.{name}: names with rounds_ are those of the sequential program",
+                hint="choose another name",
             )
     namespace = {
         "__module__": cls.__module__,
@@ -158,16 +158,15 @@ def _sequential(cls: type[Process], program: Program) -> type[Process]:
         "__doc__": cls.__doc__,
         "rounds_program": program,
     }
-    bases = (cls, Growing if program.grows else Sequential, *([Mortal] if program.system.faults else []))
-    made: type[Process] = type(cls.__name__, bases, namespace)
-    members = (lambda self: self.ghost.members or 1) if program.grows else len(program.everyone)
+    more = [*([Growing] if program.grows else []), *([Mortal] if program.system.faults else [])]
+    made: type[Process] = type(cls.__name__, (cls, Sequential, *more), namespace)
+    size = (lambda self: self.rounds_members) if program.grows else len(program.everyone)
+    fits = (lambda self, m: self.rounds_first in (0, m.place)) if program.grows else None
     handlers = [
         Handler("begin", "init", Sequential.rounds_begin),
-        Handler("update", "message", Sequential.rounds_update, Mail, quorum=members, same=("place",)),
+        Handler("update", "message", Sequential.rounds_update, Mail, fits, size, ("place",)),
         Handler("more", "message", Sequential.rounds_more, Held),
     ]
-    if program.grows:
-        handlers.append(Handler("send", "message", Sequential.rounds_send, Begin))
     made.__plait_handlers__ = tuple(handlers)
     return made
 
@@ -177,11 +176,11 @@ def sequentialize(system: System, *, phases: int = 3, assume: str | Assumption =
     return program_of(system, phases=phases, assume=assume).make()
 
 
-def program_of(system: System, *, phases: int = 3, assume: str | Assumption = "none") -> Program:
-    """The program before it is a System: it also knows what was left out."""
+def program_of(system: System, *, phases: int = 3, assume: str | Assumption = "none", audited: bool = False) -> Program:
+    """The program before it is a System: it also knows what was left out, and if audited, what was let pass."""
     if isinstance(phases, bool) or not isinstance(phases, int) or phases < 1:
         raise ModelError(f"phases={phases!r}", hint="give a number of phases, at least 1")
     if isinstance(assume, str):
         faults = sum(fault.budget for fault in system.faults) if system.faults else None
         assume = assumption(assume, faults=faults)
-    return Program(system, phases, assume)
+    return Program(system, phases, assume, audited)

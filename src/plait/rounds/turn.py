@@ -27,13 +27,19 @@ Stage = Literal["update", "send"]
 
 @dataclasses.dataclass(frozen=True)
 class Token:
-    """What travels with the turn: crashes that may still happen, what the assumption notes, and who takes part."""
+    """What travels with the turn: crashes that may still happen, what the assumption notes, who takes part, what is next."""
 
     budgets: tuple[int, ...] = ()
     note: Any = None
     alive: tuple[Pid, ...] = ()
     born: tuple[Pid, ...] = ()
-    """Created in this round; they take part from the next one on."""
+    """Created in these turns; they take part from the next round on."""
+    goal: int = 1
+    """The round to send in."""
+    loud: bool = False
+    """Whether somebody sends something in it."""
+    following: int = 0
+    """The next round after it in which somebody may send something, as far as is known (0: none)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +54,6 @@ class Ghost:
     """Messages that it made for later rounds."""
     kept: Message | None = None
     """Its message of this round for the process after it."""
-    members: int = 0
-    """Of how many processes it waits for mail."""
 
 
 class Mail(Message):
@@ -72,13 +76,6 @@ class Held(Message):
     heard: Heard = ()
     took: bool = False
     """Whether it has taken a message of this round."""
-
-
-class Begin(Message):
-    """The turn to send, where sending is a pass of its own."""
-
-    place: int
-    token: Token
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,16 +103,18 @@ class Turn:
         self.program, self.process, self.me = program, process, process.id
         self.stage, self.token, self.heard, self.took = stage, token, heard, False
         self.at = ghost.place
-        self.ahead, self.letters, self.kept, self.members = ghost.ahead, ghost.letters, ghost.kept, ghost.members
+        self.ahead, self.letters, self.kept = ghost.ahead, ghost.letters, ghost.kept
+        self.next = 0
+        """The next round after this turn's in which an action of the process may send (0: none)."""
 
     @property
     def place(self) -> int:
-        """The round of this part of the turn: mail is made for the round after the one it was taken in."""
-        return self.at + (self.stage == "send" and not self.program.grows)
+        """The round of this part of the turn: mail is taken in one, and sent for a later one."""
+        return self.token.goal if self.stage == "send" else self.at
 
     @property
     def silent(self) -> bool:
-        return bool(self.program.system.faults) and self.process.silent  # type: ignore[attr-defined, no-any-return]
+        return bool(self.program.system.faults) and self.process.rounds_silent  # type: ignore[attr-defined]
 
     def lose(self) -> None:
         """Choose which messages are lost, as the assumption allows."""
@@ -154,9 +153,9 @@ class Turn:
                 menu.append(PASS)
             chosen = PASS if menu[0] is PASS else self.process.choose(menu)
             if chosen is PASS:
-                if self.heard:
+                if self.heard and program.audit:
                     program.audit.passed(self.process, self.heard, self.place)
-                if self.stage == "send" or program.grows or self.at == program.end:
+                if self.stage == "send" or self.token.goal > program.end:
                     return self._end()
                 self.stage, self.heard, self.took, fresh = "send", (), False, False
                 continue
@@ -174,7 +173,7 @@ class Turn:
         Actions that send nothing go with the sends; and with receipts, once there was one, since they may come between.
         """
         program, place, part = self.program, self.place, int(self.stage == "update")
-        options = []
+        options, self.next = [], 0
         if self.heard:
             for handler, consumed in program.receipts(self.process, self.heard):
                 self._refuse(handler, program.calendar.consumed(self.ahead, [place])[1])
@@ -184,6 +183,7 @@ class Turn:
                 for trial in program.trials(self.process, handler):
                     first = min(trial.places, default=None)
                     program.beyond |= first is not None and first > program.end
+                    self.next = earliest(self.next, place + 1 if first is None else first if first > place else 0)
                     if first is None or (self.stage == "send" and first == place):
                         step = Fired(place, part, handler.name, (), trial.choices)
                         options.append(Option(step, handler, trial.script))
@@ -191,11 +191,11 @@ class Turn:
 
     def _fire(self, option: Option) -> None:
         step, audit = option.step, self.program.audit
-        self.program.now = step.place + 1
-        before = audit.key(self.process)
+        before, self.program.turn = audit.key(self.process) if audit else None, self
         catcher = self.program.fire(self.process, option.handler, step.consumed, option.script)
         self.settle(option.handler, catcher)
-        audit.step(self.process, before, step.place, self.ahead if step.consumed or catcher.letters else None)
+        if audit:
+            audit.step(self.process, before, step.place, self.ahead if step.consumed or catcher.letters else None)
         if catcher.children:
             self.token = dataclasses.replace(self.token, born=(*self.token.born, *catcher.children))
         self.heard = tuple(entry for entry in self.heard if entry not in step.consumed)
@@ -230,48 +230,49 @@ class Turn:
 
     def _crash(self, number: int) -> None:
         budgets = tuple(b - (i == number) for i, b in enumerate(self.token.budgets))
-        self.process.silent = True  # type: ignore[attr-defined]
+        self.process.rounds_silent = True  # type: ignore[attr-defined]
         self.token, self.heard = dataclasses.replace(self.token, budgets=budgets), ()
 
     # -- the end of a transition, and of the turn --------------------------------------------------------------------
 
     def _ghost(self) -> Ghost:
         ahead = self.ahead if self.ahead > 2 * self.at else 0
-        return Ghost(self.at, ahead, self.letters, self.kept, self.members)
+        return Ghost(self.at, ahead, self.letters, self.kept)
 
     def _hold(self) -> None:
-        ghost = Ghost(self.at, self.ahead, self.letters, self.kept, self.members)
+        ghost = Ghost(self.at, self.ahead, self.letters, self.kept)
         self.process.send(self.me, Held(self.stage, self.token, ghost, self.heard, self.took))
 
     def _end(self) -> None:
-        program, token = self.program, self.token
-        if self.stage == "send":
-            if not program.grows:
-                self._hand_over()
-            self.at = self.place
-            self.mail()
-        elif self.at == program.end or not program.grows or self.me != token.alive[-1]:
-            self._hand_over()
-            self.at, self.kept = self.at + 1, None
-        else:  # the last update of a round: those created in it join, and the next round begins
-            alive = tuple(sorted((*token.alive, *token.born), key=program.system.index.__getitem__))
-            self.at, self.kept = self.at + 1, None
-            self.process.send(alive[0], Begin(self.at, Token(token.budgets, None, alive)))
-        if program.grows:
-            self.process.ghost = self._ghost()  # type: ignore[attr-defined]
-
-    def _hand_over(self) -> None:
-        """Give the turn to update to the next process, with the mail that was held back for it."""
-        follower = self._follower()
+        if self.token.goal <= self.program.end:
+            self._note()
+        follower = self._follower(self.token.alive)
         if follower is not None:
+            # The turn goes with the mail that was held back.
             self.process.send(follower, Mail(self.at, self.kept, self.token))
+        if self.token.goal <= self.program.end:
+            self.at = self.token.goal
+            self.mail()
+
+    def _note(self) -> None:
+        """Tell those that come later what is sent, and when there may be something to send again."""
+        token = self.token
+        following = earliest(token.following, self.next)
+        for letter in self.letters:
+            if letter.place > token.goal:
+                following = earliest(following, letter.place)
+        loud = token.loud or any(letter.place == token.goal for letter in self.letters)
+        # Once something is sent, nothing is left out, and it does not matter what follows.
+        self.token = dataclasses.replace(token, loud=loud, following=0 if loud else following)
 
     def mail(self) -> None:
         """Send the mail of a round, except what the next process gets with the turn; the last one gives it to the first."""
-        program, token, place, follower = self.program, self.token, self.at, self._follower()
+        program, token, place = self.program, self.token, self.at
+        everyone = (*token.alive, *token.born)
+        follower, last = self._follower(everyone), self.me == token.alive[-1]
         letters = {letter.to: letter.message for letter in self.letters if letter.place == place}
         for pid in letters:
-            if pid not in token.alive:
+            if pid not in everyone:
                 raise ModelError(
                     f"{self.me!r} sends to {pid!r} in {program.calendar.name(place)}, before the round it takes part in",
                     hint="send to a process only after it was created, in a later round",
@@ -279,18 +280,31 @@ class Turn:
         if letters:
             self.letters = tuple(letter for letter in self.letters if letter.place != place)
         self.kept = letters.get(follower) if follower is not None else None
-        self.members = len(token.alive) if program.grows else 0
-        ghost = self._ghost()
-        for pid in token.alive:
+        if program.grows:
+            self.process.rounds_members = len(token.alive)  # type: ignore[attr-defined]
+        for pid in everyone:
             if pid != follower:
-                turn = token if follower is None and pid == token.alive[0] else None
-                mine = ghost if pid == self.me and not program.grows else None
+                turn = self._next_round() if last and pid == everyone[0] else None
+                mine = self._ghost() if pid == self.me else None
                 self.process.send(pid, Mail(place, letters.get(pid), turn, mine))
-        if program.grows and follower is not None:
-            self.process.send(follower, Begin(place, token))
 
-    def _follower(self) -> Pid | None:
-        """Who comes next in the round."""
-        alive = self.token.alive
-        position = alive.index(self.me)
-        return alive[position + 1] if position + 1 < len(alive) else None
+    def _next_round(self) -> Token:
+        """The turn, as it goes from the last process of a round to the first of the next.
+
+        If nothing was sent for that round, it changes nobody, and the round to send in after it is the next in which there
+        may be something to send; where processes may crash, that takes a turn.
+        """
+        token, after = self.token, self.token.goal + 1
+        if not token.loud and not any(token.budgets) and token.goal > 0:
+            after = token.following or self.program.end + 1
+        return Token(token.budgets, None, (*token.alive, *token.born), (), after)
+
+    def _follower(self, order: tuple[Pid, ...]) -> Pid | None:
+        """Who comes next."""
+        position = order.index(self.me)
+        return order[position + 1] if position + 1 < len(order) else None
+
+
+def earliest(one: int, other: int) -> int:
+    """The smaller of two rounds, of which 0 is none."""
+    return min(one, other) if one and other else one or other

@@ -22,7 +22,7 @@ class RoundsProcess:
     @property
     def status(self) -> Status:
         status = self._process.status
-        return "crashed" if self._mortal and status == "up" and self._process.silent else status
+        return "crashed" if self._mortal and status == "up" and self._process.rounds_silent else status
 
     @property
     def crashed(self) -> bool:

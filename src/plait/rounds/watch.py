@@ -50,7 +50,7 @@ class _Witness:
 class Watched(Process):
     """A process of the protocol with its ghost."""
 
-    watch: Watch = Watch()
+    rounds_watch: Watch = Watch()
     rounds_calendar: ClassVar[Calendar]
     rounds_classes: ClassVar[dict[str, type[Process]]]
 
@@ -85,14 +85,17 @@ def unbroken(number: int) -> Property:
     return Property(
         f"condition {number}",
         "always",
-        lambda view: all(number != n for process in view for n, _ in process.watch.broken),
+        lambda view: all(number != n for process in view for n, _ in process.rounds_watch.broken),
         CONDITIONS[number],
     )
 
 
 def _with_ghost(cls: type[Process], calendar: Calendar, classes: dict[str, type[Process]]) -> type[Process]:
-    if "watch" in cls.__plait_fields__:
-        raise ModelError(f"{cls.__name__} has a field 'watch', which is the ghost's", hint="give it another name")
+    for name in dir(cls):
+        if name.startswith("rounds_"):
+            raise ModelError(
+                f"{cls.__name__}.{name}: names with rounds_ are those of the ghost", hint="choose another name"
+            )
     namespace = {
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
@@ -115,12 +118,12 @@ def _watching(cls: type[Process], handler: Handler) -> Any:
         consumed: tuple[Message, ...] = ()
         if delivered:
             consumed = delivered[0] if handler.quorum is not None else delivered
-        clock, breach = calendar.consumed(self.watch.clock, [calendar.place(m) for m in consumed])
+        clock, breach = calendar.consumed(self.rounds_watch.clock, [calendar.place(m) for m in consumed])
         real = own["_run"]
 
         def born(run: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
             cls = self.rounds_classes.get(role.__name__, role)
-            child: Pid = run.spawn(cls, {**fields, "watch": Watch(2 * (clock // 2 + 1))})
+            child: Pid = run.spawn(cls, {**fields, "rounds_watch": Watch(2 * (clock // 2 + 1) + 1)})
             return child
 
         witness = own["_run"] = _Witness(calendar, real, born)
@@ -131,17 +134,17 @@ def _watching(cls: type[Process], handler: Handler) -> Any:
         breaches = [breach] if breach else []
         later, breach = calendar.sent(clock, [place for place, _ in witness.sent])
         breaches += [breach] if breach else []
-        known = list(self.watch.sent)
+        known = list(self.rounds_watch.sent)
         for entry in witness.sent:
             if entry in known:
                 what = f"sends {entry[1]!r} a second message of {calendar.name(entry[0])}"
                 breaches.append(Breach(6, what))
             else:
                 known.append(entry)
-        broken = dict(self.watch.broken)
+        broken = dict(self.rounds_watch.broken)
         for b in breaches:
             broken.setdefault(b.condition, f"{where(cls, handler)} {b.what}")
-        self.watch = Watch(
+        self.rounds_watch = Watch(
             later,
             tuple(sorted(entry for entry in known if 2 * entry[0] >= later)),
             tuple(sorted(broken.items())),
