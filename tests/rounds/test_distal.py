@@ -263,6 +263,7 @@ reachable both: exists p: p.outputs = [1, 2];
 def test_the_listing_order_breaks_ties(tmp_path: Path) -> None:
     """A message that an earlier upon would take is none for a later one."""
     assert "not m.x > 3" in translate(TIES, "ties.distal", "ties")
+    assert check(system(TIES, tmp_path, n=2)).status == "holds"
     with pytest.raises(ModelError, match="times"):
         system(TIES.replace("m.x > 3 do", "m.x > 3 times 1 do"), tmp_path)
     only = TIES.replace("  upon Go with m.x > 0 times 0 do\n    output(2);\n", "").replace("[1, 2]", "[1, 3]")
@@ -382,6 +383,16 @@ def test_a_distal_file_is_a_target(tmp_path: Path, capsys: pytest.CaptureFixture
     assert built.target == f"{file}:fig1"
     assert built.target is not None
     assert check(load(built.target, {"phases": "1"})).statistics.states == check(built).statistics.states
+
+
+def test_the_shipped_text_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of that name comes first."""
+    monkeypatch.chdir(tmp_path)
+    built = load("distal_paxos.distal", {"phases": "1"})
+    assert built.target == "distal_paxos.distal:distal_paxos"
+    assert check(built).statistics.states == check(distal_paxos(ballots=1)).statistics.states
+    Path("distal_paxos.distal").write_text(FIGURE_1, encoding="utf-8")
+    assert "leading" not in type(load("distal_paxos.distal").processes[0]).__plait_fields__
 
 
 def test_import_writes_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,7 +168,7 @@ def find(target: str) -> ModelFunction | System:
             hint="give a zoo name (plait zoo lists them), a Python file, or package.module:function",
         )
     if Path(place).suffix in (".py", *_READERS) or "/" in place or Path(place).is_file():
-        return _from_module(_file_module(Path(place)), name, place)
+        return _from_module(_file_module(_shipped(place) or Path(place)), name, place)
     if not colon and "." not in place:
         return _from_zoo(place)
     _search_first(Path.cwd())
@@ -183,13 +183,24 @@ def zoo() -> dict[str, str]:
     import ast
 
     found = {}
-    package = importlib.util.find_spec(ZOO)
-    for folder in (package.submodule_search_locations if package else None) or ():
-        for file in sorted(Path(folder).glob("*.py")):
+    for folder in _zoo_folders():
+        for file in sorted(folder.glob("*.py")):
             tree = ast.parse(file.read_text(encoding="utf-8"))
             if any(isinstance(node, ast.FunctionDef) and node.name == file.stem for node in tree.body):
                 found[file.stem.replace("_", "-")] = (ast.get_docstring(tree) or "").split("\n")[0]
     return found
+
+
+def _zoo_folders() -> list[Path]:
+    package = importlib.util.find_spec(ZOO)
+    return [Path(folder) for folder in (package.submodule_search_locations if package else None) or ()]
+
+
+def _shipped(place: str) -> Path | None:
+    """A file of the zoo that is not Python, if there is none of this name here."""
+    if "/" in place or Path(place).suffix not in _READERS or Path(place).exists():
+        return None
+    return next((f / place for f in _zoo_folders() if (f / place).is_file()), None)
 
 
 def _from_zoo(name: str) -> ModelFunction | System:

@@ -9,22 +9,22 @@ server, any two majorities have a server in common. A term has six rounds:
 3. Append: with the votes of a majority of its configuration (its own included) a candidate is the leader. It adds an empty
    entry of its term to its log, and sends the log to the others.
 4. Appended: who takes the log says so. When a majority has, the log is *committed*.
-5. Change: the leader may then create a server, add it to the configuration, and send the log to the others and to it.
+5. Change: the leader then creates a server, adds it to the configuration, and sends the log to the others and to it.
 6. Changed: who takes it says so. When a majority of the new configuration has, it is committed.
 
 Committed logs must never contradict each other.
 
 Faulty twin:
 
-- `early`: a leader may change the configuration as soon as it is elected, as the dissertation first had it. With servers
+- `early`: a leader changes the configuration as soon as it is elected, as the dissertation first had it. With servers
   0 to 3 it takes three terms. Server 0 leads term 1 and adds server 4, but nobody hears of it. Server 1 leads term 2 with
   the votes of 2 and 3, adds server 5, and commits that with 2 and 5: three of five. Server 0 leads term 3 with the votes of
   3 and 4, three of five of the configuration that *it* has, and commits without 1, 2 and 5. The fix is to commit an entry
   of the own term first: then the leader knows that there is no other configuration.
 
-Simplified: messages contain whole logs. Only the leader learns what is committed. No server is removed, and only in the
-first `joiners` terms one may be added. `candidates` says who may lead term 1, term 2, and so on (nobody given: everybody in
-every term); a server may skip terms that it may not lead. A message that is never delivered is lost.
+Simplified: messages contain whole logs. Only the leader learns what is committed. No server is removed; one is added in
+each of the first `joiners` terms. `candidates` says who may lead term 1, term 2, and so on (if nobody is given, everybody
+in every term); a server may skip terms that it may not lead. A message that is never delivered is lost.
 """
 
 from __future__ import annotations
@@ -104,15 +104,15 @@ class Server(Process):
     terms: int
     """So many terms there are."""
     joiners: int
-    """In so many of the first terms a server may be added."""
+    """In each of so many first terms a server is added."""
     candidates: tuple[int, ...]
     """Who may lead term 1, 2, …; empty, if everybody may lead every term."""
     log: Log = ()
     term: int = 0
     stage: int = 0
     """The round of the term (1 to 6) of what it sent or took last."""
-    led: tuple[int, ...] = ()
-    """The terms that it was the leader of."""
+    leader: bool = False
+    """Whether it is the leader of the term."""
     committed: Log = ()
     """What it committed as a leader."""
 
@@ -136,20 +136,20 @@ class Server(Process):
     @action(when=lambda self: self.next_term() is not None)
     def stand(self) -> None:
         self.term = self.next_term() or self.term
-        self.stage = 1
+        self.stage, self.leader = 1, False
         self.send(self.others(), RequestVote(self.term, self.log[-1].term, len(self.log)))
 
     @on(RequestVote, where=lambda self, m: m.term > self.term)
     def vote(self, m: RequestVote) -> None:
         self.term = m.term
-        self.stage = 2
+        self.stage, self.leader = 2, False
         last = self.log[-1].term if self.log else 0
         if (m.last, m.length) >= (last, len(self.log)):
             self.send(m.sender, Vote(m.term))
 
     @on(Vote, quorum=lambda self: self.needed(), where=lambda self, m: m.term == self.term and self.stage == 1)
     def elected(self, votes: tuple[Vote, ...]) -> None:
-        self.led += (self.term,)
+        self.leader = True
         self.append()
 
     def append(self) -> None:
@@ -161,14 +161,17 @@ class Server(Process):
     def change(self) -> None:
         """Create a server, and send the log with it in the configuration."""
         self.stage = 5
-        joiner = self.spawn(Server, terms=self.terms, joiners=self.joiners, candidates=self.candidates)
-        self.log += (Entry(self.term, (*self.members(), joiner)),)
+        self.log += (Entry(self.term, (*self.members(), self.create())),)
         self.send(self.others(), Change(self.term, self.log))
+
+    def create(self) -> Pid:
+        """A new server, which knows nothing."""
+        return self.spawn(Server, terms=self.terms, joiners=self.joiners, candidates=self.candidates)
 
     @on(Append, where=lambda self, m: m.term > self.term or (m.term == self.term and self.stage < 3))
     def take(self, m: Append) -> None:
         self.term = m.term
-        self.stage = 4
+        self.stage, self.leader = 4, False
         self.log = m.log
         self.send(m.sender, Appended(m.term))
 
@@ -176,13 +179,13 @@ class Server(Process):
     def commit(self, replies: tuple[Appended, ...]) -> None:
         self.stage = 4
         self.committed = self.log
-        if self.term <= self.joiners and self.choose([False, True]):
+        if self.term <= self.joiners:
             self.change()
 
     @on(Change, where=lambda self, m: m.term > self.term or (m.term == self.term and self.stage < 5))
     def take_change(self, m: Change) -> None:
         self.term = m.term
-        self.stage = 6
+        self.stage, self.leader = 6, False
         self.log = m.log
         self.send(m.sender, Changed(m.term))
 
@@ -193,21 +196,18 @@ class Server(Process):
 
 
 class EarlyServer(Server):
-    """May change the configuration before anything of its term is committed."""
+    """Changes the configuration before anything of its term is committed."""
 
     def elected(self, votes: tuple[Vote, ...]) -> None:
-        self.led += (self.term,)
-        if self.term <= self.joiners and self.choose([False, True]):
+        self.leader = True
+        if self.term <= self.joiners:
             self.change()
         else:
             self.append()
 
-    def change(self) -> None:
-        """Create a server, and send the log with it in the configuration."""
-        self.stage = 5
-        joiner = self.spawn(EarlyServer, terms=self.terms, joiners=self.joiners, candidates=self.candidates)
-        self.log += (Entry(self.term, (*self.members(), joiner)),)
-        self.send(self.others(), Change(self.term, self.log))
+    def create(self) -> Pid:
+        """A new server, which knows nothing."""
+        return self.spawn(EarlyServer, terms=self.terms, joiners=self.joiners, candidates=self.candidates)
 
 
 # -- properties ------------------------------------------------------------------------------------------------------
@@ -223,8 +223,8 @@ def agreement(s: View) -> bool:
 @always
 def election_safety(s: View) -> bool:
     """No term has two leaders."""
-    led = [term for server in s[Server] for term in server.led]
-    return len(led) == len(set(led))
+    terms = [server.term for server in s[Server] if server.leader]
+    return len(terms) == len(set(terms))
 
 
 @reachable

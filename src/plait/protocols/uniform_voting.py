@@ -11,22 +11,23 @@ with whatever messages of a round it has heard. They go through phases of two ro
 For this to be right, no two processes may hear from disjoint sets of processes in a round. A *kernel* is a process that
 everybody hears from in that round; if each round has one, the protocol is safe. It is also safe if everybody waits for
 more than half of the messages, and this is the default here. With `least=1` a process goes on with any nonempty set of
-messages: then agreement depends on the network (`plait check uniform-voting -p least=1 --rounds --assume kernel`).
+messages: then agreement depends on the network (`plait check uniform-voting -p least=1 -p phases=2 --rounds
+--assume kernel`).
 
 Faulty twins, each of which breaks agreement:
 
 - `estimate`: a process that decides does not take what it decided for its estimate. It takes three phases to notice.
 - `split`: processes go on with any nonempty set of messages (`least=1`), and the network promises nothing.
 
-Simplified: the number of phases is bounded. A process chooses at the beginning of a round how many messages it will go on
-with, instead of having a clock. A message that is never delivered is lost.
+Simplified: the number of phases is bounded. A process has no clock: when it has heard enough, it may go on at any time. A
+message that is never delivered is lost.
 """
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
-from plait import Message, ModelError, Process, System, action, always, on, reachable, tagged
+from plait import Message, ModelError, Process, System, action, always, init, on, reachable, tagged
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of
 
@@ -56,56 +57,62 @@ class Voter(Process):
     phases: int
     """So many phases there are."""
     least: int
-    most: int
-    """It goes on with no fewer messages than `least`, and with no more than `most`."""
+    """It goes on with no fewer messages than these."""
     x: int
-    phase: int = 0
-    stage: Literal["Estimate", "Vote"] = "Vote"
-    """The round of the phase: what it is waiting for."""
-    wait: int = 1
-    """It goes on when it has heard so many messages."""
+    phase: int = 1
+    stage: Literal["Estimate", "Vote"] = "Estimate"
+    """The round of the phase: what it hears."""
+    heard: tuple[tuple[int, int | None], ...] = ()
+    """The estimates that it has heard in this round, each with the vote, if there was one; sorted."""
     decisions: tuple[int, ...] = ()
     """What it decided, without repetitions: more than one is a fault already."""
 
-    @action(when=lambda self: self.phase == 0)
+    @init
     def start(self) -> None:
-        self.begin()
+        self.broadcast(Voter, Estimate(self.phase, self.x))
 
-    def begin(self) -> None:
-        """Begin the next phase, unless it was the last."""
+    def hears(self, m: Estimate | Vote) -> bool:
+        """Whether a message is for this round."""
+        return m.phase == self.phase <= self.phases and self.stage == type(m).__name__
+
+    def enough(self, stage: str) -> bool:
+        """Whether it may go on from this round."""
+        return self.stage == stage and len(self.heard) >= self.least
+
+    def hear(self, x: int, vote: int | None) -> None:
+        """Remember what was said."""
+        self.heard = tuple(sorted((*self.heard, (x, vote)), key=str))
+
+    @on(Estimate, where=lambda self, m: self.hears(m))
+    def hear_estimate(self, m: Estimate) -> None:
+        self.hear(m.x, None)
+
+    @action(when=lambda self: self.enough("Estimate"))
+    def vote(self) -> None:
+        values = {x for x, _ in self.heard}
+        self.x = min(values)
+        self.stage = "Vote"
+        self.heard = ()
+        self.broadcast(Voter, Vote(self.phase, self.x, self.x if len(values) == 1 else None))
+
+    @on(Vote, where=lambda self, m: self.hears(m))
+    def hear_vote(self, m: Vote) -> None:
+        self.hear(m.x, m.vote)
+
+    @action(when=lambda self: self.enough("Vote"))
+    def conclude(self) -> None:
+        votes = [vote for _, vote in self.heard if vote is not None]
+        decided = len(votes) == len(self.heard)
+        if decided and votes[0] not in self.decisions:
+            self.decisions += (votes[0],)
+        if not votes:
+            self.x = min(x for x, _ in self.heard)
+        elif self.takes(decided):
+            self.x = votes[0]
         self.phase += 1
         self.stage = "Estimate"
-        if self.phase <= self.phases:
-            self.wait = self.choose(range(self.least, self.most + 1))
-            self.broadcast(Voter, Estimate(self.phase, self.x))
-
-    @on(
-        Estimate,
-        quorum=lambda self: self.wait,
-        where=lambda self, m: m.phase == self.phase and self.stage == "Estimate",
-    )
-    def vote(self, estimates: tuple[Estimate, ...]) -> None:
-        heard = {m.x for m in estimates}
-        self.x = min(heard)
-        self.stage = "Vote"
-        self.wait = self.choose(range(self.least, self.most + 1))
-        self.broadcast(Voter, Vote(self.phase, self.x, self.x if len(heard) == 1 else None))
-
-    @on(
-        Vote,
-        quorum=lambda self: self.wait,
-        where=lambda self, m: m.phase == self.phase and self.stage == "Vote",
-    )
-    def conclude(self, votes: tuple[Vote, ...]) -> None:
-        heard = [m.vote for m in votes if m.vote is not None]
-        decided = len(heard) == len(votes)
-        if decided and heard[0] not in self.decisions:
-            self.decisions += (heard[0],)
-        if not heard:
-            self.x = min(m.x for m in votes)
-        elif self.takes(decided):
-            self.x = heard[0]
-        self.begin()
+        self.heard = ()
+        self.broadcast(Voter, Estimate(self.phase, self.x))
 
     def takes(self, decided: bool) -> bool:
         """Whether it takes a vote that it hears for its estimate."""
@@ -139,24 +146,18 @@ def decision(s: View) -> bool:
 
 
 def uniform_voting(
-    inputs: tuple[int, ...] = (0, 1, 1),
-    phases: int = 1,
-    least: int | None = None,
-    most: int | None = None,
-    faulty: Fault = "none",
+    inputs: tuple[int, ...] = (0, 1, 1), phases: int = 1, least: int | None = None, faulty: Fault = "none"
 ) -> System:
-    """Processes with these inputs go through so many phases, and hear `least` (more than half) to `most` (all) others."""
+    """Processes with these inputs go through so many phases, and hear at least so many (more than half) in each round."""
     at_least(1, phases=phases)
     one_of(get_args(Fault), faulty=faulty)
     n = len(inputs)
     if least is None:
         least = 1 if faulty == "split" else n // 2 + 1
-    if most is None:
-        most = n
-    if not 1 <= least <= most <= n:
+    if not 1 <= least <= n:
         raise ModelError(
-            f"least={least} and most={most}: expected numbers of messages from 1 to {n}, one for each input",
-            hint="for example -p inputs=0,1,1 -p least=1 -p most=3",
+            f"least={least}: expected a number of messages from 1 to {n}, one for each input",
+            hint="for example -p inputs=0,1,1 -p least=1",
         )
     voter = StubbornVoter if faulty == "estimate" else Voter
 
@@ -166,7 +167,7 @@ def uniform_voting(
         return all(value in inputs for voter in s[Voter] for value in voter.decisions)
 
     return System(
-        [voter(phases=phases, least=least, most=most, x=x) for x in inputs],
+        [voter(phases=phases, least=least, x=x) for x in inputs],
         properties=[agreement, validity, decision],
         rounds=["Estimate", "Vote"],
         name="uniform_voting",

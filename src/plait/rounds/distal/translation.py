@@ -293,8 +293,10 @@ class _Translation:
                 raise self.text.error(
                     upon.node, f"a second upon {upon.message} with times", "join the two: one upon, and an if in it"
                 )
-            if earlier.times is None:
-                guard = _both(guard, f"not ({self._test(earlier)})")
+            test = self._test(earlier)
+            if earlier.times is not None:  # a single message is too few for it, unless one is enough
+                test = f"({self._quorum(earlier)}) <= 1 and ({test})"
+            guard = _both(guard, f"not ({test})")
         return guard
 
     def _test(self, upon: Upon) -> str:
