@@ -93,6 +93,40 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
+def rounds(
+    *,
+    quick: Flag = False,
+    workers: AtLeastOne = 1,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure Table 1 of paper 002 (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quick
+        Leave the corrected protocols out, and stop asynchronous searches sooner.
+    workers
+        Threads that search; with one, the counts are the same each time.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the states in this file (.svg).
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.cli.rounds_table import rounds_table
+
+    with _progress(quiet) as tell:
+        table = rounds_table(quick=quick, workers=workers or 1, tell=tell)
+    return _print(table, json, markdown, plot)
+
+
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
     if json and markdown:
         raise UsageError("--json and --markdown are two forms of the same output", hint="give one of them")

@@ -75,6 +75,9 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
+    "bench rounds": """\
+  plait bench rounds --quick
+  plait bench rounds --markdown > rounds.md""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -136,6 +139,11 @@ take long are stopped, and say so. It takes a minute or two; --quick, seconds.""
 Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
+    "rounds": """Rounds: Table 1 of paper 002, faulty protocols asynchronously and as sequential programs.
+
+Breadth first, depth first and by random walks on the asynchronous protocol, breadth first on its sequential program, to \
+the first violation; the paper's seconds stand beside. Asynchronous searches are stopped at a number of states. Without \
+--quick, the corrected protocols are searched for one phase more than the bug needs.""",
 }
 _ROUNDS = {
     "tags": """Decide whether a protocol is round-based: the conditions of paper 002, sections 4.2 and 5.1.

@@ -34,6 +34,8 @@ class Row(msgspec.Struct, frozen=True):
     published_states: int | None = None
     published_limit: bool = False
     """The published search was stopped: it has more states than that."""
+    published_time: str | None = None
+    """How long the published search took, in words."""
     note: str | None = None
 
     @property

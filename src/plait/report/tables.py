@@ -50,12 +50,12 @@ def _verdict_cell(row: Row) -> str:
 
 def _published_cell(row: Row) -> str:
     if row.published_states is None:
-        return ""
+        return row.published_time or ""
     return f"{'> ' if row.published_limit else ''}{row.published_states:,}"
 
 
 def _columns(table: Table) -> list[str]:
-    published = ["paper"] if any(row.published_states for row in table.rows) else []
+    published = ["paper"] if any(row.published_states or row.published_time for row in table.rows) else []
     return ["reduction", "states", "seconds", "removed (of)", "verdict", *published]
 
 

@@ -62,6 +62,8 @@ def marked(system: System, trace: Trace, steps: list[Deed]) -> Trace:
     tags = _tags(system)
     places: dict[int, int] = {}
     for message in trace.messages:
+        if message.type not in tags:
+            continue  # nobody takes it
         phase_of, number = tags[message.type]
         phase = message.fields[phase_of] if isinstance(phase_of, str) else phase_of
         places[message.id] = (phase - 1) * len(calendar.rounds) + number + 1
@@ -80,7 +82,8 @@ def marked(system: System, trace: Trace, steps: list[Deed]) -> Trace:
 def _tags(system: System) -> dict[str, tuple[str | int, int]]:
     """Per type of message its phase (a field or a constant) and the number of its round."""
     found: dict[str, tuple[str | int, int]] = {}
-    pending: list[type[Message]] = [Message]
+    # Those that are consumed, and not others of the same name.
+    pending: list[type[Message]] = [h.message for _, h in system.handlers() if h.message is not None]
     while pending:
         cls = pending.pop()
         pending += cls.__subclasses__()

@@ -205,7 +205,7 @@ def fresh(value: Any) -> Any:
 
 
 def _constant(value: Any) -> bool:
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _ATOMS or isinstance(value, enum.Enum):
         return True
     if isinstance(value, tuple | frozenset):
@@ -215,9 +215,10 @@ def _constant(value: Any) -> bool:
 
 
 @functools.cache
-def _frozen_fields(kind: type) -> tuple[str, ...] | None:
+def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
     """The fields of a frozen dataclass."""
-    if not dataclasses.is_dataclass(kind) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    parameters = getattr(kind, "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
         return None
     return tuple(f.name for f in dataclasses.fields(kind))
 

@@ -1,0 +1,361 @@
+"""`plait check --rounds`: what is claimed, that violations are runs of the protocol, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plait import (
+    Message,
+    ModelError,
+    Monitor,
+    Pid,
+    Process,
+    System,
+    UsageError,
+    action,
+    always,
+    check,
+    crash_recovery,
+    crash_stop,
+    duplicating,
+    fifo,
+    final,
+    on,
+    reachable,
+    tagged,
+)
+from plait.check.replay import replay
+from plait.cli.main import main
+from plait.cli.sequential import check_rounds
+from plait.protocols.ben_or import ben_or
+from plait.protocols.commit_rounds import commit_rounds
+from plait.protocols.distal_paxos import distal_paxos
+from plait.protocols.raft_membership import raft_membership
+from plait.protocols.uniform_voting import uniform_voting
+from plait.protocols.view_change import view_change
+from plait.report.html import report
+from plait.report.itf import load_trace, save_trace
+from plait.rounds import turn as turns
+from plait.rounds.assumptions import Custom, assumption
+from plait.rounds.clock import Calendar
+from plait.rounds.emit import program_text
+from plait.rounds.firing import Protocol
+from plait.rounds.sequential import sequentialize
+from plait.rounds.show import structure_text
+from tests.rounds.languages import difference, graph_of
+from tests.rounds.protocols import Node, Rule, Spec, system
+
+FIELDS = list(Node.__plait_fields__)
+RICH = Spec((Rule(reply=2, later=True, to_all=False), Rule(factor=2), Rule()), phases=2, starts=(0, 1))
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "phases", "assume", "violated"),
+    [
+        (ben_or(inputs=(0, 0), f=0, faulty="impatient", phases=3), 3, "none", "agreement"),
+        (commit_rounds(participants=2, faulty="hasty"), 1, "reliable", "validity"),
+        (commit_rounds(participants=2, faulty="doubt"), 1, "none", "consistency"),
+        (view_change(views=2, faulty="quorum"), 2, "none", "completeness"),
+    ],
+    ids=lambda value: value.name if isinstance(value, System) else None,
+)
+def test_a_violation_is_one_of_the_protocol(
+    protocol: System, phases: int, assume: str, violated: str, tmp_path: Path
+) -> None:
+    verdict = check_rounds(protocol, phases=phases, assume=assume)
+    assert (verdict.status, verdict.property) == ("violated", violated)
+    assert check(protocol).property == violated  # the asynchronous search finds it too
+    trace = verdict.trace
+    assert trace is not None
+    assert len(list(replay(protocol, trace))) == len(trace)
+    assert [m.before for m in trace.marks] == sorted(m.before for m in trace.marks)
+    assert trace.marks[0].label.startswith("phase 1, round ")
+    taken = {i for event in trace.events for i in event.consumed}
+    assert not taken & {i for mark in trace.marks for i in mark.lost}
+    save_trace(trace, tmp_path / "trace.json")
+    assert load_trace(tmp_path / "trace.json") == trace
+    assert trace.marks[-1].label in str(trace)
+    assert trace.marks[-1].label in report(verdict)
+
+
+def test_holds_says_what_it_is_about() -> None:
+    verdict = check_rounds(distal_paxos(replicas=2, ballots=2), phases=2)
+    assert verdict.status == "holds"
+    assert verdict.bound == "of 2 phases, 2 processes, any message may be lost"
+    (reduction,) = verdict.statistics.reductions
+    assert "no message of a later phase is made; it is round-based" in reduction.reason
+    short = check_rounds(distal_paxos(replicas=2, ballots=2), phases=1)
+    assert "later phase" not in short.statistics.reductions[0].reason
+    assert short.status == "inconclusive"  # that progress is not reachable in one phase says nothing
+    assert {p.name: p.status for p in short.properties}["progress"] == "inconclusive"
+
+
+def test_the_assumption_matters() -> None:
+    """UniformVoting is safe with a kernel, and not without."""
+    protocol = uniform_voting(inputs=(0, 1), least=1, phases=2)
+    assert check_rounds(protocol, phases=2, assume="none", properties=["agreement"]).status == "violated"
+    verdict = check_rounds(protocol, phases=2, assume="kernel", properties=["agreement"])
+    assert verdict.status == "holds"
+    assert verdict.bound is not None
+    assert "assumption kernel, for properties whose violation persists" in verdict.bound
+
+
+def test_processes_that_are_created() -> None:
+    """The protocol and its program reach the same combinations of fields, whoever joins."""
+    protocol = raft_membership(servers=2, joiners=1, terms=1, candidates=(0,))
+    fields = ["log", "term", "stage", "led", "committed"]
+    asynchronous, sequential = graph_of(protocol, fields), graph_of(sequentialize(protocol, phases=1), fields)
+    assert asynchronous.reachable == sequential.reachable
+    assert all(difference(asynchronous, sequential, i) is None for i in range(3))
+
+
+def test_failed_assertions_are_found() -> None:
+    @tagged(round="Go")
+    class Go(Message):
+        pass
+
+    class Sender(Process):
+        sent: bool = False
+
+        @action(when=lambda self: not self.sent)
+        def go(self) -> None:
+            self.sent = True
+            self.broadcast(Fragile, Go())
+
+    class Fragile(Process):
+        @on(Go)
+        def fall(self, m: Go) -> None:
+            raise AssertionError("fallen")
+
+    verdict = check_rounds(System([Sender(), Fragile()], rounds=["Go"]), phases=1)
+    assert (verdict.status, verdict.property) == ("violated", "assertions")
+    assert verdict.trace is not None
+    assert "fallen" in (verdict.trace.explanation or "")
+
+
+# -- mutants: the comparison notices -----------------------------------------------------------------------------------
+
+
+def differs() -> bool:
+    protocol = system(RICH)
+    try:
+        sequential = graph_of(sequentialize(protocol, phases=2), FIELDS, 5_000)
+    except ModelError:
+        return True
+    asynchronous = graph_of(protocol, FIELDS, 5_000)
+    return asynchronous.reachable != sequential.reachable or any(
+        difference(asynchronous, sequential, i) is not None for i in range(2)
+    )
+
+
+def test_without_a_mutation_nothing_differs() -> None:
+    assert not differs()
+
+
+def _no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plait.rounds.sequential.assumption", lambda name, faults=None: assumption("reliable"))
+
+
+def _no_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = turns.Turn._ghost
+    monkeypatch.setattr(turns.Turn, "_ghost", lambda self: dataclasses.replace(plain(self), letters=()))
+
+
+def _wrong_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Calendar.place
+    monkeypatch.setattr(Calendar, "place", lambda self, m: plain(self, m) + {"A": 1, "B": -1}.get(type(m).__name__, 0))
+
+
+def _no_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Protocol, "actions", lambda self, process: iter(()))
+
+
+def _first_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Protocol.receipts
+    monkeypatch.setattr(Protocol, "receipts", lambda self, p, heard: itertools_first(plain(self, p, heard)))
+
+
+def itertools_first(found: Any) -> Any:
+    return iter(list(found)[:1])
+
+
+def _skip_too_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "earliest", lambda one, other: max(one, other))
+
+
+def _stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made for a later round arrives now."""
+    plain = turns.Turn.settle
+
+    def settle(self: Any, handler: Any, catcher: Any) -> None:
+        plain(self, handler, catcher)
+        self.letters = tuple(
+            x._replace(place=x.place + 3) if x.place + 3 <= self.program.end else x for x in self.letters
+        )
+
+    monkeypatch.setattr(turns.Turn, "settle", settle)
+
+
+@pytest.mark.parametrize(
+    "mutate", [_no_loss, _no_letters, _wrong_order, _no_actions, _first_only, _skip_too_far, _stale]
+)
+def test_a_mutant_of_the_program_is_noticed(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    assert differs()
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@tagged(phase="phase", round="A")
+class A(Message):
+    phase: int
+
+
+class Quiet(Process):
+    @on(A)
+    def a(self, m: A) -> None: ...
+
+
+class History(Monitor):
+    count: int = 0
+
+    def observe(self, sender: Pid, event: Any) -> None:
+        self.count += 1
+
+
+@final
+def ended(s: Any) -> bool:
+    return True
+
+
+@always
+def empty(s: Any) -> bool:
+    return not s.messages
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"network": fifo()}, "rounds need an unordered network, not fifo"),
+        ({"network": duplicating()}, "rounds need an unordered network, not duplicating"),
+        ({"faults": [crash_recovery(Quiet)]}, "crash-recovery of Quiet, at most 1 cannot be put into rounds"),
+        ({"monitors": [History()]}, "the monitor History sees the order of steps"),
+        ({"properties": [ended]}, "the property ended is about terminal states"),
+        ({"properties": [empty]}, "cannot look at messages"),
+    ],
+)
+def test_what_rounds_do_not_preserve_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelError, match=words) as caught:
+        check_rounds(System([Quiet()], rounds=["A"], **options), phases=1)
+    assert caught.value.hint
+
+
+def test_a_system_without_rounds() -> None:
+    with pytest.raises(UsageError, match="does not say what its rounds are"):
+        check_rounds(System([Quiet()]), phases=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("perhaps", "there is no network assumption 'perhaps'"),
+        ("nowhere_at_all:two", "No module named"),
+        ("math:nothing", "has no attribute"),
+        ("math:pi", "is no function"),
+    ],
+)
+def test_an_unknown_assumption(name: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        assumption(name)
+
+
+def test_a_predicate_that_cannot_be() -> None:
+    with pytest.raises(ModelError, match="is false whoever hears whom"):
+        check(sequentialize(System([Quiet()], rounds=["A"]), phases=1, assume=Custom("never", lambda hears: False)))
+    with pytest.raises(ModelError, match="returned 3"):
+        check(sequentialize(System([Quiet()], rounds=["A"]), phases=1, assume=Custom("three", lambda hears: 3)))
+
+
+def test_crashes_are_silence() -> None:
+    @reachable
+    def somebody_crashed(s: Any) -> bool:
+        return any(p.crashed for p in s[Quiet])
+
+    crashing = System([Quiet(), Quiet()], rounds=["A"], faults=[crash_stop(budget=1)], properties=[somebody_crashed])
+    verdict = check_rounds(crashing, phases=1)
+    assert verdict.properties[0].status == "holds"
+
+
+# -- programs, structures and commands -----------------------------------------------------------------------------------
+
+
+def test_the_emitted_program_is_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sequential.py"
+    arguments = ["distal_paxos", "-p", "replicas=2", "--phases", "2"]
+    assert main(["rounds", "emit", *arguments, "-o", str(file)]) == 0
+    text = file.read_text()
+    rounds = [text.index(f"# -- round {name}: UPDATE") for name in ("Prepare", "Ack", "Propose", "Promise")]
+    assert rounds == sorted(rounds)
+    assert text.index("# -- round Prepare: SEND") < rounds[0]
+    from plait.model.loader import load
+
+    emitted, direct = check(load(str(file))), check(sequentialize(distal_paxos(replicas=2), phases=2))
+    assert emitted.statistics.states == direct.statistics.states
+    assert main(["check", str(file), "-q"]) == 0
+    assert "HOLDS 3 properties" in capsys.readouterr().out
+
+
+def test_a_program_of_an_unnamed_system() -> None:
+    with pytest.raises(ModelError, match="was not loaded from a target"):
+        program_text(system(RICH), phases=1, assume="none")
+
+
+def test_the_structure_is_python() -> None:
+    text = structure_text(distal_paxos())
+    for part in ("prepare_send", "ack_update", "promise_update"):
+        assert f"def {part}(self" in text
+    rounds = text[text.index("# Replica: the rounds") :].replace("majority of Process", "n")
+    compile(rounds, "rounds", "exec")
+    assert "self.f_acknowledge = True" in rounds
+    # After a Promise was taken nothing of the phase is left, after an Ack was sent the Prepare is stale.
+    assert "continue  # with the next phase" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "paxos", "--rounds"], "does not say what its rounds are"),
+        (["check", "ben_or", "--assume", "n-f"], "--assume is about rounds"),
+        (["check", "ben_or", "--phases", "2"], "--phases is about rounds"),
+        (["check", "ben_or", "--rounds", "--reduce", "por"], "--rounds with --reduce por"),
+        (["check", "ben_or", "--rounds", "--assume", "some"], "there is no network assumption 'some'"),
+        (["rounds", "tags", "paxos"], "does not say what its rounds are"),
+        (["rounds", "show", "paxos"], "does not say what its rounds are"),
+        (["rounds", "emit", "paxos"], "does not say what its rounds are"),
+        (["rounds", "emit", "ben_or", "-o", "/nowhere/program.py"], "there is no folder /nowhere"),
+    ],
+)
+def test_wrong_commands(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert "hint: " in said
+    assert "Traceback" not in said
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", "commit_rounds", "-p", "faulty=doubt", "--rounds", "--phases", "1", "-q"]) == 1
+    capsys.readouterr()
+    assert main(["replay", ".plait/commit_rounds-consistency.itf.json", "-q"]) == 0
+    assert "reproduced: property consistency is violated" in capsys.readouterr().out
+    assert main(["rounds", "tags", "commit_rounds", "-p", "participants=2", "-q"]) == 0
+    assert main(["rounds", "show", "commit_rounds"]) == 0
