@@ -13,12 +13,12 @@ import sys
 import types
 
 from plait.kernel.errors import ModelError
-from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.system import System
 from plait.model.tag import tag_of
 from plait.rounds.assumptions import assumption
 from plait.rounds.clock import Calendar
+from plait.rounds.structure import sends
 
 _HEAD = '''"""The sequential program of {name}: {phases} phases, network assumption {assume}.
 
@@ -103,13 +103,13 @@ def _regrouped(
     handlers = {h.name: h for h in cls.__plait_handlers__ if h.kind in ("action", "message")}
     texts: dict[str, list[str]] = {}
     edits: list[tuple[int, int, list[str]]] = []
-    sends: dict[str, list[int]] = {}
+    made: dict[str, list[int]] = {}
     for part in node.body:
         if isinstance(part, ast.FunctionDef) and part.name in handlers:
             first = min((d.lineno for d in part.decorator_list), default=part.lineno) - 1
             last = part.end_lineno or part.lineno
             texts[part.name] = lines[first:last]
-            sends[part.name] = _sends(part, cls, system)
+            made[part.name] = list(sends(part, cls, system))
             edits.append((first, last, []))
     if not texts:
         return []
@@ -120,8 +120,8 @@ def _regrouped(
         tag = tag_of(message) if message is not None else None
         if tag is not None:
             title = f"round {tag.round}: UPDATE"
-        elif sends[name]:
-            title = f"round {system.rounds[min(sends[name])]}: SEND"
+        elif made[name]:
+            title = f"round {system.rounds[min(made[name])]}: SEND"
         else:
             title = "steps that send nothing"
         groups.setdefault(title, []).extend(["", *text])
@@ -133,29 +133,6 @@ def _regrouped(
     first, last, _ = edits[-1]
     edits[-1] = (first, last, body[1:])
     return edits
-
-
-def _sends(function: ast.FunctionDef, cls: type[Process], system: System) -> list[int]:
-    """The rounds of the messages that a function makes, itself or in the methods that it calls."""
-    namespace = vars(sys.modules[cls.__module__])
-    found: list[int] = []
-    seen: set[str] = set()
-    pending: list[ast.AST] = [function]
-    while pending:
-        for node in ast.walk(pending.pop()):
-            if not isinstance(node, ast.Call):
-                continue
-            if isinstance(node.func, ast.Name):
-                made = namespace.get(node.func.id)
-                tag = tag_of(made) if isinstance(made, type) and issubclass(made, Message) else None
-                if tag is not None:
-                    found.append(system.rounds.index(tag.round))
-            elif isinstance(node.func, ast.Attribute) and node.func.attr not in seen:
-                seen.add(node.func.attr)
-                method = getattr(cls, node.func.attr, None)
-                if isinstance(method, types.FunctionType) and method.__module__ == cls.__module__:
-                    pending.append(ast.parse(inspect.cleandoc("\n" + inspect.getsource(method)).lstrip()))
-    return found
 
 
 def _spaced(text: str) -> str:

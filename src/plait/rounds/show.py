@@ -1,0 +1,160 @@
+"""The phase structure and the rounds of a protocol as readable Python (paper 002, sections 4.3 and 4.4).
+
+UNFOLD (Fig. 9) puts the transitions into each other, once per round of a phase: after one of them only those can run whose
+messages are of a later round. The rest is dead code there. Then each round is cut out (Fig. 10): its SEND part has what
+earlier rounds made for it, guarded by a flag that says that they did; its UPDATE part has what its messages do.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+
+from plait.kernel.errors import UsageError
+from plait.model.process import Process
+from plait.model.system import System
+from plait.rounds.clock import Calendar
+from plait.rounds.structure import Upon, sends, upons
+
+_INDENT = "    "
+
+
+def structure_text(system: System) -> str:
+    """All of it, class by class."""
+    Calendar(system)
+    if not system.processes:
+        raise UsageError(f"{system.name} has no processes", hint="give a model with some")
+    parts = []
+    for cls in dict.fromkeys(system.classes):
+        found = upons(system, cls)
+        live, dead = _count(system, found)
+        parts += [
+            f"# {cls.__name__}: the phase structure ({len(system.rounds)} rounds, unfolded as often; "
+            f"{live} of {live + dead} copies of transitions can run)",
+            "while True:",
+            *_unfolded(system, found, -1, 1),
+            "",
+            "",
+            f"# {cls.__name__}: the rounds",
+            *_rounds(system, cls, found),
+        ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _alive(found: list[Upon], context: int) -> list[Upon]:
+    """What can run in a phase after this: messages of an earlier round are stale, and must not be sent any more."""
+    return [u for u in found if u.clock > context]
+
+
+def _count(system: System, found: list[Upon]) -> tuple[int, int]:
+    """Copies of transitions that stay, and those that dead-code elimination removes, while unfolding."""
+    live = dead = 0
+    pending = [(-1, 1)]
+    while pending:
+        context, height = pending.pop()
+        if height > len(system.rounds):
+            continue
+        stay = _alive(found, context) if height > 1 else found
+        live, dead = live + len(stay), dead + len(found) - len(stay)
+        pending += [(u.ends, height + 1) for u in stay if u.ends >= 0]
+    return live, dead
+
+
+def _unfolded(system: System, found: list[Upon], context: int, height: int) -> list[str]:
+    """One iteration of the loop: new messages, then the transitions that can run, each with the next iteration in it."""
+    pad = _INDENT * height
+    stay = _alive(found, context) if height > 1 else found
+    if height > len(system.rounds) or not stay:
+        return [f"{pad}continue  # with the next phase"]
+    lines = [f"{pad}mbox = havoc()"]
+    for number, upon in enumerate(stay):
+        lines.append(f"{pad}{'elif' if number else 'if'} {upon.guard}:  # {upon.name}{_about(system, upon)}")
+        lines += _indented(upon.body, height + 1)
+        if upon.takes is None and not upon.sends:
+            continue
+        if upon.leaves:
+            lines.append(f"{pad}{_INDENT}# where it sends for the next phase, that begins")
+        lines += _unfolded(system, found, upon.ends, height + 1)
+    return lines
+
+
+def _about(system: System, upon: Upon) -> str:
+    takes = f", takes {system.rounds[upon.takes]}" if upon.takes is not None else ""
+    made = f", sends {', '.join(system.rounds[r] for r in upon.sends)}" if upon.sends else ""
+    return takes + made
+
+
+def _indented(body: list[ast.stmt], height: int) -> list[str]:
+    text = "\n".join(ast.unparse(statement) for statement in body)
+    return [_INDENT * height + line for line in text.splitlines()]
+
+
+def _rounds(system: System, cls: type[Process], found: list[Upon]) -> Iterator[str]:
+    for number, name in enumerate(system.rounds):
+        yield f"def {_snake(name)}_send(self):  # SEND of round {name}"
+        lines = []
+        for upon in found:
+            if number not in upon.sends:
+                continue
+            part = _cut(system, cls, upon.body, number, keep=True)
+            if upon.takes is None:
+                lines += [f"{_INDENT}if {upon.guard}:  # {upon.name}, or not", *_indented(upon.body, 2)]
+            else:
+                phase = "" if number > upon.takes else " in the phase before"
+                flag = f"self.f_{upon.name}"
+                lines += [f"{_INDENT}if {flag}:  # {upon.name} has run{phase}", *_indented(part or [ast.Pass()], 2)]
+        yield from lines or [f"{_INDENT}pass"]
+        yield ""
+        yield f"def {_snake(name)}_update(self, mbox):  # UPDATE of round {name}"
+        lines = []
+        for upon in found:
+            if upon.takes != number:
+                continue
+            rest = _cut(system, cls, upon.body, None, keep=False)
+            lines += [f"{_INDENT}{'elif' if lines else 'if'} {upon.guard}:  # {upon.name}", *_indented(rest, 2)]
+            if upon.sends:
+                lines.append(f"{_INDENT * 2}self.f_{upon.name} = True")
+            elif not rest:
+                lines.append(f"{_INDENT * 2}pass")
+        yield from lines or [f"{_INDENT}pass"]
+        yield ""
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name)).replace(" ", "_")
+
+
+class _Cutter(ast.NodeTransformer):
+    """Keeps the statements that send (in a round), or those that do not."""
+
+    def __init__(self, system: System, cls: type[Process], number: int | None, keep: bool) -> None:
+        self._system, self._cls, self._number, self._keep = system, cls, number, keep
+
+    def _sends(self, node: ast.AST) -> bool:
+        rounds = set(sends(node, self._cls, self._system))
+        return bool(rounds) if self._number is None else self._number in rounds
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                kept = [self.statement(s) for s in value]
+                rest: list[ast.stmt] = [s for s in kept if s is not None]
+                setattr(node, field, rest or ([ast.Pass()] if field == "body" else []))
+        return node
+
+    def statement(self, node: ast.stmt) -> ast.stmt | None:
+        """The statement, what is left of it, or nothing."""
+        if isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try):
+            if self._keep and not self._sends(node):
+                return None
+            self.generic_visit(node)
+            empty = isinstance(node, ast.If) and not node.orelse and isinstance(node.body[0], ast.Pass)
+            return None if empty else node
+        return node if self._sends(node) == self._keep else None
+
+
+def _cut(system: System, cls: type[Process], body: list[ast.stmt], number: int | None, *, keep: bool) -> list[ast.stmt]:
+    cutter = _Cutter(system, cls, number, keep)
+    found = [cutter.statement(copy.deepcopy(statement)) for statement in body]
+    return [statement for statement in found if statement is not None]

@@ -1,0 +1,119 @@
+"""What the source of a protocol says about its rounds: for each transition the round it reacts to, and those it sends."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+
+from plait.kernel.errors import ModelError
+from plait.model.message import Message
+from plait.model.process import Handler, Process, Quorum
+from plait.model.system import System
+from plait.model.tag import tag_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Upon:
+    """A transition, as an `upon` of the main loop (paper 002, Fig. 6)."""
+
+    handler: Handler
+    guard: str
+    """What it waits for, as Python would say it."""
+    body: list[ast.stmt]
+    takes: int | None
+    """The round of the messages that it takes; none for an action."""
+    sends: tuple[int, ...]
+    """The rounds of what it sends."""
+
+    @property
+    def name(self) -> str:
+        return self.handler.name
+
+    @property
+    def clock(self) -> int:
+        """Where in a phase it can run: twice its round, and one more for a receipt; an action may run where it sends."""
+        return 2 * self.takes + 1 if self.takes is not None else 2 * min(self.sends, default=-1)
+
+    @property
+    def ends(self) -> int:
+        """Where in the phase the process is afterwards."""
+        within = [2 * r for r in self.sends if self.takes is None or r > self.takes]
+        return max([self.clock, *within])
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it may go on to the next phase: it sends a round that is not after the one it took."""
+        return self.takes is not None and any(r <= self.takes for r in self.sends)
+
+
+def upons(system: System, cls: type[Process]) -> list[Upon]:
+    """The transitions of a class, in their order."""
+    return [_upon(system, cls, h) for h in cls.__plait_handlers__ if h.kind in ("action", "message")]
+
+
+def _upon(system: System, cls: type[Process], handler: Handler) -> Upon:
+    definition = function_of(handler.function)
+    body = definition.body
+    if ast.get_docstring(definition) is not None and len(body) > 1:
+        body = body[1:]
+    tag = tag_of(handler.message) if handler.message is not None else None
+    takes = system.rounds.index(tag.round) if tag is not None else None
+    return Upon(handler, _guard(handler, definition), body, takes, tuple(sorted(set(sends(definition, cls, system)))))
+
+
+def function_of(function: object) -> ast.FunctionDef:
+    """The syntax of a function."""
+    try:
+        source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))  # type: ignore[arg-type]
+        found = next(n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef))
+    except (OSError, TypeError, SyntaxError, StopIteration):
+        raise ModelError(
+            f"the source of {getattr(function, '__qualname__', function)} is not there",
+            hint="give a model in a Python file",
+        ) from None
+    return found
+
+
+def _guard(handler: Handler, definition: ast.FunctionDef) -> str:
+    """`Ack in mbox with m.ballot == self.ballot times majority`, in the words of the decorator."""
+    where, times = "", ""
+    for decorator in definition.decorator_list:
+        if isinstance(decorator, ast.Call):
+            for keyword in decorator.keywords:
+                if keyword.arg in ("where", "when"):
+                    inner = keyword.value.body if isinstance(keyword.value, ast.Lambda) else keyword.value
+                    where = ast.unparse(inner)
+    if handler.message is None:
+        return where or "True"
+    if handler.quorum is not None:
+        size = str(handler.quorum) if isinstance(handler.quorum, Quorum | int) else "a quorum"
+        times = f", {size}"
+        if handler.same:
+            times += f" with the same {', '.join(handler.same)}"
+    return f"mbox({handler.message.__name__}{f', {where}' if where else ''}{times})"
+
+
+def sends(function: ast.AST, cls: type[Process], system: System) -> Iterator[int]:
+    """The rounds of the messages that a function makes, itself or in the methods that it calls."""
+    namespace = vars(sys.modules[cls.__module__])
+    seen: set[str] = set()
+    pending: list[ast.AST] = [function]
+    while pending:
+        for node in ast.walk(pending.pop()):
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Name):
+                made = namespace.get(node.func.id)
+                tag = tag_of(made) if isinstance(made, type) and issubclass(made, Message) else None
+                if tag is not None and tag.round in system.rounds:
+                    yield system.rounds.index(tag.round)
+            elif isinstance(node.func, ast.Attribute) and node.func.attr not in seen:
+                seen.add(node.func.attr)
+                method = getattr(cls, node.func.attr, None)
+                if isinstance(method, types.FunctionType) and not method.__module__.startswith("plait.model"):
+                    pending.append(function_of(method))
