@@ -54,7 +54,7 @@ TWINS = [
     Twin("chang_roberts", {"faulty": "greedy"}, "correctness", 6),
     Twin("commit_rounds", {"faulty": "hasty"}, "validity", 4),
     Twin("commit_rounds", {"faulty": "doubt"}, "consistency", 6),
-    Twin("distal_paxos", {"faulty": "early", "ballots": 4}, "agreement", 18),
+    Twin("distal_paxos", {"faulty": "early", "ballots": 4}, "agreement", 18, shallow=False),
     Twin("distal_paxos", {"faulty": "printed"}, "agreement", 13),
     Twin("hirschberg_sinclair", {"faulty": "meek", "nodes": 3}, "largest", 15),
     Twin("hirschberg_sinclair", {"faulty": "reversed", "nodes": 3}, "largest", 15),

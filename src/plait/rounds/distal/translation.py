@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lark import Token
 
+from plait.kernel.errors import ModelError
 from plait.rounds.distal.expressions import BUILTIN, Function, Names, Scope, tidy
 from plait.rounds.distal.kinds import INT, NAMED, PID, Kind
 from plait.rounds.distal.parser import HERE, Node, Text, parse
@@ -227,7 +228,14 @@ class _Translation:
         function = self.names.functions[name]
         scope = Scope(self.names, function.text, received=function.mailbox, local=function.parameters)
         scope.own_m = False
-        body = scope.of(function.body, function.result, f"the result of {name}")
+        try:
+            body = scope.of(function.body, function.result, f"the result of {name}")
+        except ModelError as error:
+            if name in self.own:
+                raise
+            raise ModelError(
+                error.message, hint=f"the prelude's {name} does not fit this text: define function … {name}(…) in it"
+            ) from None
         parameters = [f"{n}: {kind.python}" for n, kind in function.parameters.items()]
         if function.mailbox:
             parameters.insert(0, f"messages: tuple[{function.mailbox}, ...]")
