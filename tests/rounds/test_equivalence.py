@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from plait.protocols.ben_or import ben_or
+from plait.protocols.commit_rounds import commit_rounds
+from plait.protocols.distal_paxos import distal_paxos
+from plait.protocols.uniform_voting import uniform_voting
+from plait.protocols.view_change import view_change
 from plait.rounds.assumptions import Custom
 from plait.rounds.sequential import sequentialize
 from tests.rounds.languages import Graph, TooLargeError, difference, graph_of
@@ -31,7 +36,7 @@ def agree(one: Graph, other: Graph, processes: int) -> None:
         assert difference(one, other, process) is None
 
 
-def compare(spec: Spec, *, limit: int = 150, **faults: int) -> bool:
+def compare(spec: Spec, *, limit: int = 120, **faults: int) -> bool:
     """Whether both were small enough to be compared; raises where they differ."""
     protocol = system(spec, **faults)
     try:
@@ -47,7 +52,7 @@ def compare(spec: Spec, *, limit: int = 150, **faults: int) -> bool:
 compared: set[Spec] = set()
 
 
-@drawing(300)
+@drawing(290)
 @given(specs(processes=2))
 def test_two_processes(spec: Spec) -> None:
     if spec not in compared and compare(spec):
@@ -114,9 +119,6 @@ def test_assumptions(name: str, spec: Spec) -> None:
     agree(rounds, sequential, 2)
 
 
-EVERYBODY = Spec((Rule(count=2, factor=0, reply=1), Rule(count=2, factor=1, reply=0)), phases=2, starts=(0, 0, 0))
-
-
 @pytest.mark.parametrize(("name", "predicate"), [("kernel", kernel), ("common", common), ("n-1", all_but(1))])
 def test_assumptions_among_three(name: str, predicate: Any) -> None:
     """Where a kernel is neither everybody nor anybody."""
@@ -126,3 +128,23 @@ def test_assumptions_among_three(name: str, predicate: Any) -> None:
     sequential = graph_of(sequentialize(protocol, phases=1, assume=name), FIELDS, 20_000)
     agree(rounds, sequential, 3)
     assert difference(sequential, graph_of(sequentialize(protocol, phases=1), FIELDS, 20_000), 2) is None
+
+
+SMALL = {
+    "distal_paxos": (distal_paxos(replicas=2, ballots=2), 2),
+    "distal_paxos, early": (distal_paxos(replicas=2, ballots=2, faulty="early"), 2),
+    "ben_or": (ben_or(inputs=(0, 1), f=0, phases=2), 2),
+    "uniform_voting": (uniform_voting(inputs=(0, 1), least=1, phases=1), 1),
+    "view_change": (view_change(replicas=3, views=1), 1),
+    "commit_rounds": (commit_rounds(participants=2, transactions=1), 1),
+    "commit_rounds, doubt": (commit_rounds(participants=2, transactions=1, faulty="doubt"), 1),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_protocols_of_the_zoo(name: str) -> None:
+    protocol, phases = SMALL[name]
+    fields = sorted({field for cls in protocol.classes for field in cls.__plait_fields__})
+    asynchronous, sequential = graph_of(protocol, fields), graph_of(sequentialize(protocol, phases=phases), fields)
+    agree(asynchronous, sequential, len(protocol.processes))
+    assert asynchronous.reachable == sequential.reachable

@@ -22,7 +22,7 @@ RAISED = (Exception, SystemExit)
 """What user code may raise at us; an interrupt of the keyboard is not ours to explain."""
 NO_CONTENT = (TypeError, ValueError, OverflowError)
 """What the codec raises on a value that no state can hold."""
-_OURS = ("plait.check.", "plait.kernel.", "plait.model.")
+_OURS = ("plait.check.", "plait.kernel.", "plait.model.", "plait.rounds.")
 _UNDECLARED = ("_id", "_run", "_reads")
 """Attributes of ours that are no fields."""
 

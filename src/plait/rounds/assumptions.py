@@ -12,7 +12,9 @@ import functools
 import importlib
 import itertools
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from plait.kernel.errors import ModelError, UsageError
@@ -162,6 +164,8 @@ def assumption(name: str, *, faults: int | None = None) -> Assumption:
 
 
 def _predicate(name: str, module: str, function: str) -> Predicate:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
