@@ -189,3 +189,21 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
     assert (code, out) == (2, "")
     assert message in err
     assert "hint: " in err
+
+
+def test_rounds(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bug of the view change: found asynchronously, and in the sequential program; the corrected one holds."""
+    from plait.cli import rounds_table
+
+    few = ("ViewChange (R, D, T, MD)",)
+    monkeypatch.setattr(rounds_table, "SETTINGS", {name: rounds_table.SETTINGS[name] for name in few})
+    code, out, err = run(capsys, "rounds", "--json")
+    assert code == 0
+    assert "4/5  ViewChange (R, D, T, MD): sequential" in err
+    rows = {row["reduction"]: row for row in json.loads(out)["rows"]}
+    assert [row["verdict"] for row in rows.values()] == ["violated"] * 4 + ["holds"]
+    assert {row["violated"] for row in rows.values()} == {"completeness", None}
+    assert (rows["sequential"]["published_time"], rows["asynchronous, bfs"]["published_time"]) == ("0.21 s", "22.02 s")
+    code, out, err = run(capsys, "rounds", "--quick", "-q")
+    assert (code, err) == (0, "")
+    assert "1 of 1 bugs were found in the sequential program" in out
