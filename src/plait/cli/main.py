@@ -148,8 +148,8 @@ the first violation; the paper's seconds stand beside. Asynchronous searches are
 _ROUNDS = {
     "tags": """Decide whether a protocol is round-based: the conditions of paper 002, sections 4.2 and 5.1.
 
-What the declarations do not prove is watched on every asynchronous step, up to a number of states; if that is not enough, \
-three phases of the sequential program are audited. A condition that is broken names the handler and its line, with a run.""",
+What the declarations do not prove is watched on every asynchronous step, up to a number of states; if these are too few, \
+three phases of the sequential program are audited. A condition that is broken names handler and line, with a run.""",
     "show": """Print the phase structure of a protocol, and its rounds with their SEND and UPDATE parts.
 
 The main loop is unfolded once per round (paper 002, Fig. 9); what cannot run after an earlier step is left out.""",
