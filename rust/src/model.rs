@@ -100,7 +100,7 @@ impl Shape {
 }
 
 /// A handler that may run in a local state, and how many messages it takes (0: an action whose guard holds).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Armed {
     pub handler: u16,
     pub count: u16,
