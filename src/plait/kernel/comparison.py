@@ -1,0 +1,60 @@
+"""A table of model checkers beside one another: the same protocol, the same states, and what they cost each."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class PeerRow(msgspec.Struct, frozen=True):
+    """One checker on one setting."""
+
+    setting: str
+    checker: str
+    expected: int
+    """How many states there are."""
+    states: int | None = None
+    """How many it found; None if it came to no end."""
+    violated: bool = False
+    """It says that the property does not hold. It does."""
+    seconds: float | None = None
+    """Of the search, by the checker's own account."""
+    states_per_second: float | None = None
+    """None where there are too few to tell."""
+    process_seconds: float | None = None
+    """Of its process, from start to end."""
+    memory_bytes: int | None = None
+    """The peak of its process's resident memory."""
+    slower: float | None = None
+    """How many times as many states a second Plait has."""
+    larger: float | None = None
+    """How many times as much memory it takes as Plait."""
+    problem: str | None = None
+    """Why it came to no end."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether it found other states, or another verdict."""
+        return self.states is not None and (self.states != self.expected or self.violated)
+
+
+class PeerTable(msgspec.Struct, frozen=True):
+    """Lines in the order of the settings, and what to say about all of them."""
+
+    name: str
+    title: str
+    rows: list[PeerRow]
+    conditions: str
+    """How it was measured, and on what."""
+    missing: dict[str, str] = {}
+    """Checkers that are not here: what to do about it."""
+    summary: list[str] = []
+    complete: bool = True
+    """False if it was interrupted."""
+
+    @property
+    def settings(self) -> dict[str, list[PeerRow]]:
+        """The lines of each setting."""
+        found: dict[str, list[PeerRow]] = {}
+        for row in self.rows:
+            found.setdefault(row.setting, []).append(row)
+        return found
