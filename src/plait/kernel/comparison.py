@@ -14,6 +14,9 @@ class PeerRow(msgspec.Struct, frozen=True):
     """How many states there are."""
     states: int | None = None
     """How many it found; None if it came to no end."""
+    transitions: int | None = None
+    expected_transitions: int | None = None
+    """How many Plait found on this setting."""
     violated: bool = False
     """It says that the property does not hold. It does."""
     seconds: float | None = None
@@ -33,8 +36,11 @@ class PeerRow(msgspec.Struct, frozen=True):
 
     @property
     def differs(self) -> bool:
-        """Whether it found other states, or another verdict."""
-        return self.states is not None and (self.states != self.expected or self.violated)
+        """Whether it found other states or transitions, or another verdict."""
+        if self.states is None:
+            return False
+        transitions = self.expected_transitions in (None, self.transitions)
+        return self.states != self.expected or not transitions or self.violated
 
 
 class PeerTable(msgspec.Struct, frozen=True):

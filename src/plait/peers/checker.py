@@ -44,6 +44,7 @@ class Found(NamedTuple):
     """What a checker said."""
 
     states: int
+    transitions: int
     seconds: float
     """Of its search, by its own account."""
     violated: bool = False

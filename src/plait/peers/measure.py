@@ -23,6 +23,8 @@ class Measured(NamedTuple):
     code: int
     seconds: float
     """From its start to its end."""
+    cpu_seconds: float
+    """Of the processor, by all its threads."""
     memory_bytes: int
     """The peak of its resident memory."""
 
@@ -41,8 +43,8 @@ def measure(command: Sequence[str], *, cwd: Path | None = None, timeout: float |
         output, _ = _call(started, cwd, timeout)
         if not used.exists():
             raise FailedError(f"{command[0]} could not be run: {_last(output)}")
-        code, seconds, memory = used.read_text(encoding="ascii").split()
-    return Measured(output, int(code), float(seconds), int(memory))
+        code, seconds, cpu, memory = used.read_text(encoding="ascii").split()
+    return Measured(output, int(code), float(seconds), float(cpu), int(memory))
 
 
 def build(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> None:

@@ -36,4 +36,4 @@ class Plait(Checker):
             raise FailedError(f"plait check said: {output.strip()[-200:]}") from None
         if found["bound"] is not None:
             raise FailedError(f"plait check was stopped: {found['bound']}")
-        return Found(found["states"], found["seconds"], found["verdict"] != "holds")
+        return Found(found["states"], found["transitions"], found["seconds"], found["verdict"] != "holds")

@@ -101,7 +101,9 @@ class Spin(Checker):
         if errors == 0 and ("Search not completed" in output or "max search depth too small" in output):
             raise FailedError("pan did not search everything")
         states = int(number(r"^\s*(\d+) states, stored", output))
-        return Found(states, number(r"elapsed time (\S+) seconds", output), errors > 0)
+        # pan counts the initial state as one more.
+        transitions = int(number(r"^\s*(\d+) transitions \(= stored\+matched\)", output)) - 1
+        return Found(states, transitions, number(r"elapsed time (\S+) seconds", output), errors > 0)
 
 
 def number(pattern: str, report: str) -> float:

@@ -56,4 +56,4 @@ class Stateright(Checker):
             found = json.loads(output)
         except ValueError:
             raise FailedError(f"it said: {output.strip()[-200:]}") from None
-        return Found(found["states"], found["seconds"])
+        return Found(found["states"], found["transitions"], found["seconds"])

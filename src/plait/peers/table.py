@@ -122,6 +122,7 @@ def _row(name: str, case: Case, checker: Checker, workers: int) -> PeerRow:
         checker.name,
         case.states,
         states=found.states,
+        transitions=found.transitions,
         violated=found.violated,
         seconds=found.seconds,
         states_per_second=found.states / found.seconds if found.states >= MANY and found.seconds else None,
@@ -136,7 +137,7 @@ def _compared(row: PeerRow, ours: PeerRow) -> PeerRow:
         slower = ours.states_per_second / row.states_per_second
     if row.memory_bytes and ours.memory_bytes:
         larger = row.memory_bytes / ours.memory_bytes
-    return msgspec.structs.replace(row, slower=slower, larger=larger)
+    return msgspec.structs.replace(row, slower=slower, larger=larger, expected_transitions=ours.transitions)
 
 
 def _summary(rows: list[PeerRow]) -> list[str]:
@@ -147,7 +148,9 @@ def _summary(rows: list[PeerRow]) -> list[str]:
     if differing:
         lines.append(f"COUNTS DIFFER, so the speeds mean nothing: {'; '.join(differing)}.")
     elif counted:
-        lines.append(f"All {len(counted)} counts are as expected: on each setting the checkers agree.")
+        lines.append(
+            f"All {len(counted)} counts are as expected: on each setting the checkers agree on states and transitions."
+        )
     for name in dict.fromkeys(row.checker for row in rows):
         slower = [row.slower for row in rows if row.checker == name and row.slower and not row.differs]
         if slower:

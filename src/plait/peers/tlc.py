@@ -87,9 +87,10 @@ class Tlc(Checker):
         return Run([*java, "tlc2.TLC", "-tool", "-deadlock", "-workers", str(workers), module.name], work)
 
     def read(self, output: str, code: int) -> Found:
-        states = re.search(r"^\d+ states generated, (\d+) distinct states found, (\d+) states left", output, re.M)
+        states = re.search(r"^(\d+) states generated, (\d+) distinct states found, (\d+) states left", output, re.M)
         finished = re.search(r"^Finished in (\d+)ms", output, re.M)
         violated = "is violated" in output
-        if states is None or finished is None or (states[2] != "0" and not violated):
+        if states is None or finished is None or (states[3] != "0" and not violated):
             raise FailedError(f"TLC did not search everything: {output.strip()[-200:]}")
-        return Found(int(states[1]), int(finished[1]) / 1000, violated)
+        # The initial state is generated as well.
+        return Found(int(states[2]), int(states[1]) - 1, int(finished[1]) / 1000, violated)

@@ -10,14 +10,14 @@ import time
 
 
 def watch(file: str, command: list[str]) -> None:
-    """Write the exit code, the seconds and the peak of the resident memory in bytes."""
+    """Write the exit code, the seconds, the seconds of the processor and the peak of the resident memory in bytes."""
     start = time.perf_counter()
     child = os.spawnvp(os.P_NOWAIT, command[0], command)
     _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - start
     memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     with open(file, "w", encoding="ascii") as out:  # noqa: PTH123 (pathlib is a megabyte)
-        out.write(f"{os.waitstatus_to_exitcode(status)} {seconds} {memory}")
+        out.write(f"{os.waitstatus_to_exitcode(status)} {seconds} {usage.ru_utime + usage.ru_stime} {memory}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ def _states(row: PeerRow) -> str:
     if row.states is None:
         return f"none: {row.problem}"
     wrong = f" instead of {row.expected:,}" if row.states != row.expected else ""
+    if not wrong and row.expected_transitions not in (None, row.transitions):
+        wrong = f" with {row.transitions:,} transitions instead of {row.expected_transitions:,}"
     return f"{row.states:,}{wrong}{', violated' if row.violated else ''}"
 
 
