@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from plait.peers.checker import Case, MissingError
@@ -27,7 +28,7 @@ def run(settings: Settings) -> Section:
 
     def stateright() -> dict[str, Any]:
         try:
-            run = checker.prepare(Case("register_paxos", (CLIENTS, SERVERS), UNIQUE), WORKERS)
+            run = checker.prepare(Case("register_paxos", (CLIENTS, SERVERS), UNIQUE), WORKERS, Path())
             measured = measure(run.command)
             return checker.read(measured.output, measured.code)._asdict()
         except FailedError as error:

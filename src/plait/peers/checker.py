@@ -59,7 +59,7 @@ class MissingError(Exception):
 
 
 class Checker(ABC):
-    """One model checker. A new one is made for each table: what it built is kept as long as it lives."""
+    """One model checker."""
 
     name: str
 
@@ -72,8 +72,8 @@ class Checker(ABC):
         """Which one it is; a MissingError if it is not here."""
 
     @abstractmethod
-    def prepare(self, case: Case, workers: int) -> Run:
-        """Build what has to be built; a `FailedError` if that does not work."""
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
+        """Build what has to be built, in a new folder if it needs one; a `FailedError` if that does not work."""
 
     @abstractmethod
     def read(self, output: str, code: int) -> Found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from plait.peers.checker import PROTOCOLS, Case, Checker, Found, Run
 from plait.peers.measure import FailedError
@@ -24,7 +25,7 @@ class Plait(Checker):
         except PackageNotFoundError:
             return "Plait"
 
-    def prepare(self, case: Case, workers: int) -> Run:
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
         parameters = [word for name, value in case.parameters.items() for word in ("-p", f"{name}={value}")]
         options = ["--workers", str(workers), "--json", "--quiet"]
         return Run([sys.executable, "-m", "plait.cli.main", "check", case.protocol, *parameters, *options])

@@ -15,7 +15,7 @@ from pathlib import Path
 from plait.peers.checker import MODELS, Case, Checker, Found, MissingError, Run
 from plait.peers.measure import FailedError, build
 
-FLAGS = ("-O3", "-DNOREDUCE", "-DSAFETY", "-DMEMLIM=16000")
+FLAGS = ("-DNOREDUCE", "-DSAFETY", "-DMEMLIM=16000")
 """For the C compiler: every state, no partial-order reduction, no cycles."""
 DEPTH = 10_000
 """Of pan's stack; it says when that is too little."""
@@ -69,8 +69,8 @@ class Spin(Checker):
 
     name = "Spin"
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="plait-spin-")
+    def __init__(self, *, optimization: str = "-O3") -> None:
+        self._flags = (optimization, *FLAGS)
 
     def has(self, protocol: str) -> bool:
         return (MODELS / f"{protocol}.pml").exists()
@@ -83,17 +83,17 @@ class Spin(Checker):
         found = re.search(r"Version (\S+)", said)
         return f"Spin {found[1]}" if found else "Spin"
 
-    def prepare(self, case: Case, workers: int) -> Run:
-        return self.verifier(promela(case), case.states)
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
+        return self.verifier(promela(case), case.states, folder)
 
-    def verifier(self, model: str, states: int) -> Run:
+    def verifier(self, model: str, states: int, folder: Path) -> Run:
         """Generate and compile pan; its hash table gets two to four slots a state, the fastest of those tried."""
-        work = Path(tempfile.mkdtemp(dir=self._folder.name))
+        work = Path(tempfile.mkdtemp(dir=folder))
         (work / "model.pml").write_text(model, encoding="ascii")
         build(["spin", "-a", "model.pml"], cwd=work)
         pan = work / "pan.c"  # its report rounds to 8 digits: let it print whole numbers
         pan.write_text(pan.read_text(encoding="utf-8").replace("%9.8g", "%9.0f"), encoding="utf-8")
-        build(["gcc", *FLAGS, "-w", "-o", "pan", "pan.c"], cwd=work)
+        build(["gcc", *self._flags, "-w", "-o", "pan", "pan.c"], cwd=work)
         return Run(["./pan", f"-m{DEPTH}", f"-w{max(16, (2 * states).bit_length())}"], work)
 
     def read(self, output: str, code: int) -> Found:

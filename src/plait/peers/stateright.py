@@ -48,7 +48,7 @@ class Stateright(Checker):
         )
         return self.program
 
-    def prepare(self, case: Case, workers: int) -> Run:
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
         return Run([str(self._built), str(workers), case.protocol, *map(str, case.sizes)])
 
     def read(self, output: str, code: int) -> Found:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -74,7 +75,8 @@ def peers_table(
     rows: list[PeerRow] = []
     complete = True
     try:
-        rows.extend(_rows(cases, present, workers, tell))
+        with tempfile.TemporaryDirectory(prefix="plait-peers-") as folder:
+            rows.extend(_rows(cases, present, workers, Path(folder), tell))
     except KeyboardInterrupt:
         complete = False
     each = f"{workers} worker{'s' if workers > 1 else ''} each" + (" (Spin: one)" if workers > 1 else "")
@@ -96,13 +98,13 @@ def _present(checkers: list[Checker], tell: Callable[[str], None]) -> tuple[dict
 
 
 def _rows(
-    cases: Mapping[str, Case], checkers: list[Checker], workers: int, tell: Callable[[str], None]
+    cases: Mapping[str, Case], checkers: list[Checker], workers: int, folder: Path, tell: Callable[[str], None]
 ) -> Iterator[PeerRow]:
     turns = [(name, case, c) for name, case in cases.items() for c in checkers if c.has(case.protocol)]
     ours: PeerRow | None = None
     for number, (name, case, checker) in enumerate(turns, 1):
         tell(f"{number}/{len(turns)}  {name}: {checker.name}")
-        row = _row(name, case, checker, workers)
+        row = _row(name, case, checker, workers, folder)
         if checker.name == Plait.name:
             ours = row
         elif ours is not None and ours.setting == name:
@@ -110,9 +112,9 @@ def _rows(
         yield row
 
 
-def _row(name: str, case: Case, checker: Checker, workers: int) -> PeerRow:
+def _row(name: str, case: Case, checker: Checker, workers: int, folder: Path) -> PeerRow:
     try:
-        run = checker.prepare(case, workers)
+        run = checker.prepare(case, workers, folder)
         measured = measure(run.command, cwd=run.cwd, timeout=TIMEOUT)
         found = checker.read(measured.output, measured.code)
     except FailedError as error:

@@ -42,16 +42,20 @@ class Tlc(Checker):
 
     def __init__(self, jar: Path | None = None) -> None:
         self._given = jar
-        self._folder = tempfile.TemporaryDirectory(prefix="plait-tlc-")
 
     def has(self, protocol: str) -> bool:
         return protocol in _MODULES
+
+    @property
+    def fetched(self) -> Path:
+        """Where Maven puts the jar."""
+        return cache() / _JAR
 
     @cached_property
     def _jar(self) -> Path:
         if self._given is not None:
             return self._given.resolve()
-        jar = cache() / _JAR
+        jar = self.fetched
         if jar.exists():
             return jar
         if shutil.which("mvn") is None:
@@ -60,7 +64,7 @@ class Tlc(Checker):
         try:
             build(
                 ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={jar.parent}"],
-                cwd=Path(self._folder.name),
+                cwd=jar.parent,
             )
         except FailedError as error:
             raise MissingError(f"Maven could not fetch {ARTIFACT}: {error}", _ASK) from None
@@ -76,9 +80,9 @@ class Tlc(Checker):
             raise MissingError(f"{self._jar} does not have TLC in it", _ASK)
         return f"TLC {found[1]}"
 
-    def prepare(self, case: Case, workers: int) -> Run:
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
         module = _MODULES[case.protocol]
-        work = Path(tempfile.mkdtemp(dir=self._folder.name))
+        work = Path(tempfile.mkdtemp(dir=folder))
         shutil.copy(MODELS / f"{module.name}.tla", work)
         constants = "".join(f"CONSTANT {n} = {v}\n" for n, v in zip(module.constants, case.sizes, strict=True))
         configuration = f"SPECIFICATION Spec\nINVARIANT {module.invariant}\n{constants}"

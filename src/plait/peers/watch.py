@@ -12,7 +12,7 @@ import time
 def watch(file: str, command: list[str]) -> None:
     """Write the exit code, the seconds, the seconds of the processor and the peak of the resident memory in bytes."""
     start = time.perf_counter()
-    child = os.spawnvp(os.P_NOWAIT, command[0], command)
+    child = os.posix_spawnp(command[0], command, os.environ)
     _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - start
     memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
