@@ -197,9 +197,9 @@ def test_interrupted(alone: Path, capsys: pytest.CaptureFixture[str], monkeypatc
 
 
 ROWS = [
-    PeerRow("<a> | b", "Plait", 500_000, 500_000, 7, None, False, 0.5, 1e6, 0.9, 2**25),
-    PeerRow("<a> | b", "Spin", 500_000, 500_000, 7, 7, False, 2.0, 2.5e5, 2.1, 2**26, 4.0, 2.0),
-    PeerRow("<a> | b", "TLC", 500_000, 500_000, 8, 7, False, 20.0, 2.5e4, 22.1, 2**30, 40.0, 32.0),
+    PeerRow("<a> | b", "Plait", 500_000, 500_000, 7, None, False, 0.5, 1e6, 0.9, 0.8, 2**25),
+    PeerRow("<a> | b", "Spin", 500_000, 500_000, 7, 7, False, 2.0, 2.5e5, 2.2, 2.1, 2**26, 4.0, 2.0),
+    PeerRow("<a> | b", "TLC", 500_000, 500_000, 8, 7, False, 20.0, 2.5e4, 23.0, 22.1, 2**30, 40.0, 32.0),
     PeerRow("<a> | b", "Stateright", 500_000, problem="stopped after 900 s"),
 ]
 

@@ -25,6 +25,8 @@ class PeerRow(msgspec.Struct, frozen=True):
     """None where there are too few to tell."""
     process_seconds: float | None = None
     """Of its process, from start to end."""
+    cpu_seconds: float | None = None
+    """Of the processor, by all threads of its process."""
     memory_bytes: int | None = None
     """The peak of its process's resident memory."""
     slower: float | None = None

@@ -129,6 +129,7 @@ def _row(name: str, case: Case, checker: Checker, workers: int, folder: Path) ->
         seconds=found.seconds,
         states_per_second=found.states / found.seconds if found.states >= MANY and found.seconds else None,
         process_seconds=measured.seconds,
+        cpu_seconds=measured.cpu_seconds,
         memory_bytes=measured.memory_bytes,
     )
 

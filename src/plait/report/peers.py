@@ -7,7 +7,7 @@ from plait.report.bars import Bar, bars_svg
 from plait.report.grid import Grid, Line, grid_markdown, grid_text
 from plait.report.tables import endings
 
-_COLUMNS = ["checker", "states", "seconds", "states/s", "Plait's is", "process", "peak memory", "of Plait's"]
+_COLUMNS = ["checker", "states", "seconds", "states/s", "Plait's is", "processor", "peak memory", "of Plait's"]
 
 
 def _states(row: PeerRow) -> str:
@@ -36,10 +36,10 @@ def _times(ratio: float | None) -> str:
 
 
 def _cells(row: PeerRow) -> list[str]:
-    if row.seconds is None or row.process_seconds is None or row.memory_bytes is None:
+    if row.seconds is None or row.cpu_seconds is None or row.memory_bytes is None:
         return [row.checker, _states(row), *[""] * (len(_COLUMNS) - 2)]
     memory = f"{row.memory_bytes / 2**20:,.0f} MiB"
-    times = [f"{row.seconds:.2f} s", _rate(row), _times(row.slower), f"{row.process_seconds:.2f} s"]
+    times = [f"{row.seconds:.2f} s", _rate(row), _times(row.slower), f"{row.cpu_seconds:.2f} s"]
     return [row.checker, _states(row), *times, memory, _times(row.larger)]
 
 
