@@ -65,9 +65,10 @@ def peers_markdown(table: PeerTable) -> str:
 
 
 def peers_svg(table: PeerTable) -> str:
-    """Bars of the states a second; those of checkers that disagree are red."""
-    legend = "states a second, logarithmic; no bar: too few states to tell, or it came to no end"
-    return bars_svg(table.title, legend, {name: list(map(_bar, rows)) for name, rows in table.settings.items()})
+    """Bars of the states a second, where there are enough to tell; those of checkers that disagree are red."""
+    told = {name: rows for name, rows in table.settings.items() if any(row.states_per_second for row in rows)}
+    legend = "states a second, logarithmic; no bar: it came to no end"
+    return bars_svg(table.title, legend, {name: list(map(_bar, rows)) for name, rows in told.items()})
 
 
 def _bar(row: PeerRow) -> Bar:
