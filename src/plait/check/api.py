@@ -46,7 +46,7 @@ def check(
     reduce: str | Sequence[str] = "none",
     decomposition: Inference = "auto",
     split: Split = "reply",
-    seeds: Seeds = "first",
+    seeds: Seeds = "fewest",
     spos: bool = True,
     history: History = "none",
     progress: Callable[[Progress], None] | None = None,
