@@ -322,10 +322,10 @@ impl<'a, 't> Product<'a, 't> {
         }
         let fails = |(class, record): &(&Class, &Record)| self.fairness[class.0].strong && starved(record);
         let strong: Vec<Class> = records.iter().filter(fails).map(|(class, _)| *class).collect();
-        if strong.is_empty() || self.forgets_strong {
-            return Ok(Judgement::Fair(records));
+        if self.forgets_weak || self.forgets_strong {
+            return Ok(Judgement::Fair(Records::default()));
         }
-        Ok(Judgement::Without(strong))
+        Ok(if strong.is_empty() { Judgement::Fair(records) } else { Judgement::Without(strong) })
     }
 
     /// The nodes of a component where none of the classes is enabled.
