@@ -5,6 +5,15 @@ from __future__ import annotations
 import msgspec
 
 
+def times(ratio: float) -> str:
+    """How many times as many.
+
+    >>> [times(ratio) for ratio in (0.128, 4.04, 56.7, 111.2)]
+    ['0.13', '4.0', '57', '111']
+    """
+    return f"{ratio:.{2 if ratio < 0.95 else 1 if ratio < 9.95 else 0}f}"
+
+
 class PeerRow(msgspec.Struct, frozen=True):
     """One checker on one setting."""
 

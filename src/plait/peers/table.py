@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from plait.kernel.comparison import PeerRow, PeerTable
+from plait.kernel.comparison import PeerRow, PeerTable, times
 from plait.peers.checker import Case, Checker, MissingError
 from plait.peers.measure import FailedError, measure
 from plait.peers.own import Plait
@@ -158,6 +158,6 @@ def _summary(rows: list[PeerRow]) -> list[str]:
         slower = [row.slower for row in rows if row.checker == name and row.slower and not row.differs]
         if slower:
             mean = math.exp(sum(map(math.log, slower)) / len(slower))
-            between = f", between {min(slower):.2g} and {max(slower):.2g}" if len(slower) > 1 else ""
-            lines.append(f"Plait has {mean:.2g} times the states a second of {name}{between}.")
+            between = f", between {times(min(slower))} and {times(max(slower))}" if len(slower) > 1 else ""
+            lines.append(f"Plait has {times(mean)} times the states a second of {name}{between}.")
     return lines

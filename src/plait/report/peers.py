@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plait.kernel.comparison import PeerRow, PeerTable
+from plait.kernel.comparison import PeerRow, PeerTable, times
 from plait.report.bars import Bar, bars_svg
 from plait.report.grid import Grid, Line, grid_markdown, grid_text
 from plait.report.tables import endings
@@ -22,17 +22,17 @@ def _states(row: PeerRow) -> str:
 def _rate(row: PeerRow) -> str:
     """In thousands or millions.
 
-    >>> [_rate(PeerRow("s", "c", 1, states_per_second=r)) for r in (None, 320.4, 45_600.0, 3_210_000.0)]
-    ['', '320', '46 k', '3.21 M']
+    >>> [_rate(PeerRow("s", "c", 1, states_per_second=r)) for r in (None, 7_981.0, 45_600.0, 3_210_000.0)]
+    ['', '8.0 k', '46 k', '3.21 M']
     """
     rate = row.states_per_second
     if rate is None:
         return ""
-    return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.0f} k" if rate >= 1e4 else f"{rate:.0f}"
+    return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.{0 if rate >= 1e4 else 1}f} k"
 
 
 def _times(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.1f} x" if ratio < 100 else f"{ratio:.0f} x"
+    return "" if ratio is None else f"{times(ratio)} x"
 
 
 def _cells(row: PeerRow) -> list[str]:
@@ -65,9 +65,10 @@ def peers_markdown(table: PeerTable) -> str:
 
 
 def peers_svg(table: PeerTable) -> str:
-    """Bars of the states a second; those of checkers that disagree are red."""
-    legend = "states a second, logarithmic; no bar: too few states to tell, or it came to no end"
-    return bars_svg(table.title, legend, {name: list(map(_bar, rows)) for name, rows in table.settings.items()})
+    """Bars of the states a second, where there are enough to tell; those of checkers that disagree are red."""
+    told = {name: rows for name, rows in table.settings.items() if any(row.states_per_second for row in rows)}
+    legend = "states a second, logarithmic; no bar: it came to no end"
+    return bars_svg(table.title, legend, {name: list(map(_bar, rows)) for name, rows in told.items()})
 
 
 def _bar(row: PeerRow) -> Bar:
