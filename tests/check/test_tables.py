@@ -50,7 +50,7 @@ def test_shortest_counterexamples(name: str, quorum: bool) -> None:
 
 
 @pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "single"])
-@pytest.mark.parametrize("name", [name for name in SHORTEST if name != "Faulty-Paxos2 (3, 3, 1)"])
+@pytest.mark.parametrize("name", SHORTEST)
 def test_random_walks_find_them(name: str, quorum: bool) -> None:
     broken, *lengths = SHORTEST[name]
     verdict = check(system(name, quorum), search="random", walks=100_000, workers=1)
