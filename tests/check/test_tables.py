@@ -57,3 +57,16 @@ def test_random_walks_find_them(name: str, quorum: bool) -> None:
     assert verdict.property == broken
     assert verdict.trace is not None
     assert len(verdict.trace) >= lengths[not quorum]
+
+
+@pytest.mark.parametrize("name", tables.QUORUM_SETTINGS)
+def test_splits_never_enlarge(name: str) -> None:
+    """Of all states, not up to a violation; with the history that the table has, and without."""
+    model = system(name, quorum=True)
+    for history in ("none", "last"):
+        found = {
+            split: check(model, reduce="por", split=split, history=history, keep_going=True, workers=1).statistics.states
+            for split in ("none", "reply", "quorum", "combined")
+        }
+        assert max(found.values()) == found["none"], found
+        assert found["combined"] <= min(found.values()), found

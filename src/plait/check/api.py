@@ -48,7 +48,7 @@ def check(
     reduce: str | Sequence[str] = "none",
     decomposition: Inference = "auto",
     split: Split = "reply",
-    seeds: Seeds = "first",
+    seeds: Seeds = "fewest",
     spos: bool = True,
     history: History = "none",
     raw: bool = False,
