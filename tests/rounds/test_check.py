@@ -22,6 +22,7 @@ from plait import (
     crash_recovery,
     crash_stop,
     duplicating,
+    eventually,
     fifo,
     final,
     on,
@@ -236,6 +237,11 @@ def ended(s: Any) -> bool:
     return True
 
 
+@eventually
+def some_time(s: Any) -> bool:
+    return True
+
+
 @always
 def empty(s: Any) -> bool:
     return not s.messages
@@ -249,6 +255,7 @@ def empty(s: Any) -> bool:
         ({"faults": [crash_recovery(Quiet)]}, "crash-recovery of Quiet, at most 1 cannot be put into rounds"),
         ({"monitors": [History()]}, "the monitor History sees the order of steps"),
         ({"properties": [ended]}, "the property ended is about terminal states"),
+        ({"properties": [some_time]}, "the property some_time is about whole runs"),
         ({"properties": [empty]}, "cannot look at messages"),
     ],
 )

@@ -8,6 +8,7 @@ from plait._native import Transition
 from plait.check.replay import exact
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
+from plait.check.why import why
 from plait.kernel.deed import Deed
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Trace
@@ -32,7 +33,10 @@ def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Tr
                 hint="the run is none of this model: please report this as a bug",
             )
         events.append(tracer.step(fitting[0]))
-    return tracer.trace(events, name, _confirmed(runner, tracer, events, name))
+    explanation = _confirmed(runner, tracer, events, name)
+    number = next((i for i, p in enumerate(system.properties) if p.name == name), None)
+    reasons = why(tracer, system.properties[number], number, events) if number is not None else None
+    return tracer.trace(events, name, explanation, why=reasons)
 
 
 def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:

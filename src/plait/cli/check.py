@@ -39,12 +39,13 @@ def check(
     reduce: str = "none",
     decomposition: Literal["auto", "declared"] = "auto",
     split: Literal["none", "reply", "quorum", "combined"] = "reply",
-    seeds: Literal["first", "instance"] = "first",
+    seeds: Literal["fewest", "instance"] = "fewest",
     history: Literal["none", "last"] = "none",
     spos: bool = True,
     rounds: Flag = False,
     assume: str | None = None,
     phases: AtLeastOne = None,
+    raw: Annotated[bool, Parameter(negative="")] = False,
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
@@ -85,7 +86,7 @@ def check(
     split
         What por tells apart by the senders of the messages that are consumed.
     seeds
-        Where the stubborn sets of por start: where an instance does, or the first such place that gains something.
+        Where the stubborn sets of por start: where an instance does, or where the fewest processes are enough.
     history
         Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos
@@ -96,6 +97,8 @@ def check(
         What the network delivers, with --rounds: none, reliable, n-f (n-1, …), majority, common, kernel, module:predicate.
     phases
         Search so many phases, with --rounds; by default 3.
+    raw
+        Show counterexamples as they were found: all steps, in that order.
     json
         Print exactly one JSON object on stdout.
     trace
@@ -146,6 +149,7 @@ def check(
             seeds=seeds,
             history=history,
             spos=spos,
+            raw=raw,
             properties=list(properties) or None,
             progress=progress,
         )

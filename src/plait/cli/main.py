@@ -65,7 +65,8 @@ _EXAMPLES = {
   plait check paxos.distal -p phases=3""",
     "bench": """\
   plait bench dbss --quick
-  plait bench quorum --json | jq -r .summary[]""",
+  plait bench quorum --json | jq -r .summary[]
+  plait bench peers --quick""",
     "bench dbss": """\
   plait bench dbss --quick
   plait bench dbss --quorum --plot dbss.svg
@@ -78,6 +79,10 @@ _EXAMPLES = {
     "bench rounds": """\
   plait bench rounds --quick
   plait bench rounds --markdown > rounds.md""",
+    "bench peers": """\
+  plait bench peers --quick
+  plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
+  plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -88,10 +93,15 @@ _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconc
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
 )
+_PEERS_EXIT_CODES = (
+    "Exit codes: 0 all found the same states, 1 counts differ, 2 usage error, 3 interrupted or a checker failed, "
+    "4 internal error."
+)
 
 
 def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+    codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -122,7 +132,7 @@ the violation, and 2 if it no longer does; then the message names the step.""",
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 
 Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order; docs/rounds.md says what follows.""",
-    "bench": "Measure the tables of the papers again, on this machine.",
+    "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -144,6 +154,12 @@ transitions remove.""",
 Breadth first, depth first and by random walks on the asynchronous protocol, breadth first on its sequential program, to \
 the first violation; the paper's seconds stand beside. Asynchronous searches are stopped at a number of states. Without \
 --quick, the corrected protocols are searched for one phase more than the bug needs.""",
+    "peers": """Plait beside Spin, Stateright and TLC: protocols that are stated the same way for each.
+
+Two-phase commit, Paxos, Lamport's mutual exclusion (and Stateright's register Paxos, for Stateright alone): every state, \
+no reduction. All must find the same states; how fast, and with how much memory, stands beside. A checker that is not \
+installed is left out, and it says what to install. Stateright is built by cargo the first time, and TLC fetched by Maven. \
+It takes some minutes; --quick, seconds.""",
 }
 _ROUNDS = {
     "tags": """Decide whether a protocol is round-based: the conditions of paper 002, sections 4.2 and 5.1.

@@ -27,8 +27,9 @@ def refuse(system: System) -> None:
             hint="keep what the property needs in fields of the processes",
         )
     for prop in system.properties:
-        if prop.kind == "final":
+        if prop.kind not in ("always", "reachable"):
+            what = "terminal states" if prop.kind == "final" else "whole runs"
             raise ModelError(
-                f"{system.name}: the property {prop.name} is about terminal states, which rounds do not preserve",
+                f"{system.name}: the property {prop.name} is about {what}, which rounds do not preserve",
                 hint="choose others with --property NAME: rounds are for always and reachable properties",
             )
