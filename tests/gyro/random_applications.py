@@ -22,6 +22,7 @@ def schemas(draw: st.DrawFn) -> str:
     )
 
 
+TEXTS = ("'x'", "'X'")
 COLUMNS = {"t": ("id", "a", "b", "n"), "u": ("id", "k", "c")}
 NUMBERS = {"t": ("id", "a", "b"), "u": ("id", "k", "c")}
 
@@ -59,7 +60,7 @@ class Builder:
         if kind == "between":
             return f"{column} BETWEEN {self.value(table)} AND {self.value(table)}"
         if kind == "text" and table == "t":
-            return f"t.n {self.pick('=', '<>')} {self.pick(chr(39) + 'x' + chr(39), chr(39) + 'X' + chr(39), ':' + self.names[-1])}"
+            return f"t.n {self.pick('=', '<>')} {self.pick(*TEXTS, f':{self.names[-1]}')}"
         if kind == "exists" and table == "t":
             return f"{self.pick('', 'NOT ')}EXISTS (SELECT 1 FROM u WHERE u.k = t.id)"
         if kind == "member" and table == "u":
@@ -113,7 +114,7 @@ class Builder:
         values = [f":{self.key}" if self.tight and c == self.homes[table] else self.simple() for c in columns]
         if self.draw(st.integers(0, 2)) == 0:
             cells = ", ".join(values)
-            made = f"INSERT INTO {table} (id{''.join(f', {c}' for c in columns)}) VALUES (:new{''.join(f', {v}' for v in values)})"
+            made = f"INSERT INTO {table} ({', '.join(['id', *columns])}) VALUES ({', '.join([':new', *values])})"
             left = (
                 f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({cells})"
                 if columns
@@ -154,7 +155,8 @@ def applications(draw: st.DrawFn) -> Application:
                 statements.append(builder.insert(ids))
             elif kind == "chain":
                 table = builder.table()
-                sql = f"SELECT {builder.pick(*NUMBERS[table])} AS r FROM {table} WHERE {builder.condition(table)} ORDER BY id LIMIT 1"
+                column, where = builder.pick(*NUMBERS[table]), builder.condition(table)
+                sql = f"SELECT {column} AS r FROM {table} WHERE {where} ORDER BY id LIMIT 1"
                 statements.append((sql, sql))
                 builder.names.append("r")
             else:

@@ -20,7 +20,7 @@ def summary(found: Classification) -> str:
     >>> summary(Classification("shop.py", [], [], 0, 0, 3, "server", True, 1, 1, 0, 0.0))
     '0 local, 0 global, 0 local/global'
     """
-    return ", ".join(f"{found.count(c)} {c}" for c in ("local", "global", "local/global"))  # type: ignore[arg-type]
+    return ", ".join(f"{found.count(c)} {c}" for c in ("local", "global", "local/global"))
 
 
 def effort(found: Classification) -> str:
