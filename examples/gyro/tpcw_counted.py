@@ -8,6 +8,7 @@ Everything else is in `tpcw.py`.
 from datetime import date
 
 from tpcw import (
+    SCHEMA,
     _syllables,
     admin_update,
     do_author_search,
@@ -28,6 +29,7 @@ from tpcw import (
 )
 
 __all__ = [
+    "SCHEMA",
     "admin_update",
     "buy_confirm",
     "buy_confirm_ship_to",

@@ -165,3 +165,41 @@ def applications(draw: st.DrawFn) -> Application:
         analysed, executed = zip(*statements, strict=True)
         transactions.append(Transaction(f"t{number}", names, analysed, executed))
     return Application(ddl, tuple(transactions), ids)
+
+
+WRITES = (
+    ("INSERT INTO t (a, b) VALUES (:p, :q)", "INSERT INTO t (id, a, b) VALUES (:new, :p, :q)"),
+    *(
+        (sql, sql)
+        for sql in (
+            "DELETE FROM t WHERE a = :p AND b = :q",
+            "UPDATE t SET n = 'x' WHERE a = :p AND b = :q",
+            "UPDATE t SET n = :q WHERE a = :p",
+            "UPDATE u SET c = c + 1 WHERE k = :p",
+            "UPDATE u SET c = 1 WHERE k = :q AND c = :p",
+            "SELECT c FROM u WHERE k = :q",
+        )
+    ),
+)
+ACCESSES = (
+    "SELECT * FROM t WHERE a = :p",
+    "SELECT b, n FROM t WHERE b = :p",
+    "SELECT COUNT(*) FROM t WHERE b = :p AND a <= 1",
+    "SELECT c FROM u WHERE k = :p",
+    "UPDATE u SET c = 0 WHERE k = :p",
+    "DELETE FROM u WHERE k = :p",
+)
+
+
+@st.composite
+def double_keyed(draw: st.DrawFn) -> Application:
+    """Rows that belong to two keys at once, and transactions that have one of them."""
+    ddl = draw(schemas())
+    transactions = []
+    for number in range(draw(st.integers(1, 2))):
+        chosen = draw(st.lists(st.sampled_from(WRITES), min_size=1, max_size=2))
+        transactions.append(Transaction(f"w{number}", PARAMETERS, *zip(*chosen, strict=True)))
+    for number in range(draw(st.integers(1, 3))):
+        sql = draw(st.sampled_from(ACCESSES))
+        transactions.append(Transaction(f"r{number}", ("p",), (sql,), (sql,)))
+    return Application(ddl, tuple(transactions))

@@ -34,7 +34,7 @@ def effort(found: Classification) -> str:
 def cost(found: Classification) -> str:
     """What the partitioning costs."""
     weight = sum(o.weight for o in found.operations)
-    return f"Operations that need coordination weigh {found.cost:g} of {weight:g}, with {found.servers} servers."
+    return f"Operations that need coordination weigh {found.cost:.4g} of {weight:g}, with {found.servers} servers."
 
 
 def routed(operation: Operation) -> str:
