@@ -177,7 +177,12 @@ def test_rubis_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert site.store_bid(db, item, buyer, 7, 9, 1)
     assert not site.store_bid(db, 99, buyer, 7, 9, 1)
     assert site.view_item(db, item)["max_bid"] == 7
-    assert len(site.view_bid_history(db, item)) == len(site.my_bids(db, buyer)) == len(site.get_greatest_bids(db, item, 3)) == 1
+    assert (
+        len(site.view_bid_history(db, item))
+        == len(site.my_bids(db, buyer))
+        == len(site.get_greatest_bids(db, item, 3))
+        == 1
+    )
     site.withdraw_bids(db, item, buyer)
     assert site.view_item(db, item)["nb_of_bids"] == 0
     assert len(site.search_items_in_category(db, 1)) == len(site.search_items_in_region(db, 1, 1)) == 1

@@ -95,7 +95,10 @@ REFUSED = {
     "concatenated": ("db.execute('SELECT note FROM cart WHERE id = ' + cart)", "put together at run time"),
     "percent": ("db.execute('SELECT note FROM cart WHERE id = %s' % cart)", "put together at run time"),
     "parameter": ("db.execute(cart)", "a parameter"),
-    "one of two": ("sql = 'SELECT 1'\nif cart:\n    sql = 'DELETE FROM cart'\ndb.execute(sql)", "differs between branches"),
+    "one of two": (
+        "sql = 'SELECT 1'\nif cart:\n    sql = 'DELETE FROM cart'\ndb.execute(sql)",
+        "differs between branches",
+    ),
     "orm": ("db.add(Cart(cart))", "method add is not known"),
     "passed": ("helper(db, cart)", "given to helper"),
     "passed in a tuple": ("helper((db, cart))", "given to helper"),
@@ -197,5 +200,7 @@ def test_literals_of_the_code_are_constants(tmp_path: Path) -> None:
 
 
 def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
-    source = "raise SystemExit('run')\ndef act(db, cart):\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))\n"
+    source = (
+        "raise SystemExit('run')\ndef act(db, cart):\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))\n"
+    )
     assert transactions(tmp_path, source).keys() == {"act"}
