@@ -95,6 +95,21 @@ def test_conditions_tell_rows_apart(write: str, read: str, conflict: bool) -> No
     assert any(solver.conflict(w, r) for w, r in pairs) == conflict
 
 
+def test_replace_deletes_whoever_has_the_key() -> None:
+    for sql in ("REPLACE INTO t (id, b) VALUES (:p, :q)", "INSERT OR REPLACE INTO t (id, b) VALUES (:p, :q)"):
+        conditions = {str(e.condition) for e in of(sql).writes if e.role == "replace"}
+        assert conditions == {"t.id = :p", "t.b = :q"}
+
+
+def test_constraints_that_are_not_understood_may_concern_any_row() -> None:
+    for ddl in (
+        "CREATE TABLE s (id INTEGER, a INTEGER); CREATE UNIQUE INDEX i ON s (id) WHERE a > 3",
+        "CREATE TABLE s (id INTEGER, a INTEGER); CREATE UNIQUE INDEX i ON s (lower(id))",
+    ):
+        found = of("UPDATE s SET a = 5 WHERE id = :p", parse_schema(ddl))
+        assert [str(e.condition) for e in found.reads if e.role == "key"] == ["true"]
+
+
 def test_ids_of_the_table_are_read_from_it() -> None:
     (found,) = footprints("INSERT INTO t (a) VALUES (1)", {}, SCHEMA, where="here", ids="table")
     assert "greatest id" in {e.role for e in found.reads}
@@ -111,6 +126,10 @@ def test_ids_of_the_table_are_read_from_it() -> None:
         "WITH q AS (DELETE FROM t RETURNING id) SELECT id FROM q",
         "SELECT FROM WHERE",
         "ATTACH 'x' AS y",
+        "SELECT my_function(1)",
+        "UPDATE t SET a = nextval('s')",
+        "UPDATE OR REPLACE t SET b = 1",
+        "UPDATE t SET (a, b) = (1, 2)",
     ],
 )
 def test_what_is_not_understood_is_refused(sql: str) -> None:
@@ -127,6 +146,12 @@ def test_collations_and_types() -> None:
     assert (mysql.tables["s"].columns["b"].kind, mysql.tables["s"].generated) == ("other", "e")
     lite = parse_schema("CREATE TABLE s (a TEXT COLLATE NOCASE, b INT PRIMARY KEY)")
     assert (lite.tables["s"].columns["a"].kind, lite.tables["s"].generated) == ("other", None)
+
+
+def test_an_update_of_two_tables_is_refused() -> None:
+    ddl = "CREATE TABLE a (id INT, x INT); CREATE TABLE b (id INT, x INT)"
+    with pytest.raises(NotUnderstoodError):
+        of("UPDATE a JOIN b ON a.id = b.id SET a.x = 1, b.x = 2", parse_schema(ddl, dialect="mysql"))
 
 
 def test_postgres_and_its_placeholders() -> None:
