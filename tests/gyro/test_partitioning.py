@@ -51,7 +51,7 @@ def arrays(transactions: list[Transaction]) -> itertools.product[tuple[tuple[str
     return itertools.product(*choices)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=25, deadline=None, suppress_health_check=QUIET)
 @given(
     application=st.one_of(applications(), double_keyed()), weights=st.lists(st.integers(0, 3), min_size=5, max_size=5)
 )
