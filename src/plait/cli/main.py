@@ -45,7 +45,8 @@ _EXAMPLES = {
   plait zoo""",
     "bench": """\
   plait bench dbss --quick
-  plait bench quorum --json | jq -r .summary[]""",
+  plait bench quorum --json | jq -r .summary[]
+  plait bench peers --quick""",
     "bench dbss": """\
   plait bench dbss --quick
   plait bench dbss --quorum --plot dbss.svg
@@ -55,6 +56,10 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
+    "bench peers": """\
+  plait bench peers --quick
+  plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
+  plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
     "gyro": """\
   plait gyro analyze examples/gyro/store.py
   plait gyro analyze examples/gyro/tpcw.py --html tpcw.html""",
@@ -73,10 +78,15 @@ _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconc
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
 )
+_PEERS_EXIT_CODES = (
+    "Exit codes: 0 all found the same states, 1 counts differ, 2 usage error, 3 interrupted or a checker failed, "
+    "4 internal error."
+)
 
 
 def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+    codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
@@ -106,7 +116,7 @@ with more states than --max-states is drawn in part, and it says which states le
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
-    "bench": "Measure the tables of the papers again, on this machine.",
+    "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
     "gyro": "Scale out a SQL application: which of its operations need no coordination.",
     "completion": """Print the completion script for a shell.
 
@@ -124,6 +134,12 @@ take long are stopped, and say so. It takes a minute or two; --quick, seconds.""
 Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
+    "peers": """Plait beside Spin, Stateright and TLC: protocols that are stated the same way for each.
+
+Two-phase commit, Paxos, Lamport's mutual exclusion (and Stateright's register Paxos, for Stateright alone): every state, \
+no reduction. All must find the same states; how fast, and with how much memory, stands beside. A checker that is not \
+installed is left out, and it says what to install. Stateright is built by cargo the first time, and TLC fetched by Maven. \
+It takes some minutes; --quick, seconds.""",
 }
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).
