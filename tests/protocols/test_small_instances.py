@@ -13,6 +13,7 @@ from plait.protocols.atomic_register import atomic_register
 from plait.protocols.ben_or import ben_or
 from plait.protocols.chain import chain
 from plait.protocols.commit_rounds import commit_rounds
+from plait.protocols.conveyor_belt import conveyor_belt
 from plait.protocols.dijkstra_scholten import dijkstra_scholten
 from plait.protocols.distal_paxos import distal_paxos
 from plait.protocols.echo_multicast import echo_multicast
@@ -42,6 +43,9 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "chain, faulty": lambda: chain(servers=2, writers=1, crash=False, faulty="any"),
     "commit_rounds": lambda: commit_rounds(participants=2, transactions=1),
     "commit_rounds, doubt": lambda: commit_rounds(participants=2, transactions=1, faulty="doubt"),
+    "conveyor_belt": lambda: conveyor_belt(servers=2),
+    "conveyor_belt, crashes": lambda: conveyor_belt(servers=2, carts=0, crashes=1),
+    "conveyor_belt, early": lambda: conveyor_belt(carts=0, faulty="early"),
     "dijkstra_scholten": lambda: dijkstra_scholten(nodes=3, sends=1),
     "dijkstra_scholten, fickle": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="fickle"),
     "dijkstra_scholten, hasty": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="hasty"),

@@ -83,6 +83,14 @@ _EXAMPLES = {
   plait bench peers --quick
   plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
   plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
+    "gyro": """\
+  plait gyro analyze examples/gyro/store.py
+  plait gyro analyze examples/gyro/tpcw.py --html tpcw.html""",
+    "gyro analyze": """\
+  plait gyro analyze shop.py --schema shop.sql
+  plait gyro analyze shop/ --dialect postgres --schema shop.sql --html shop.html
+  plait gyro analyze transactions.yaml --weights weights.yaml
+  plait gyro analyze shop.py --json | jq '.operations[] | select(.class == "global") | .name'""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -102,6 +110,8 @@ _PEERS_EXIT_CODES = (
 def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
     codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
+    if command.startswith("gyro"):
+        codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -133,6 +143,7 @@ the violation, and 2 if it no longer does; then the message names the step.""",
 
 Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order; docs/rounds.md says what follows.""",
     "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
+    "gyro": "Scale out a SQL application: which of its operations need no coordination.",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -177,7 +188,15 @@ as a run of the protocol itself.""",
 
 A Distal text can be checked as it is, too: FILE.distal is a target of every command. docs/distal.md has the language.""",
 }
-_GROUPS = {"bench": _BENCHES, "rounds": _ROUNDS}
+_GYRO = {
+    "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).
+
+From the source, without running it: what each transaction reads and writes, which transactions conflict, by which \
+parameter to route each so that as few as possible need coordination; and for those that do, who is in the way and what \
+change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might \
+read.""",
+}
+_GROUPS = {"bench": _BENCHES, "gyro": _GYRO, "rounds": _ROUNDS}
 _PLACES = {"rounds import": "plait.cli.distal:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
 """Where a command of a group is, unless it is the function of its name in the module of the group."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
