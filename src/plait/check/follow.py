@@ -34,8 +34,8 @@ def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Tr
             )
         events.append(tracer.step(fitting[0]))
     explanation = _confirmed(runner, tracer, events, name)
-    number = next((i for i, p in enumerate(system.properties) if p.name == name), None)
-    reasons = why(tracer, system.properties[number], number, events) if number is not None else None
+    decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
+    reasons = why(tracer, decided[1], decided[0], events) if decided else None
     return tracer.trace(events, name, explanation, why=reasons)
 
 
