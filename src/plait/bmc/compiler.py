@@ -245,12 +245,18 @@ class _ProcessCompiler:
         match statement:
             case s.If(place, condition, then, otherwise):
                 test = self._condition(condition)
+                if isinstance(test, Constant):
+                    # Known before the program runs: no step is needed to find out.
+                    self._block(then if test.value else otherwise)
+                    return
                 at = self._new_step(place)
                 first = len(self.bodies)
                 self._block(then)
                 self._branches(at, [first, len(self.bodies)] if not otherwise else [first], otherwise, test)
             case s.While(place, condition, body):
                 test = self._condition(condition)
+                if test == Constant(False):
+                    return
                 at = self._new_step(place)
                 behind = self._block(body)
                 self._redirect(range(at + 1, behind), behind, at)

@@ -28,7 +28,7 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
     >>> solve("(declare-const |a b| Bool)(assert |a b|)").model
     {'a b': True}
     """
-    start = time.perf_counter()
+    start = time.process_time()
     context = z3.Context()
     goal = z3.parse_smt2_string(text, ctx=context)
     solver = _solver(text, context)
@@ -41,15 +41,15 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
     try:
         found = solver.check()
         if found == z3.sat:
-            return Answer("sat", _model(solver.model()), time.perf_counter() - start)
+            return Answer("sat", _model(solver.model()), time.process_time() - start)
         if found == z3.unsat:
-            return Answer("unsat", {}, time.perf_counter() - start)
+            return Answer("unsat", {}, time.process_time() - start)
         reason = solver.reason_unknown()
     except z3.Z3Exception as error:
         reason = str(error)
     words: dict[str, Outcome] = {"memory": "memory", "interrupt": "interrupted", "timeout": "timeout", "canceled": "timeout"}
     outcome = next((o for word, o in words.items() if word in reason), "unknown")
-    return Answer(outcome, {}, time.perf_counter() - start, reason)
+    return Answer(outcome, {}, time.process_time() - start, reason)
 
 
 def enumerate_values(text: str, names: list[str], timeout: float | None = None) -> Iterator[Model]:

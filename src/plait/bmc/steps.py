@@ -124,6 +124,17 @@ class StepsEncoding:
         moment = moment or self.moments[-1]
         return symbolic.evaluate(self.f, self.program, self.ranges, e, _loader(moment), self._ended(moment))
 
+    def differs(self, one: _Moment, two: _Moment) -> Term:
+        """Whether two states of the path are different."""
+        f = self.f
+        found: list[Term] = []
+        for variable in self.program.variables:
+            for a, b in zip(one.cells[variable], two.cells[variable], strict=True):
+                found.append(f.not_(f.same(a, b) if variable.kind == "bool" else f.equal(a, b)))
+        for here, there in zip(one.at, two.at, strict=True):
+            found += [f.not_(f.same(here.get(t, False), there.get(t, False))) for t in {**here, **there}]
+        return f.any(*found)
+
     def _ended(self, moment: _Moment) -> list[Term]:
         return [at.get(code.end, False) for code, at in zip(self.program.processes, moment.at, strict=True)]
 
@@ -258,7 +269,16 @@ class StepsEncoding:
         for variable, terms in cells.items():
             sort = "Bool" if variable.kind == "bool" else f.sort
             cells[variable] = [f.named(term, sort) for term in terms]
+            if variable.kind == "int" and variable.size is None and cells[variable] != before.cells[variable]:
+                self._lemma(variable, cells[variable][0])
         return cells
+
+    def _lemma(self, variable: Variable, value: Term) -> None:
+        """What the analysis of ranges knows of a number anyway: the solver need not find it out again."""
+        f = self.f
+        low, high = self.ranges.variables[variable]
+        if f.bits is not None and abs(low) + abs(high) < 1 << 40:
+            f.add(f.all(f.operate("<=", low, value), f.operate("<=", value, high)))
 
     # -- constraints ---------------------------------------------------------------------------------------------------
 

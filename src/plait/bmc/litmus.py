@@ -1,0 +1,42 @@
+"""Litmus tests with random instructions (thesis section 4.6), for benchmarks: the same seed gives the same program."""
+
+from __future__ import annotations
+
+import random
+
+SHARED = ("a", "b", "c", "d")
+INSTRUCTIONS = 5
+SEED = 2019
+
+TARGETS: dict[int, dict[str, str]] = {}
+"""By the number of processes: a condition that can be reached, and one that cannot."""
+
+
+def litmus(processes: int, seed: int = SEED) -> str:
+    """A program of so many processes, each with a few random accesses to shared variables and a shared array."""
+    dice = random.Random(seed * 100 + processes)
+    lines = [
+        f"// Random accesses of {processes} processes: litmus({processes}), seed {seed} (thesis section 4.6).",
+        f"int {', '.join(f'{name} = 0' for name in SHARED)};",
+        "int B[4] = 0;",
+    ]
+    for p in range(processes):
+        lines += ["", f"process p{p} {{", "  int r = 0;"]
+        lines += [f"  {_instruction(dice)}" for _ in range(INSTRUCTIONS)]
+        lines.append("}")
+    for kind, condition in TARGETS.get(processes, {}).items():
+        lines += ["", f"{kind}: {condition};"]
+    return "\n".join(lines) + "\n"
+
+
+def _instruction(dice: random.Random) -> str:
+    shared, other, number = dice.choice(SHARED), dice.choice(SHARED), dice.randint(1, 3)
+    return dice.choice([
+        f"r = {shared};",
+        f"{shared} = (r + {number}) % 8;",
+        f"{shared} = {number};",
+        f"{shared} = ({other} + r) % 8;",
+        f"B[{shared} % 4] = (r + {number}) % 8;",
+        f"r = B[{shared} % 4];",
+        f"r = (r + {shared}) % 8;",
+    ])  # fmt: skip
