@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-SHARED = ("a", "b", "c", "d")
-INSTRUCTIONS = 5
+SHARED = ("a", "b", "c", "d", "e", "f")
+INSTRUCTIONS = 8
 SEED = 2019
 
 TARGETS: dict[int, dict[str, str]] = {}
@@ -30,13 +30,13 @@ def litmus(processes: int, seed: int = SEED) -> str:
 
 
 def _instruction(dice: random.Random) -> str:
-    shared, other, number = dice.choice(SHARED), dice.choice(SHARED), dice.randint(1, 3)
+    shared, other, number = dice.choice(SHARED), dice.choice(SHARED), dice.randint(1, 7)
     return dice.choice([
         f"r = {shared};",
-        f"{shared} = (r + {number}) % 8;",
+        f"{shared} = (r + {number}) % 16;",
         f"{shared} = {number};",
-        f"{shared} = ({other} + r) % 8;",
-        f"B[{shared} % 4] = (r + {number}) % 8;",
+        f"{shared} = ({other} + r) % 16;",
+        f"B[{shared} % 4] = (r + {number}) % 16;",
         f"r = B[{shared} % 4];",
-        f"r = (r + {shared}) % 8;",
+        f"r = (r + {shared}) % 16;",
     ])  # fmt: skip

@@ -52,19 +52,14 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
     return Answer(outcome, {}, time.process_time() - start, reason)
 
 
-def enumerate_values(text: str, names: list[str], timeout: float | None = None) -> Iterator[Model]:
-    """All the values that the constants of these names can have together, each once."""
-    context = z3.Context()
+def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
+    """All the values that the constants of these names can have together, each once; for small formulas."""
+    context = z3.main_ctx()
     solver = _solver(text, context)
-    if timeout is not None:
-        solver.set("timeout", max(1, int(timeout * 1000)))
     solver.add(z3.parse_smt2_string(text, ctx=context))
     while (found := solver.check()) == z3.sat:
         model = solver.model()
-        constants = {d.name(): d() for d in model.decls()}
-        missing = [name for name in names if name not in constants]
-        assert not missing, missing
-        values = [(constants[name], model[constants[name].decl()]) for name in names]
+        values = [(d(), model[d]) for d in model.decls() if d.name() in names]
         yield {name: value for name, value in _model(model).items() if name in names}
         solver.add(z3.Or([constant != value for constant, value in values]))
     if found != z3.unsat:
