@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, given, settings
 
 from plait.bmc.clock import ClockEncoding
 from plait.bmc.compiler import compile_program
@@ -78,7 +78,6 @@ def solved(
 
 def compare(random: Random, ways: dict[str, Any], width: int | None = None) -> None:
     """At every depth, what is new there; at the last one, everything."""
-    note(random.text)
     program = compile_program(parse(random.text, "random"))
     exprs = watched(program, random.watched)
     most = longest_run(program, DEEPEST, width)
@@ -87,7 +86,7 @@ def compare(random: Random, ways: dict[str, Any], width: int | None = None) -> N
         for depth in range(len(truth)):
             last = depth == len(truth) - 1
             before = set() if last or depth == 0 else truth[depth - 1]
-            assert solved(program, way, exprs, depth, width, before) == truth[depth] - before, f"{name}, depth {depth}"
+            assert solved(program, way, exprs, depth, width, before) == truth[depth] - before, f"{name}, depth {depth}:\n{random.text}"
 
 
 _SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}

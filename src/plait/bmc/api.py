@@ -81,11 +81,12 @@ def check(
     timeout: float | None = None,
     memory: int | None = None,
     full: bool = False,
+    cover: bool = True,
     target: str | None = None,
     parameters: dict[str, Value] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Check the properties of a program.
+    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth.
 
     >>> from plait.bmc import parse_program
     >>> check(parse_program("int x = 0; process p { x = x + 1; } always small: x < 1;")).status
@@ -105,6 +106,7 @@ def check(
             hint="give --depth K, try --induction or --encoding explicit, or wait with assume(…); instead of looping",
         )
     search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
+    search.cover = cover
     search.limits = Limits(None if timeout is None else time.monotonic() + timeout, memory)
     started = time.perf_counter()
     findings: list[Finding] = []
@@ -207,6 +209,8 @@ class _Search:
         known = [n for n in lengths if n is not None]
         self.total = sum(known) if len(known) == len(lengths) else None
         """No run has more steps; None if a process has a loop."""
+        self.cover = True
+        """Whether to find out if there are longer runs."""
         self.covering: dict[int, bool | None] = {}
         self.build = self.solve = 0.0
         self.queries = self.size = self.states = self.transitions = self.deepest = 0
@@ -294,6 +298,8 @@ class _Search:
         """Whether no run has more steps than this."""
         if self.total is not None and depth >= self.total:
             return True
+        if not self.cover:
+            return False
         if depth not in self.covering:
             self.covering[depth] = self._no_longer_run(depth)
         return bool(self.covering[depth])

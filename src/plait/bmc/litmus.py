@@ -8,8 +8,10 @@ SHARED = ("a", "b", "c", "d", "e", "f")
 INSTRUCTIONS = 8
 SEED = 2019
 
-TARGETS: dict[int, dict[str, str]] = {}
-"""By the number of processes: a condition that can be reached, and one that cannot."""
+_SOMETIMES = {4: (3, 4), 5: (11, 6), 6: (2, 12), 7: (10, 5), 8: (2, 3)}
+"""By the number of processes: values of a and b that few random runs of 20 steps come to."""
+_NEVER = {5: (15, 14, 15)}
+"""Values of a, b and d that are never together, though each of them occurs."""
 
 
 def litmus(processes: int, seed: int = SEED) -> str:
@@ -24,8 +26,12 @@ def litmus(processes: int, seed: int = SEED) -> str:
         lines += ["", f"process p{p} {{", "  int r = 0;"]
         lines += [f"  {_instruction(dice)}" for _ in range(INSTRUCTIONS)]
         lines.append("}")
-    for kind, condition in TARGETS.get(processes, {}).items():
-        lines += ["", f"{kind}: {condition};"]
+    if seed == SEED and processes in _SOMETIMES:
+        a, b = _SOMETIMES[processes]
+        lines += ["", f"reachable sometimes: a == {a} && b == {b};"]
+    if seed == SEED and processes in _NEVER:
+        a, b, d = _NEVER[processes]
+        lines += [f"always never: !(a == {a} && b == {b} && d == {d});"]
     return "\n".join(lines) + "\n"
 
 

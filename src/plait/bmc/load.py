@@ -1,4 +1,4 @@
-"""From a target to a Program: a `.plait` file, or a Python file (`counter.py`, `counter.py:program`)."""
+"""From a target to a Program: a `.plait` file, a Python file (`counter.py`, `counter.py:program`), or a name of the zoo."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ from plait.bmc.program import Program
 from plait.kernel.errors import PlaitError, UsageError
 
 
+ZOO = Path(__file__).parent / "zoo"
+"""The programs that ship with Plait."""
+
+
+def zoo() -> list[str]:
+    """The names of the programs that ship with Plait."""
+    return sorted(file.stem for file in ZOO.glob("*.plait"))
+
+
 def parse_program(text: str, parameters: Mapping[str, str | int | bool] | None = None, name: str = "program") -> Program:
     """The program of a text; `parameters` replace its constants.
 
@@ -29,10 +38,15 @@ def load(target: str, parameters: Mapping[str, str | int | bool] | None = None) 
     parameters = dict(parameters or {})
     file, _, name = target.rpartition(":") if ".py:" in target else (target, "", "")
     path = Path(file)
+    if target in zoo():
+        path = ZOO / f"{target}.plait"
     if path.suffix == ".py":
         return _from_python(path, name, parameters)
     if not path.exists():
-        raise UsageError(f"there is no file {target}", hint="give a .plait file, or a Python file with a program")
+        raise UsageError(
+            f"there is no file {target}",
+            hint=f"give a .plait file, a Python file with a program, or one of {', '.join(zoo())}",
+        )
     return parse_program(read(path), parameters, target)
 
 

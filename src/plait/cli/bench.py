@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from plait.cli.options import AtLeastOne, Flag, Quiet
+from plait.cli.options import AtLeastOne, Flag, Quiet, Seconds
 from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
 
@@ -93,6 +93,52 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
+def bmc(
+    *,
+    quick: Flag = False,
+    timeout: Seconds = 60.0,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure Tables 6 and 7 and Figure 14 of the thesis (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quick
+        The smallest settings only.
+    timeout
+        Stop each run after so many seconds.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the seconds in this file (.svg), with the thesis' as marks.
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.bmc.tables import bmc_table
+    from plait.report import timings
+
+    with _progress(quiet) as tell:
+        table = bmc_table(quick=quick, timeout=60.0 if timeout is None else timeout, tell=tell)
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode(table).decode())
+    else:
+        color = colored(sys.stdout)
+        emit(timings.timing_markdown(table) if markdown else timings.timing_text(table, width=width(), color=color))
+    if plot is not None:
+        _draw(plot, timings.timing_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete else _INTERRUPTED
+
+
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
     if json and markdown:
         raise UsageError("--json and --markdown are two forms of the same output", hint="give one of them")
@@ -115,6 +161,14 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
         yield note
 
 
+def _draw(plot: Path, svg: str) -> None:
+    try:
+        plot.write_text(svg, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
+    note(f"plot: {plot}")
+
+
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     from plait.report.tables import table_markdown, table_svg, table_text
 
@@ -125,13 +179,7 @@ def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     else:
         emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
     if plot is not None:
-        try:
-            plot.write_text(table_svg(table), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file"
-            ) from None
-        note(f"plot: {plot}")
+        _draw(plot, table_svg(table))
     if any(row.differs for row in table.rows):
         return _DIFFERS
     return 0 if table.complete else _INTERRUPTED
