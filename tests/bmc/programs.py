@@ -57,7 +57,9 @@ def _truth(draw: DrawFn) -> str:
 
 def _simple(draw: DrawFn) -> str:
     kind = draw(
-        st.sampled_from(["number", "number", "cell", "cell", "local", "flag", "havoc", "assume", "assert", "lock", "unlock"])
+        st.sampled_from(
+            ["number", "number", "cell", "cell", "local", "flag", "havoc", "assume", "assert", "lock", "unlock"]
+        )
     )
     match kind:
         case "number":

@@ -86,7 +86,9 @@ def compare(random: Random, ways: dict[str, Any], width: int | None = None) -> N
         for depth in range(len(truth)):
             last = depth == len(truth) - 1
             before = set() if last or depth == 0 else truth[depth - 1]
-            assert solved(program, way, exprs, depth, width, before) == truth[depth] - before, f"{name}, depth {depth}:\n{random.text}"
+            assert solved(program, way, exprs, depth, width, before) == truth[depth] - before, (
+                f"{name}, depth {depth}:\n{random.text}"
+            )
 
 
 _SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}

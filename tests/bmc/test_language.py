@@ -112,7 +112,9 @@ def test_division_is_the_same_for_the_solver(operator: str, divisor: int) -> Non
     text = f"int x, y = 0; process p {{ y = x {operator} {divisor}; }}"
     for x in range(-8, 8):
         truth = x // divisor if operator == "/" else x % divisor
-        program = parse_program(f"{text} init x == {x}; always right: y == 0 || y == {truth};".replace("== -", "== 0 - "))
+        program = parse_program(
+            f"{text} init x == {x}; always right: y == 0 || y == {truth};".replace("== -", "== 0 - ")
+        )
         assert check(program, width=4, encoding="steps").status == "holds"
         if truth:
             wrong = parse_program(f"{text} init x == {x}; always wrong: y != {truth};".replace("= -", "= 0 - "))
@@ -147,7 +149,11 @@ BAD = [
     ("int x = 0; process p { atomic { while (x < 1) { x = 1; } } }", "a while in an atomic block", "outside"),
     ("process p { int t = 0; t = 1; } process q { p.t = 1; }", "cannot look into another", "shared"),
     ("process p { skip; } always a: q.t == 1;", "there is no process q", "declare|mean"),
-    ("process p[i in 0..1] { int t = 0; skip; } always a: p[2].t == 1;", "there is no process p\\[2\\]", "p\\[0\\], p\\[1\\]"),
+    (
+        "process p[i in 0..1] { int t = 0; skip; } always a: p[2].t == 1;",
+        "there is no process p\\[2\\]",
+        "p\\[0\\], p\\[1\\]",
+    ),
     ("int a[2] = 0, x = 0; process p { skip; } always b: a[x] == 0;", "not known to be in range", "quantifiers"),
     ("processes 3; process p { skip; }", "there are 1 processes, not 3", "correct"),
     ("int x = 0;", "there is no process", "write process"),

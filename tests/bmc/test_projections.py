@@ -89,15 +89,12 @@ def test_theorem_5(random: Random, seed: int) -> None:
 
 
 MUTANTS = {
-    "program counters are left out": lambda a, b: any(
-        c in b.reads for c in a.writes if not isinstance(c, int)
-    ),
+    "program counters are left out": lambda a, b: any(c in b.reads for c in a.writes if not isinstance(c, int)),
     "shared variables are left out": lambda a, b: any(c in b.reads for c in a.writes if isinstance(c, int)),
-    "arrays are left out": lambda a, b: any(
-        c in b.reads for c in a.writes if isinstance(c, int) or c[0].size is None
+    "arrays are left out": lambda a, b: any(c in b.reads for c in a.writes if isinstance(c, int) or c[0].size is None),
+    "who reads instead of who writes": lambda a, b: (
+        not a.reads.isdisjoint(b.reads - {b.process}) or a.process == b.process
     ),
-    "who reads instead of who writes": lambda a, b: not a.reads.isdisjoint(b.reads - {b.process})
-    or a.process == b.process,
 }
 
 
@@ -186,6 +183,6 @@ def test_litmus_shapes(shape: str, encoding: Any) -> None:
         lines.append(f"reachable o{n}: done && {condition};")
         expected[f"o{n}"] = "holds" if outcome in allowed else "violated"
     program = parse_program(f"int x = 0, y = 0; {text} {' '.join(lines)}")
-    for projection in ("on", "off") if encoding != "explicit" else ("off",):
-        verdict = check(program, encoding=encoding, projection=projection)  # type: ignore[arg-type]
+    for switch in ("on", "off") if encoding != "explicit" else ("off",):
+        verdict = check(program, encoding=encoding, projection=switch)  # type: ignore[arg-type]
         assert {p.name: p.status for p in verdict.properties} == expected

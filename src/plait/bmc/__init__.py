@@ -1,9 +1,9 @@
 """Bounded model checking of concurrent programs with shared variables, with projections (thesis, chapter 4).
 
-    from plait.bmc import check, parse_program
+from plait.bmc import check, parse_program
 
-    program = parse_program(open("counter.plait").read())
-    print(check(program))
+program = parse_program(open("counter.plait").read())
+print(check(program))
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from plait.bmc.clock import ClockEncoding
@@ -83,7 +83,7 @@ def check(
     full: bool = False,
     cover: bool = True,
     target: str | None = None,
-    parameters: dict[str, Value] | None = None,
+    parameters: Mapping[str, str | Value] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
     """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth.
@@ -92,7 +92,11 @@ def check(
     >>> check(parse_program("int x = 0; process p { x = x + 1; } always small: x < 1;")).status
     'violated'
     """
-    for name, value, kinds in (("encoding", encoding, Encoding), ("projection", projection, Projection), ("solver", solver, Solver)):
+    for name, value, kinds in (
+        ("encoding", encoding, Encoding),
+        ("projection", projection, Projection),
+        ("solver", solver, Solver),
+    ):
         if value not in get_args(kinds):
             raise UsageError(f"{name}={value!r} does not fit", hint=f"one of {', '.join(get_args(kinds))}")
     if depth is not None and depth < 0:
@@ -380,7 +384,7 @@ class _Search:
         chosen: list[Property],
         seconds: float,
         target: str,
-        parameters: dict[str, Value],
+        parameters: Mapping[str, str | Value],
         full: bool,
     ) -> Verdict:
         results: list[PropertyResult] = []
@@ -389,7 +393,9 @@ class _Search:
             if finding.run is not None:
                 start, steps = finding.run
                 shown = trace(self.interpreter, target, parameters, finding.property, start, steps, full=full)
-            results.append(PropertyResult(finding.property.name, finding.property.kind, _status(finding), _note(finding), shown))
+            results.append(
+                PropertyResult(finding.property.name, finding.property.kind, _status(finding), _note(finding), shown)
+            )
         undecided = [p for p in chosen if p.name not in {r.name for r in results}]
         results += [PropertyResult(p.name, p.kind, "inconclusive", "not looked at") for p in undecided]
         bad = next((r for r in results if r.status == "violated"), None)
@@ -448,7 +454,7 @@ class _Deeper:
     def __init__(self, total: int | None, every: bool) -> None:
         self.total, self.every = total, every
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[int]:
         depth = 1 if self.every else _FIRST
         while self.total is None or depth < self.total:
             yield depth
@@ -472,7 +478,8 @@ def _status(finding: Finding) -> Status:
 def _note(finding: Finding) -> str | None:
     if finding.run is not None:
         steps = len(finding.run.steps)
-        return f"{'reached' if finding.property.kind == 'reachable' else 'violated'} in {steps} step{'s' if steps != 1 else ''}"
+        word = "reached" if finding.property.kind == "reachable" else "violated"
+        return f"{word} in {steps} step{'s' if steps != 1 else ''}"
     if finding.note:
         return finding.note
     if finding.covered:

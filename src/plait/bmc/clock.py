@@ -7,8 +7,8 @@ order of the slots that respects the clocks is then a run. Clocks end in the num
 
 Projections constrain reads-from (thesis section 4.3 proposes this): a slot is taken only if a next one of its process is, if
 somebody reads from one of its writes, or if such a write is the last one of a cell of F. That is Definition 4 with
-"reads from" for "reads what was written before": steps whose writes are overwritten unread are left out as well. The steps that
-remain read the same values as before, because the writes that they read from remain; so they are a run with the same end.
+"reads from" for "reads what was written before": steps whose writes are overwritten unread are left out as well. What
+remains reads the same values as before, because the writes that it reads from remain: it is a run with the same end.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ class ClockEncoding:
             sort = None if variable.kind == "bool" else f.sort
             merged: list[Access] = []
             for write in those:
-                same = next((i for i, m in enumerate(merged) if m.index == write.index), None)
+                same = next((i for i, m in enumerate(merged) if m.at == write.at), None)
                 hits = [
-                    m._replace(when=f.all(m.when, f.not_(f.all(write.when, f.equal(write.index, m.index)))))
+                    m._replace(when=f.all(m.when, f.not_(f.all(write.when, f.equal(write.at, m.at)))))
                     if i != same else m
                     for i, m in enumerate(merged)
                 ]  # fmt: skip
@@ -193,10 +193,10 @@ class ClockEncoding:
                     continue
                 old = hits.pop(same)
                 value = f.select(write.when, write.value, old.value, sort)
-                merged = [*hits, Access(variable, write.index, f.any(old.when, write.when), value)]
+                merged = [*hits, Access(variable, write.at, f.any(old.when, write.when), value)]
             for m in merged:
                 self.writes[variable].append(
-                    _Write(slot, f.named(m.when, "Bool"), m.index, f.named(m.value, sort or "Bool"))
+                    _Write(slot, f.named(m.when, "Bool"), m.at, f.named(m.value, sort or "Bool"))
                 )
 
     def _clock(self, p: int, n: int) -> str:

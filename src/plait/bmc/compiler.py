@@ -163,7 +163,9 @@ class _Compiler:
             return [None]
         low, high = self.top.number(d.low, "the range of a process"), self.top.number(d.high, "the range of a process")
         if not low <= high < low + MANY:
-            raise self.source.error(d.place, f"{d.name} has {high - low + 1} instances", "write the smaller number first")
+            raise self.source.error(
+                d.place, f"{d.name} has {high - low + 1} instances", "write the smaller number first"
+            )
         return list(range(low, high + 1))
 
     def _property(self, d: s.PropertyDeclaration, scope: Scope, processes: int) -> Property:
@@ -422,7 +424,9 @@ def _loose(e: Expr) -> bool:
 def _no_loose_index(e: Expr, scope: Scope, node: s.Node) -> None:
     """A property has no process that could fail: its indices must be known."""
     if _loose(e):
-        raise scope.error(node, "an index outside of a process is not known to be in range", "use constants or quantifiers")
+        raise scope.error(
+            node, "an index outside of a process is not known to be in range", "use constants or quantifiers"
+        )
 
 
 def _parameter(name: str, given: str | int | bool, kind: Kind) -> Value:

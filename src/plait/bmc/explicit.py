@@ -61,7 +61,7 @@ class Enumeration:
 def reachable_values(
     program: Program, watched: list[Expr], depth: int, width: int | None = None
 ) -> list[set[tuple[Value, ...]]]:
-    """The values that expressions can have together after at most 0, 1, …, `depth` steps; fewer entries if all is covered."""
+    """The values that expressions can have together after at most 0, 1, …, `depth` steps (fewer, if all is covered)."""
     enumeration = Enumeration(program, width)
     found: list[set[tuple[Value, ...]]] = []
     for layer in enumeration.layers():

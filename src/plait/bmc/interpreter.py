@@ -152,7 +152,8 @@ class Interpreter:
         except _BlockedError:
             return None
         except _OutOfRangeError:
-            target = run.fail(BOUNDS)
+            run.fail(BOUNDS)
+            target = None
         target = code.stuck if target is None else target
         locations = (*state.locations[:process], target, *state.locations[process + 1 :])
         after = State(tuple(run.values), locations)
@@ -206,7 +207,8 @@ class _Run:
                         raise _BlockedError
                 case Ensure(condition):
                     if not self.value(condition):
-                        return self.fail(ASSERTIONS)
+                        self.fail(ASSERTIONS)
+                        return None
                 case Branch(condition, then, otherwise):
                     branch = then if self.value(condition) else otherwise
                     target = self.actions(branch)

@@ -14,7 +14,6 @@ from plait.bmc.parser import parse, read
 from plait.bmc.program import Program
 from plait.kernel.errors import PlaitError, UsageError
 
-
 ZOO = Path(__file__).parent / "zoo"
 """The programs that ship with Plait."""
 
@@ -24,7 +23,9 @@ def zoo() -> list[str]:
     return sorted(file.stem for file in ZOO.glob("*.plait"))
 
 
-def parse_program(text: str, parameters: Mapping[str, str | int | bool] | None = None, name: str = "program") -> Program:
+def parse_program(
+    text: str, parameters: Mapping[str, str | int | bool] | None = None, name: str = "program"
+) -> Program:
     """The program of a text; `parameters` replace its constants.
 
     >>> [v.name for v in parse_program("int x = 0; process p { int t; t = x; }").variables]
@@ -68,7 +69,9 @@ def _from_python(path: Path, name: str, parameters: dict[str, Any]) -> Program:
     except PlaitError:
         raise
     except Exception as error:
-        raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {error}", hint="run it with python") from None
+        raise UsageError(
+            f"{path} cannot be loaded: {type(error).__name__}: {error}", hint="run it with python"
+        ) from None
     if not isinstance(program, Program):
         raise UsageError(f"{path}: {name or 'its function'} does not return a Program", hint="return build(…)")
     return program

@@ -84,7 +84,7 @@ class Not:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """An operator: + - * / % on numbers, == != on both, < <= > >=, && || (which evaluate their right side only if needed)."""
+    """An operator: + - * / %, comparisons, && and || (which evaluate their right side only if needed)."""
 
     operator: str
     left: Expr

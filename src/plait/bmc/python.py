@@ -260,8 +260,8 @@ class _Expressions:
                 return s.Binary(place, _OPERATORS[type(op)], self.read(left), self.read(right))
             case ast.BoolOp(op=op, values=values):
                 found = self.read(values[0])
-                for value in values[1:]:
-                    found = s.Binary(place, "&&" if isinstance(op, ast.And) else "||", found, self.read(value))
+                for side in values[1:]:
+                    found = s.Binary(place, "&&" if isinstance(op, ast.And) else "||", found, self.read(side))
                 return found
             case ast.Compare():
                 return self._compare(node)
@@ -323,7 +323,9 @@ class _Expressions:
                 return s.Name(place, name, index)
             case _:
                 raise self.error(
-                    node, f"{place.text} is no variable", f"shared variables are {self.memory}.x; locals are assigned first"
+                    node,
+                    f"{place.text} is no variable",
+                    f"shared variables are {self.memory}.x; locals are assigned first",
                 )
 
 
@@ -342,7 +344,7 @@ class _Translation(_Expressions):
             body = body[1:]
         self._find_locals(body)
         statements = self.block(body)
-        initial = {"int": s.Number(_NOWHERE, 0), "bool": s.Truth(_NOWHERE, False)}
+        initial: dict[str, s.Expression] = {"int": s.Number(_NOWHERE, 0), "bool": s.Truth(_NOWHERE, False)}
         declared = tuple(s.Declaration(_NOWHERE, k, n, None, (initial[k],)) for n, k in self.locals.items())
         return s.ProcessDeclaration(self.place(self.tree), name, None, None, None, (), declared, statements)
 

@@ -248,8 +248,8 @@ class _Analysis:
                 found = []
                 for side, truth in ((then, True), (otherwise, False)):
                     narrowed = self._narrow(condition, environment, truth)
-                    if narrowed is not None and (value := self._value(side, narrowed, step)) is not None:
-                        found.append(value)
+                    if narrowed is not None and (found_there := self._value(side, narrowed, step)) is not None:
+                        found.append(found_there)
                 return (min(v[0] for v in found), max(v[1] for v in found)) if found else None
             case _:
                 return None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from plait.bmc.dependence import conflict, projection
 from plait.bmc.interpreter import Cell, Interpreter, State, Taken
-from plait.bmc.program import Program, Value
+from plait.bmc.program import Program
 from plait.kernel.errors import UsageError
 
 MOST = 200_000
@@ -64,7 +64,8 @@ def slices(program: Program, names: list[str], depth: int | None = None, width: 
             key = (start.values, _canonical(kept))
             if key not in kinds:
                 steps = [
-                    (program.processes[t.process].name, program.processes[t.process].steps[t.location].label) for t in kept
+                    (program.processes[t.process].name, program.processes[t.process].steps[t.location].label)
+                    for t in kept
                 ]
                 end = run[-1].state if run else start
                 kinds[key] = (steps, {v.name: interpreter.shown(end, v) for v in variables})
@@ -103,7 +104,9 @@ class _Runs:
                 found.append(run)
                 self.seen += 1
             if self.seen + len(stack) > MOST or len(run) > MOST:
-                raise UsageError(f"there are more than {MOST:,} runs to look at", hint="give --depth K, or fewer processes")
+                raise UsageError(
+                    f"there are more than {MOST:,} runs to look at", hint="give --depth K, or fewer processes"
+                )
             tried: dict[int, list[Taken]] = {}
             for process, moves in options.items():
                 # With a depth, runs that end early differ in which steps they have: nothing may sleep.

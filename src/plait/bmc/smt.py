@@ -68,7 +68,7 @@ class Formula:
         if not isinstance(term, str) or (len(term) < _LONG and name is None) or term[0] == "|":
             return term
         self.names += 1
-        label = f"|{name or ''}.{self.names}|"
+        label = f"|{name or 'term'} {self.names}|"
         self.lines.append(f"(define-fun {label} () {sort} {term})")
         return label
 
@@ -209,10 +209,7 @@ class Formula:
         if self.bits is None:
             return self.named(f"({'div' if operator == '/' else 'mod'} {one} {two})", self.sort)
         power = divisor & (divisor - 1) == 0
-        if power:
-            rest = f"(bvand {one} {self._literal(divisor - 1, self.bits)})"
-        else:
-            rest = f"(bvsmod {one} {two})"
+        rest = f"(bvand {one} {self._literal(divisor - 1, self.bits)})" if power else f"(bvsmod {one} {two})"
         if operator == "%":
             return self.named(rest, self.sort)
         if power:

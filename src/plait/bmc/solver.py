@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-import z3
+import z3  # type: ignore[import-untyped]
 
 from plait.bmc.witness import Model
 
@@ -47,8 +47,13 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
         reason = solver.reason_unknown()
     except z3.Z3Exception as error:
         reason = str(error)
-    words: dict[str, Outcome] = {"memory": "memory", "interrupt": "interrupted", "timeout": "timeout", "canceled": "timeout"}
-    outcome = next((o for word, o in words.items() if word in reason), "unknown")
+    words: dict[str, Outcome] = {
+        "memory": "memory",
+        "interrupt": "interrupted",
+        "timeout": "timeout",
+        "canceled": "timeout",
+    }
+    outcome: Outcome = next((o for word, o in words.items() if word in reason), "unknown")
     return Answer(outcome, {}, time.process_time() - start, reason)
 
 

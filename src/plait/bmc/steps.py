@@ -173,8 +173,8 @@ class StepsEncoding:
         writes: dict[Cell, list[Term]] = {}
         for taken, outcome in done:
             for read in outcome.reads:
-                if not isinstance(read.index, str):
-                    reads.setdefault((read.variable, read.index), []).append(f.all(taken, read.when))
+                if not isinstance(read.at, str):
+                    reads.setdefault((read.variable, read.at), []).append(f.all(taken, read.when))
         for (variable, _), port in reading.items():
             self._resolve_read(i, variable, port, before, reads)
         cells = self._written(i, before, done, writes)
@@ -247,13 +247,13 @@ class StepsEncoding:
             for write in outcome.writes:
                 by_variable.setdefault(write.variable, []).append(write)
             for variable, accesses in by_variable.items():
-                direct = all(not isinstance(a.index, str) for a in accesses)
+                direct = all(not isinstance(a.at, str) for a in accesses)
                 for n, a in enumerate(accesses):
                     when = f.all(taken, a.when)
                     if not direct:
-                        ports.setdefault((variable, n), _Port()).users.append((when, a.index, a.value))
+                        ports.setdefault((variable, n), _Port()).users.append((when, a.at, a.value))
                         continue
-                    k = int(a.index)
+                    k = int(a.at)
                     sort = None if variable.kind == "bool" else f.sort
                     cells[variable][k] = f.select(when, a.value, cells[variable][k], sort)
                     writes.setdefault((variable, k), []).append(when)

@@ -43,7 +43,8 @@ class Access(NamedTuple):
     """A read or a write: of which cell, when, and with which value."""
 
     variable: Variable
-    index: Term
+    at: Term
+    """The index."""
     when: Term
     value: Term
 
@@ -203,7 +204,7 @@ class _Run:
         fresh = path
         for write in reversed(self.writes):
             if write.variable is variable:
-                hit = f.all(write.when, f.equal(write.index, at))
+                hit = f.all(write.when, f.equal(write.at, at))
                 found.append((hit, write.value))
                 fresh = f.all(fresh, f.not_(hit))
                 if hit is True or hit == path:

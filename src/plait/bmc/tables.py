@@ -1,4 +1,4 @@
-"""Tables 6 and 7 and Figure 14 of the thesis (section 4.6), measured again: which programs, in which ways, and its figures."""
+"""Tables 6 and 7 and Figure 14 of the thesis (section 4.6), measured again: programs, ways to decide them, its figures."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _indexer(n: int, depth: int, bmc: tuple[float, float], pbmc: tuple[float, fl
 
 
 FIGURE = {
-    f"Figure 14: Litmus 5, depth {depth}": Setting("litmus5", "never", depth, {}, "unsat") for depth in (10, 15, 20, 24, 27)
+    f"Figure 14: Litmus 5, depth {depth}": Setting("litmus5", "never", depth, {}, "unsat")
+    for depth in (10, 15, 20, 24, 27)
 }
 SETTINGS: dict[str, Setting] = {
     "Indexer 2, depth 10": _indexer(2, 10, (19.531, 20.116), (5.088, 5.773), quick=True),
@@ -114,7 +115,9 @@ def measure(name: str, setting: Setting, way: str, timeout: float) -> Timing:
     """One line of the table."""
     program = load(setting.target, setting.parameters)
     start = time.process_time()
-    verdict = check(program, depth=setting.depth, properties=[setting.property], timeout=timeout, cover=False, **WAYS[way])
+    verdict = check(
+        program, depth=setting.depth, properties=[setting.property], timeout=timeout, cover=False, **WAYS[way]
+    )
     total = time.process_time() - start
     if verdict.bound == "interrupted":
         raise KeyboardInterrupt
@@ -143,14 +146,17 @@ def _summary(rows: list[Timing]) -> list[str]:
         settings.setdefault(row.setting, {})[row.way] = row
     lines = []
     unsolved = [name for name, ways in settings.items() if not any(t.decided for w, t in ways.items() if w != EXPLICIT)]
-    slowest = max((min((t.total for t in ways.values() if t.decided), default=0.0) for ways in settings.values()), default=0)
+    slowest = max(
+        (min((t.total for t in ways.values() if t.decided), default=0.0) for ways in settings.values()), default=0
+    )
     lines.append(
         f"The best way decides every setting, in at most {slowest:.1f} s."
         if not unsolved
         else f"Not decided by any encoding: {', '.join(unsolved)}."
     )
     for base, better in ((BMC, PBMC), (BMC, ORDERED), (CLOCK, CLOCK_P)):
-        less, more = [], []
+        less: list[str] = []
+        more: list[str] = []
         for name, ways in settings.items():
             if base in ways and better in ways and (ways[base].decided or ways[better].decided):
                 one, two = ways[base], ways[better]

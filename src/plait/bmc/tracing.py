@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from plait.bmc.dependence import projection, relevant_cells
 from plait.bmc.interpreter import Cell, Interpreter, State, Taken
@@ -32,7 +32,7 @@ def _short(variable: Variable) -> str:
 def snapshot(interpreter: Interpreter, state: State) -> Snapshot:
     """All values, by lane."""
     program = interpreter.program
-    fields: dict[str, dict[str, Data]] = {code.name: {} for code in program.processes} | {SHARED: {}}
+    fields: dict[str, dict[str, Data]] = {lane.name: {} for lane in lanes(program)}
     for variable in program.variables:
         if not variable.hidden:
             lane = SHARED if variable.process is None else program.processes[variable.process].name
@@ -77,7 +77,7 @@ def event(interpreter: Interpreter, before: State, taken: Taken, note: str | Non
 def trace(
     interpreter: Interpreter,
     target: str,
-    parameters: dict[str, Value],
+    parameters: Mapping[str, str | Value],
     property_: Property,
     start: State,
     run: Sequence[Taken],
@@ -98,7 +98,7 @@ def trace(
         events.append(event(interpreter, before, taken, aside))
         before = taken.state
     if interpreter.width is not None:
-        parameters = parameters | {WIDTH: interpreter.width}
+        parameters = dict(parameters) | {WIDTH: interpreter.width}
     found = "is reached" if property_.kind == "reachable" else "is violated"
     shown = sorted({cell_text(program, c) for c in cells if isinstance(c, int) or not c[0].hidden})
     about = f"on {', '.join(shown[:12])}{', …' if len(shown) > 12 else ''}" if shown else f"on {property_.name}"

@@ -88,6 +88,9 @@ def bmc(
 
     given = split(parameters)
     program = load(target, given)
+    constants = {
+        name: value if (known := program.constants.get(name)) is None else known for name, value in given.items()
+    }
     if slice:
         return _slices(program, list(slice), depth, width, json)
     from plait.bmc.api import check
@@ -108,7 +111,7 @@ def bmc(
         memory=memory,
         full=full,
         target=target,
-        parameters={name: program.constants.get(name, value) for name, value in given.items()},  # type: ignore[misc]
+        parameters=constants,
         progress=(lambda _: None) if quiet else note,
     )
     show(verdict, json=json, quiet=quiet)
