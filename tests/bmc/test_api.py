@@ -31,7 +31,9 @@ def test_without_a_depth_everything_is_covered(encoding: Any) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["steps", "clock", "explicit"])
-@pytest.mark.parametrize(("depth", "status"), [(9, "inconclusive"), (10, "violated"), (11, "violated"), (20, "violated")])
+@pytest.mark.parametrize(
+    ("depth", "status"), [(9, "inconclusive"), (10, "violated"), (11, "violated"), (20, "violated")]
+)
 def test_a_depth(encoding: Any, depth: int, status: str) -> None:
     verdict = check(parse_program(COUNTER.replace("LIMIT", "4")), depth=depth, encoding=encoding)
     assert verdict.status == status
@@ -156,7 +158,7 @@ def test_traces_are_runs() -> None:
     found = check(program, encoding="clock").trace
     assert found is not None
     assert len(list(replay(program, found))) == len(found)
-    with pytest.raises(TraceError, match="cannot take it any more|does something else"):
+    with pytest.raises(TraceError, match=r"cannot take it any more|does something else"):
         list(replay(load("peterson"), found))
 
 
@@ -209,10 +211,9 @@ def worker(s, i):  # type: ignore[no-untyped-def]
 
 @thread
 def careful(s):  # type: ignore[no-untyped-def]
-    with s.m:
-        with atomic:
-            t = s.x
-            s.x = t + 1
+    with s.m, atomic:
+        t = s.x
+        s.x = t + 1
     assert s.x <= 2
 
 

@@ -12,10 +12,10 @@ from plait.bmc.explicit import Enumeration
 from plait.bmc.induction import holds_inductively
 from plait.bmc.interpreter import Interpreter, State, Taken
 from plait.bmc.loops import idle_loop
-from plait.bmc.program import Constant, Expr, Program, Property, Value, longest
+from plait.bmc.program import Action, Branch, Constant, Expr, Program, Property, Require, Value, longest
 from plait.bmc.ranges import ranges
 from plait.bmc.second import Solver, decide
-from plait.bmc.smt import Formula
+from plait.bmc.smt import Formula, TooLargeError
 from plait.bmc.solver import Answer
 from plait.bmc.steps import StepsEncoding
 from plait.bmc.tracing import trace
@@ -27,8 +27,6 @@ Projection = Literal["auto", "on", "off"]
 
 _FIRST, _GROWTH = 8, 1.6
 """The depths of iterative deepening: the first, and how much deeper each next one is."""
-_CLOCK_PAIRS = 6_000
-"""With more pairs of a read and a write than this, `auto` takes the encoding `steps`."""
 _WALKS = 20
 
 
@@ -259,7 +257,7 @@ class _Search:
         bits = known.bits if self.width is None else self.width
         self.bits.add(bits)
         projected = self.projection != "off" and not exact
-        kind = self.encoding if self.encoding != "auto" else automatic(self.program, depth)
+        kind = self.encoding if self.encoding != "auto" else automatic(self.program)
         self.used.add(kind)
         if kind == "clock":
             return ClockEncoding(
@@ -279,9 +277,15 @@ class _Search:
     def query(self, property_: Property, depth: int) -> tuple[Answer, Run | None]:
         """Whether a run of at most so many steps decides a property, and which."""
         start = time.process_time()
-        encoding = self.encode(property_.condition, depth)
+        try:
+            encoding = self.encode(property_.condition, depth)
+        except TooLargeError:
+            return Answer("unknown", {}, 0.0, "the formula is too large: try the encoding steps"), None
+        finally:
+            self.build += time.process_time() - start
         goal = encoding.evaluate(property_.bad)
-        self.build += time.process_time() - start
+        if goal is False:
+            return Answer("unsat", {}, 0.0), None  # known without a solver
         answer = self._decide(encoding.f, [goal])
         if answer.outcome != "sat":
             return answer, None
@@ -315,7 +319,10 @@ class _Search:
             if self._walk(dice, depth + 1) > depth:
                 return False
         start = time.process_time()
-        encoding = self.encode(Constant(True), depth + 1, exact=True)
+        try:
+            encoding = self.encode(Constant(True), depth + 1, exact=True)
+        except TooLargeError:
+            return False
         self.build += time.process_time() - start
         return self._decide(encoding.f, []).outcome == "unsat"
 
@@ -462,11 +469,15 @@ class _Deeper:
         yield self.total
 
 
-def automatic(program: Program, depth: int) -> Literal["steps", "clock"]:
-    """Which encoding to take, by what was measured: `clock` where few reads meet few writes."""
-    from plait.bmc.clock import pairs
+def automatic(program: Program) -> Literal["steps", "clock"]:
+    """Which encoding to take, by what was measured: `steps` where processes wait for each other, else `clock`."""
+    return "steps" if any(_waits(step.body) for code in program.processes for step in code.steps) else "clock"
 
-    return "clock" if pairs(program, depth) <= _CLOCK_PAIRS else "steps"
+
+def _waits(actions: Sequence[Action]) -> bool:
+    return any(
+        isinstance(a, Require) or (isinstance(a, Branch) and (_waits(a.then) or _waits(a.otherwise))) for a in actions
+    )
 
 
 def _status(finding: Finding) -> Status:

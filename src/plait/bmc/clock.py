@@ -368,20 +368,3 @@ class _Loads:
         read = self.known[variable, index] = self.ports[variable, n]
         read.users.append((when, index))
         return read.value
-
-
-def pairs(program: Program, depth: int) -> int:
-    """How many pairs of a slot that may read a variable and one that may write it there are: what the formula grows with."""
-    reading: dict[Variable, int] = {}
-    writing: dict[Variable, int] = {}
-    for code in program.processes:
-        length = longest(code)
-        # A loop runs through its steps again and again.
-        times = 1 if length is not None else 1 + depth // max(1, len(code.steps))
-        for step in code.steps:
-            reads, writes = accesses(step.body)
-            for variable in reads:
-                reading[variable] = reading.get(variable, 0) + times
-            for variable in writes:
-                writing[variable] = writing.get(variable, 0) + times
-    return sum(count * writing.get(variable, 0) for variable, count in reading.items() if variable.process is None)

@@ -2,12 +2,13 @@
 
 Mathematical integers whose values all fit in b bits are exactly integers of b bits, and a solver is much faster on these.
 Each round takes every step once, from what is known so far: after k rounds, every state that k steps can reach is inside.
-Locals are known per location, shared variables once for all; a condition on a local narrows it in its branch.
+Locals are known per location, shared variables once for all; a condition on a local narrows it in its branch. A shared
+variable that is only counted up and down, in steps that no process takes twice, stays within the sum of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from plait.bmc.expressions import calculate
@@ -22,6 +23,7 @@ from plait.bmc.program import (
     Input,
     Not,
     Operation,
+    ProcessCode,
     Program,
     Read,
     Require,
@@ -82,6 +84,7 @@ class _Analysis:
         self.at: list[dict[int, Environment]] = [
             {0: {v: i for v, i in locals_.items() if v.process == number}} for number in range(len(program.processes))
         ]
+        self.caps = _counters(program, self.shared) if self.full == _ANY else {}
         self.next_shared: Environment = {}
         self.next_at: list[dict[int, Environment]] = []
 
@@ -162,6 +165,10 @@ class _Analysis:
                         e[variable] = _join(e[variable], found)
                     if variable.process is None or variable.size is not None:
                         # A process that is stuck in the middle of a block has written this, too.
+                        if variable in self.caps:
+                            cap = self.caps[variable]
+                            found = (max(found[0], cap[0]), min(found[1], cap[1]))
+                            e[variable] = found
                         self.next_shared[variable] = _join(self.next_shared[variable], found)
                 return [e]
             case Require(condition) | Ensure(condition):
@@ -270,6 +277,51 @@ class _Analysis:
         fitting = (max(low, -UNBOUNDED), min(high, UNBOUNDED))
         self._extend(fitting)
         return fitting
+
+
+def _counters(program: Program, shared: Environment) -> Environment:
+    """Shared variables that are only ever counted up or down by constants, in steps that no process takes twice."""
+    found: dict[Variable, Interval] = {v: i for v, i in shared.items() if v.size is None}
+    for code in program.processes:
+        for step in code.steps:
+            for variable, change in _changes(step.body):
+                if variable not in found:
+                    continue
+                if change is None or _repeats(code, step.location):
+                    del found[variable]
+                else:
+                    low, high = found[variable]
+                    found[variable] = (low + min(change, 0), high + max(change, 0))
+    return found
+
+
+def _changes(actions: Sequence[Action]) -> Iterator[tuple[Variable, int | None]]:
+    """What each write adds to its variable; None if it does something else."""
+    for action in actions:
+        match action:
+            case Set(variable, None, Operation("+" | "-" as sign, Read(same, None), Constant(value))) if (
+                same is variable
+            ):
+                yield variable, int(value) if sign == "+" else -int(value)
+            case Set(variable, _, _):
+                yield variable, None
+            case Branch(_, then, otherwise):
+                yield from _changes(then)
+                yield from _changes(otherwise)
+
+
+def _repeats(code: ProcessCode, location: int) -> bool:
+    """Whether a process can come back to a location."""
+    seen: set[int] = set()
+    queue = list(code.steps[location].targets)
+    while queue:
+        place = queue.pop()
+        if place == location:
+            return True
+        if place < code.end and place not in seen:
+            seen.add(place)
+            queue += code.steps[place].targets
+    return False
 
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")

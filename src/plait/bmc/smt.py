@@ -19,6 +19,14 @@ _COMPARE = {"<": "bvslt", "<=": "bvsle", ">": "bvsgt", ">=": "bvsge"}
 _BITS = {"+": "bvadd", "-": "bvsub", "*": "bvmul"}
 
 
+LARGEST = 30 << 20
+"""A formula of more characters than this takes solvers minutes to read."""
+
+
+class TooLargeError(Exception):
+    """The formula would be larger than that."""
+
+
 class Formula:
     """Declarations and assertions. Numbers are bit-vectors of `bits` (two's complement), or integers if that is None."""
 
@@ -29,6 +37,13 @@ class Formula:
         self.constants: list[str] = []
         """What a solver decides on."""
         self.assertions = 0
+        self.size = 0
+
+    def _line(self, text: str) -> None:
+        self.size += len(text)
+        if self.size > LARGEST:
+            raise TooLargeError
+        self.lines.append(text)
 
     @property
     def sort(self) -> str:
@@ -49,7 +64,7 @@ class Formula:
     def declare(self, name: str, sort: str) -> str:
         """A constant that the solver chooses."""
         name = f"|{name}|"
-        self.lines.append(f"(declare-const {name} {sort})")
+        self._line(f"(declare-const {name} {sort})")
         self.constants.append(name)
         return name
 
@@ -69,14 +84,14 @@ class Formula:
             return term
         self.names += 1
         label = f"|{name or 'term'} {self.names}|"
-        self.lines.append(f"(define-fun {label} () {sort} {term})")
+        self._line(f"(define-fun {label} () {sort} {term})")
         return label
 
     def add(self, term: Term) -> None:
         """Assert it."""
         if term is not True:
             self.assertions += 1
-            self.lines.append(f"(assert {self._bool(term)})")
+            self._line(f"(assert {self._bool(term)})")
 
     # -- truth values --------------------------------------------------------------------------------------------------
 
