@@ -272,3 +272,10 @@ def test_python_files(workplace: Path) -> None:
 def test_statements_of_threads_are_not_functions() -> None:
     with pytest.raises(UsageError, match="statement of a @thread"):
         lock(1)
+
+
+@pytest.mark.parametrize("file", ["counter.plait", "counter.py"])
+def test_the_examples(file: str) -> None:
+    path = str(Path(__file__).parents[2] / "examples" / "bmc" / file)
+    assert check(load(path)).status == "violated"
+    assert check(load(path, {"careful": True})).status == "holds"

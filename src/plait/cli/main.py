@@ -42,11 +42,11 @@ _EXAMPLES = {
   plait replay .plait/paxos-agreement.itf.json
   plait replay .plait/paxos-agreement.itf.json --step 4""",
     "bmc": """\
-  plait bmc examples/bmc/peterson.plait
-  plait bmc examples/bmc/philosophers.plait -p n=7 --depth 14 --html report.html
-  plait bmc examples/bmc/projections.plait --slice y
-  plait bmc counter.py:program --depth 20 --encoding clock --projection off
-  plait bmc examples/bmc/indexer.plait --depth 10 --smt2 indexer.smt2 --solver cvc5""",
+  plait bmc peterson
+  plait bmc philosophers -p n=7 --depth 10 --html report.html
+  plait bmc projections --slice y
+  plait bmc examples/bmc/counter.py --depth 20 --encoding clock --projection off
+  plait bmc indexer --depth 10 --smt2 indexer.smt2 --solver cvc5""",
     "zoo": """\
   plait zoo""",
     "bench": """\
