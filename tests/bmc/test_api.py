@@ -100,8 +100,8 @@ def test_a_timeout_says_how_deep_it_came() -> None:
 
 
 def test_a_memory_limit_says_so() -> None:
-    program = load("fsys", {"threads": 5})
-    verdict = check(program, depth=20, encoding="steps", memory=20 << 20, timeout=60)
+    program = load("indexer", {"threads": 4})
+    verdict = check(program, depth=15, encoding="steps", memory=20 << 20, timeout=60)
     assert (verdict.status, verdict.bound) == ("inconclusive", "memory")
 
 

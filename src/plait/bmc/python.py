@@ -403,13 +403,16 @@ class _Translation(_Expressions):
                 return [s.Assert(place, self.read(test))]
             case ast.Pass():
                 return [s.Skip(place)]
+            case ast.With(items=[first, second, *rest], body=body):
+                inner = ast.copy_location(ast.With(items=[second, *rest], body=body), node)
+                return self.statement(ast.copy_location(ast.With(items=[first], body=[inner]), node))
             case ast.With(items=[ast.withitem(context_expr=ast.Name(id="atomic"))], body=body):
                 return [s.Atomic(self._header(node), self.block(body))]
             case ast.With(items=[ast.withitem(context_expr=manager)], body=body):
                 name = self.variable(manager)
                 text = name.place.text
-                first, last = place._replace(text=f"lock({text})"), place._replace(text=f"unlock({text})")
-                return [s.Locking(first, name, True), *self.block(body), s.Locking(last, name, False)]
+                take, give = place._replace(text=f"lock({text})"), place._replace(text=f"unlock({text})")
+                return [s.Locking(take, name, True), *self.block(body), s.Locking(give, name, False)]
             case ast.Expr(value=ast.Call(func=ast.Name(id=called), args=arguments)):
                 return [self._call(node, called, arguments)]
             case _:
