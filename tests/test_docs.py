@@ -114,8 +114,8 @@ def test_the_numbers_of_the_architecture() -> None:
     assert found.python_calls < 2_000, "less than 2,000 questions"
 
 
-def test_modelling_mentions_everything_that_is_exported() -> None:
-    text = (ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")
+def test_the_manual_mentions_everything_that_is_exported() -> None:
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("modelling.md", "liveness.md"))
     unmentioned = [name for name in plait.__all__ if not re.search(rf"\b{name}\b", text)]
     assert [name for name in unmentioned if name not in ("Network", "Property", "Trace")] == []
 
@@ -123,8 +123,8 @@ def test_modelling_mentions_everything_that_is_exported() -> None:
 def test_cli_lists_every_option() -> None:
     """All parameters of the commands, read from their source."""
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for command in ("check", "show", "graph", "replay", "zoo", "bmc", "dbss", "quorum"):
-        file = "bench" if command in ("dbss", "quorum") else command
+    for command in ("check", "show", "graph", "replay", "zoo", "bmc", "dbss", "quorum", "peers"):
+        file = "bench" if command in ("dbss", "quorum", "peers") else command
         tree = ast.parse((ROOT / "src" / "plait" / "cli" / f"{file}.py").read_text(encoding="utf-8"))
         function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
         for argument in function.args.kwonlyargs:

@@ -1,4 +1,4 @@
-"""`plait bench`: the tables of the papers, measured again on this machine."""
+"""`plait bench`: the tables of the papers, measured again on this machine; and Plait beside other checkers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
@@ -15,9 +15,11 @@ from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
+    from plait.kernel.comparison import PeerTable
     from plait.kernel.table import Table
 
-_DIFFERS, _INTERRUPTED = 1, 3
+_DIFFERS, _INCONCLUSIVE = 1, 3
+T = TypeVar("T", "Table", "PeerTable")
 
 Plot = Annotated[Path | None, Parameter(name="--plot")]
 
@@ -93,33 +95,58 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
+<<<<<<< HEAD
 def bmc(
     *,
     quick: Flag = False,
     timeout: Seconds = 60.0,
+=======
+def peers(
+    *,
+    quick: Flag = False,
+    workers: AtLeastOne = 1,
+    tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
+>>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
     json: Flag = False,
     markdown: Flag = False,
     plot: Plot = None,
     quiet: Quiet = False,
 ) -> int:
+<<<<<<< HEAD
     """Measure Tables 6 and 7 and Figure 14 of the thesis (the help text is in `plait.cli.main`).
+=======
+    """Compare with Spin, Stateright and TLC (the help text is in `plait.cli.main`).
+>>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
 
     Parameters
     ----------
     quick
+<<<<<<< HEAD
         The smallest settings only.
     timeout
         Stop each run after so many seconds.
+=======
+        Small sizes: to see that all agree, not how fast they are.
+    workers
+        Threads of each checker (Spin has one).
+    tla2tools
+        The jar of the TLA+ tools; without it, Maven fetches one.
+>>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
     json
         Print exactly one JSON object on stdout.
     markdown
         Print the table as Markdown.
     plot
+<<<<<<< HEAD
         Draw the seconds in this file (.svg), with the thesis' as marks.
+=======
+        Draw the speeds in this file (.svg).
+>>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
     quiet
         Print no progress.
     """
     _validate(json, markdown, plot)
+<<<<<<< HEAD
     from plait.bmc.tables import bmc_table
     from plait.report import timings
 
@@ -137,6 +164,20 @@ def bmc(
     if any(row.differs for row in table.rows):
         return _DIFFERS
     return 0 if table.complete else _INTERRUPTED
+=======
+    if tla2tools is not None and not tla2tools.is_file():
+        raise UsageError(f"--tla2tools: there is no file {tla2tools}", hint="give the jar of the TLA+ tools")
+    from plait.peers.table import peers_table
+    from plait.report.peers import peers_markdown, peers_svg, peers_text
+
+    with _progress(quiet) as tell:
+        table = peers_table(quick=quick, workers=workers or 1, jar=tla2tools, tell=tell)
+    _emit(table, json, markdown, peers_markdown, peers_text)
+    _draw(plot, lambda: peers_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete and all(row.problem is None for row in table.rows) else _INCONCLUSIVE
+>>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
 
 
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
@@ -172,14 +213,36 @@ def _draw(plot: Path, svg: str) -> None:
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     from plait.report.tables import table_markdown, table_svg, table_text
 
+    _emit(table, json, markdown, table_markdown, table_text)
+    _draw(plot, lambda: table_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete else _INCONCLUSIVE
+
+
+def _emit(table: T, json: bool, markdown: bool, as_markdown: Callable[[T], str], as_text: Callable[..., str]) -> None:
     if json:
         import msgspec
 
         emit(msgspec.json.encode(table).decode())
     else:
+<<<<<<< HEAD
         emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
     if plot is not None:
         _draw(plot, table_svg(table))
     if any(row.differs for row in table.rows):
         return _DIFFERS
     return 0 if table.complete else _INTERRUPTED
+=======
+        emit(as_markdown(table) if markdown else as_text(table, width=width(), color=colored(sys.stdout)))
+
+
+def _draw(plot: Path | None, svg: Callable[[], str]) -> None:
+    if plot is None:
+        return
+    try:
+        plot.write_text(svg(), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
+    note(f"plot: {plot}")
+>>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8

@@ -38,9 +38,10 @@ def check(
     reduce: str = "none",
     decomposition: Literal["auto", "declared"] = "auto",
     split: Literal["none", "reply", "quorum", "combined"] = "reply",
-    seeds: Literal["first", "instance"] = "first",
+    seeds: Literal["fewest", "instance"] = "fewest",
     history: Literal["none", "last"] = "none",
     spos: bool = True,
+    raw: Annotated[bool, Parameter(negative="")] = False,
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
@@ -81,11 +82,13 @@ def check(
     split
         What por tells apart by the senders of the messages that are consumed.
     seeds
-        Where the stubborn sets of por start: where an instance does, or the first such place that gains something.
+        Where the stubborn sets of por start: where an instance does, or where the fewest processes are enough.
     history
         Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos
         Depth-first searches keep states with a single successor off the stack (selective push-on-stack).
+    raw
+        Show counterexamples as they were found: all steps, in that order.
     json
         Print exactly one JSON object on stdout.
     trace
@@ -130,6 +133,7 @@ def check(
             seeds=seeds,
             history=history,
             spos=spos,
+            raw=raw,
             properties=list(properties) or None,
             progress=progress,
         )

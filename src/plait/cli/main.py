@@ -51,7 +51,8 @@ _EXAMPLES = {
   plait zoo""",
     "bench": """\
   plait bench dbss --quick
-  plait bench quorum --json | jq -r .summary[]""",
+  plait bench quorum --json | jq -r .summary[]
+  plait bench peers --quick""",
     "bench dbss": """\
   plait bench dbss --quick
   plait bench dbss --quorum --plot dbss.svg
@@ -65,6 +66,10 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
+    "bench peers": """\
+  plait bench peers --quick
+  plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
+  plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -75,10 +80,15 @@ _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconc
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
 )
+_PEERS_EXIT_CODES = (
+    "Exit codes: 0 all found the same states, 1 counts differ, 2 usage error, 3 interrupted or a checker failed, "
+    "4 internal error."
+)
 
 
 def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+    codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -111,7 +121,7 @@ A program is a .plait file, or Python functions marked @thread. Without --depth,
 violated or no run is longer. With projections, only runs whose every step can influence the property are looked at. A \
 counterexample is executed before it is shown; it is saved, and the command that replays it is printed.""",
     "zoo": "List the protocols that ship with Plait.",
-    "bench": "Measure the tables of the papers again, on this machine.",
+    "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -133,6 +143,12 @@ the enumeration of states. The thesis' seconds stand beside.""",
 Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
+    "peers": """Plait beside Spin, Stateright and TLC: protocols that are stated the same way for each.
+
+Two-phase commit, Paxos, Lamport's mutual exclusion (and Stateright's register Paxos, for Stateright alone): every state, \
+no reduction. All must find the same states; how fast, and with how much memory, stands beside. A checker that is not \
+installed is left out, and it says what to install. Stateright is built by cargo the first time, and TLC fetched by Maven. \
+It takes some minutes; --quick, seconds.""",
 }
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name == "bench":

@@ -104,6 +104,8 @@ def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
 
 def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     lines: list[Line] = [[(heading, "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
+    if trace.tidied:
+        lines.append([(f"  {facts.visible(trace.tidied)} (--raw for the run as it was found)", "dim")])
     drawing = draw(trace, width)
     if drawing:
         lines += [[], *([(row, "")] for row in drawing)]
@@ -122,6 +124,14 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     if trace.explanation:
         lines.append([])
         lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
+    for part, value, writer in facts.why_rows(trace):
+        shown: Line = [(f"  {part}", "")]
+        shown += [(" is ", "dim"), (value, "")] if value else []
+        lines.append([*shown, (f"   ({writer})", "dim")] if writer else shown)
+    idle = [str(i + 1) for i in facts.idle_steps(trace)]
+    if idle:
+        count = "Step" if len(idle) == 1 else "Steps"
+        lines.append([(f"  {count} {', '.join(idle)}: no part in it", "dim")])
     return lines
 
 
