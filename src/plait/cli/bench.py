@@ -16,10 +16,10 @@ from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from plait.kernel.comparison import PeerTable
-    from plait.kernel.table import Table
+    from plait.kernel.table import Table, TimingTable
 
 _DIFFERS, _INCONCLUSIVE = 1, 3
-T = TypeVar("T", "Table", "PeerTable")
+T = TypeVar("T", "Table", "PeerTable", "TimingTable")
 
 Plot = Annotated[Path | None, Parameter(name="--plot")]
 
@@ -95,76 +95,36 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
-<<<<<<< HEAD
-def bmc(
-    *,
-    quick: Flag = False,
-    timeout: Seconds = 60.0,
-=======
 def peers(
     *,
     quick: Flag = False,
     workers: AtLeastOne = 1,
     tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
->>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
     json: Flag = False,
     markdown: Flag = False,
     plot: Plot = None,
     quiet: Quiet = False,
 ) -> int:
-<<<<<<< HEAD
-    """Measure Tables 6 and 7 and Figure 14 of the thesis (the help text is in `plait.cli.main`).
-=======
     """Compare with Spin, Stateright and TLC (the help text is in `plait.cli.main`).
->>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
 
     Parameters
     ----------
     quick
-<<<<<<< HEAD
-        The smallest settings only.
-    timeout
-        Stop each run after so many seconds.
-=======
         Small sizes: to see that all agree, not how fast they are.
     workers
         Threads of each checker (Spin has one).
     tla2tools
         The jar of the TLA+ tools; without it, Maven fetches one.
->>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
     json
         Print exactly one JSON object on stdout.
     markdown
         Print the table as Markdown.
     plot
-<<<<<<< HEAD
-        Draw the seconds in this file (.svg), with the thesis' as marks.
-=======
         Draw the speeds in this file (.svg).
->>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
     quiet
         Print no progress.
     """
     _validate(json, markdown, plot)
-<<<<<<< HEAD
-    from plait.bmc.tables import bmc_table
-    from plait.report import timings
-
-    with _progress(quiet) as tell:
-        table = bmc_table(quick=quick, timeout=60.0 if timeout is None else timeout, tell=tell)
-    if json:
-        import msgspec
-
-        emit(msgspec.json.encode(table).decode())
-    else:
-        color = colored(sys.stdout)
-        emit(timings.timing_markdown(table) if markdown else timings.timing_text(table, width=width(), color=color))
-    if plot is not None:
-        _draw(plot, timings.timing_svg(table))
-    if any(row.differs for row in table.rows):
-        return _DIFFERS
-    return 0 if table.complete else _INTERRUPTED
-=======
     if tla2tools is not None and not tla2tools.is_file():
         raise UsageError(f"--tla2tools: there is no file {tla2tools}", hint="give the jar of the TLA+ tools")
     from plait.peers.table import peers_table
@@ -177,7 +137,45 @@ def peers(
     if any(row.differs for row in table.rows):
         return _DIFFERS
     return 0 if table.complete and all(row.problem is None for row in table.rows) else _INCONCLUSIVE
->>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
+
+
+def bmc(
+    *,
+    quick: Flag = False,
+    timeout: Seconds = 60.0,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure Tables 6 and 7 and Figure 14 of the thesis (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quick
+        The smallest settings only.
+    timeout
+        Stop each run after so many seconds.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the seconds in this file (.svg), with the thesis' as marks.
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.bmc.tables import bmc_table
+    from plait.report.timings import timing_markdown, timing_svg, timing_text
+
+    with _progress(quiet) as tell:
+        table = bmc_table(quick=quick, timeout=60.0 if timeout is None else timeout, tell=tell)
+    _emit(table, json, markdown, timing_markdown, timing_text)
+    _draw(plot, lambda: timing_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete else _INCONCLUSIVE
 
 
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
@@ -202,14 +200,6 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
         yield note
 
 
-def _draw(plot: Path, svg: str) -> None:
-    try:
-        plot.write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
-    note(f"plot: {plot}")
-
-
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     from plait.report.tables import table_markdown, table_svg, table_text
 
@@ -226,14 +216,6 @@ def _emit(table: T, json: bool, markdown: bool, as_markdown: Callable[[T], str],
 
         emit(msgspec.json.encode(table).decode())
     else:
-<<<<<<< HEAD
-        emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
-    if plot is not None:
-        _draw(plot, table_svg(table))
-    if any(row.differs for row in table.rows):
-        return _DIFFERS
-    return 0 if table.complete else _INTERRUPTED
-=======
         emit(as_markdown(table) if markdown else as_text(table, width=width(), color=colored(sys.stdout)))
 
 
@@ -245,4 +227,3 @@ def _draw(plot: Path | None, svg: Callable[[], str]) -> None:
     except OSError as error:
         raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
     note(f"plot: {plot}")
->>>>>>> a8da08c79a5a73155dd3feb1ddabbbdb20812fa8
