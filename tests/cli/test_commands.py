@@ -267,7 +267,21 @@ def test_completion(capsys: pytest.CaptureFixture[str], shell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "check", "show", "graph", "replay", "zoo", "bench", "bench dbss", "bench quorum", "completion"]
+    "command",
+    [
+        "",
+        "check",
+        "show",
+        "graph",
+        "replay",
+        "zoo",
+        "bmc",
+        "bench",
+        "bench dbss",
+        "bench quorum",
+        "bench bmc",
+        "completion",
+    ],
 )
 def test_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str], command: str) -> None:
     code, out, err = run(capsys, *command.split(), "--help")

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from plait.cli.options import AtLeastOne, Flag, Quiet
+from plait.cli.options import AtLeastOne, Flag, Quiet, Seconds
 from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from plait.kernel.comparison import PeerTable
-    from plait.kernel.table import Table
+    from plait.kernel.table import Table, TimingTable
 
 _DIFFERS, _INCONCLUSIVE = 1, 3
-T = TypeVar("T", "Table", "PeerTable")
+T = TypeVar("T", "Table", "PeerTable", "TimingTable")
 
 Plot = Annotated[Path | None, Parameter(name="--plot")]
 
@@ -171,6 +171,45 @@ def rounds(
     with _progress(quiet) as tell:
         table = rounds_table(quick=quick, workers=workers or 1, tell=tell)
     return _print(table, json, markdown, plot)
+
+
+def bmc(
+    *,
+    quick: Flag = False,
+    timeout: Seconds = 60.0,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure Tables 6 and 7 and Figure 14 of the thesis (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quick
+        The smallest settings only.
+    timeout
+        Stop each run after so many seconds.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the seconds in this file (.svg), with the thesis' as marks.
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.bmc.tables import bmc_table
+    from plait.report.timings import timing_markdown, timing_svg, timing_text
+
+    with _progress(quiet) as tell:
+        table = bmc_table(quick=quick, timeout=60.0 if timeout is None else timeout, tell=tell)
+    _emit(table, json, markdown, timing_markdown, timing_text)
+    _draw(plot, lambda: timing_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete else _INCONCLUSIVE
 
 
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:

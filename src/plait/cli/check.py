@@ -153,19 +153,12 @@ def check(
             properties=list(properties) or None,
             progress=progress,
         )
-    _show(verdict, json=json, quiet=quiet)
+    show(verdict, json=json, quiet=quiet)
     say = note if json else emit
-    for line in _save_traces(verdict, system.name, trace):
+    for line in save_traces(verdict, system.name, trace):
         say(line)
     if html is not None:
-        from plait.report.html import report
-
-        try:
-            html.write_text(report(verdict), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"--html: {html} cannot be written: {error.strerror}", hint="choose another file"
-            ) from None
+        write_report(verdict, html)
         say(f"report: {html}")
     return verdict.exit_code
 
@@ -184,7 +177,8 @@ def _rounds(phases: int | None, assume: str | None, reduce: str) -> Callable[...
     return partial(check_rounds, phases=phases or PHASES, assume=assume or "none")
 
 
-def _show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
+def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
+    """Print the verdict."""
     if json:
         import msgspec
 
@@ -199,7 +193,17 @@ def _show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
         emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
 
 
-def _save_traces(verdict: Verdict, model: str, chosen: Path | None) -> list[str]:
+def write_report(verdict: Verdict, file: Path) -> None:
+    """Write the HTML report."""
+    from plait.report.html import report
+
+    try:
+        file.write_text(report(verdict), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--html: {file} cannot be written: {error.strerror}", hint="choose another file") from None
+
+
+def save_traces(verdict: Verdict, model: str, chosen: Path | None) -> list[str]:
     """Save every counterexample, the first one to the chosen file; the lines that say how to replay them."""
     found: list[tuple[str, Trace]] = []
     if verdict.status == "violated" and verdict.trace is not None:

@@ -45,6 +45,12 @@ _EXAMPLES = {
     "replay": """\
   plait replay .plait/paxos-agreement.itf.json
   plait replay .plait/paxos-agreement.itf.json --step 4""",
+    "bmc": """\
+  plait bmc peterson
+  plait bmc philosophers -p n=7 --depth 10 --html report.html
+  plait bmc projections --slice y
+  plait bmc examples/bmc/counter.py --depth 20 --encoding clock --projection off
+  plait bmc indexer --depth 10 --smt2 indexer.smt2 --solver cvc5""",
     "zoo": """\
   plait zoo""",
     "rounds": """\
@@ -72,6 +78,10 @@ _EXAMPLES = {
   plait bench dbss --quorum --plot dbss.svg
   plait bench dbss --markdown > dbss.md
   plait bench dbss --json | jq '.rows[] | select(.verdict == "inconclusive")'""",
+    "bench bmc": """\
+  plait bench bmc --quick
+  plait bench bmc --plot bmc.svg --timeout 60
+  plait bench bmc --json | jq '.rows[] | select(.seconds > 60)'""",
     "bench quorum": """\
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
@@ -138,6 +148,11 @@ with more states than --max-states is drawn in part, and it says which states le
 
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
+    "bmc": """Check a program of processes over shared variables, with a solver, up to a depth.
+
+A program is a .plait file, or Python functions marked @thread. Without --depth, runs are made longer until a property is \
+violated or no run is longer. With projections, only runs whose every step can influence the property are looked at. A \
+counterexample is executed before it is shown; it is saved, and the command that replays it is printed.""",
     "zoo": "List the protocols that ship with Plait.",
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 
@@ -155,6 +170,11 @@ _BENCHES = {
 Paxos and its faulty twins, the regular register, and Zab: stateless, stateful, with decomposition (DBSS), with \
 partial-order reduction (POR), with both, and with symmetry as well. The paper's states stand beside. Searches that \
 take long are stopped, and say so. It takes a minute or two; --quick, seconds.""",
+    "bmc": """Bounded model checking with projections: Tables 6 and 7 and Figure 14 of the thesis.
+
+The indexer, the file system, the dining philosophers and random litmus tests: the formula of the thesis without (BMC) and \
+with projections (PBMC), the same with independent steps in order, the encoding by clocks without and with projections, and \
+the enumeration of states. The thesis' seconds stand beside.""",
     "quorum": """Quorum transitions: the settings of paper 003, message by message and with quorums.
 
 Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \

@@ -40,6 +40,8 @@ def replay(
     steps = len(trace.events)
     if step is not None and step > steps:
         raise TraceError(f"{file} has {steps} steps, not {step}", hint=f"give --step 1 to {steps}")
+    if trace.lanes and trace.lanes[-1].role == "memory":
+        return _program(trace, target, step, quiet)
     try:
         system = load(target or trace.target, trace.parameters, parse=False)
     except PlaitError as error:
@@ -61,6 +63,29 @@ def replay(
             return 0
     kinds = {p.name: p.kind for p in system.properties}
     shown = "reached" if kinds.get(trace.property or "") == "reachable" else "violated"
+    emit(f"reproduced: property {trace.property} is {shown} after {plural(count, 'step')}")
+    return 0
+
+
+def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) -> int:
+    """Replay the run of a program with shared variables, on its interpreter."""
+    from plait.bmc.load import load
+    from plait.bmc.tracing import WIDTH, replay
+    from plait.report.facts import plural, step_details
+
+    program = load(target or trace.target, {k: v for k, v in trace.parameters.items() if k != WIDTH})
+    if not quiet:
+        emit(f"initially\n{_state(trace, trace.initial)}")
+    details = step_details(trace)
+    count = 0
+    for count, event in enumerate(replay(program, trace), 1):
+        if not quiet:
+            emit(_step(event, count, details[count - 1]))
+        if count == step:
+            emit(f"after step {count}\n{_state(trace, event.state)}")
+            return 0
+    property_ = program.find(trace.property or "")
+    shown = "reached" if property_ is not None and property_.kind == "reachable" else "violated"
     emit(f"reproduced: property {trace.property} is {shown} after {plural(count, 'step')}")
     return 0
 

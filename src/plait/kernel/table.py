@@ -1,4 +1,4 @@
-"""Tables of measurements: what a setting came to with each reduction, and what was published about it."""
+"""Tables of measurements: what a setting came to with each reduction or encoding, and what was published about it."""
 
 from __future__ import annotations
 
@@ -60,6 +60,51 @@ class Table(msgspec.Struct, frozen=True):
     def settings(self) -> dict[str, list[Row]]:
         """The lines of each setting."""
         found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.setting, []).append(row)
+        return found
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """One setting decided in one way: CPU seconds."""
+
+    setting: str
+    way: str
+    solving: float
+    total: float
+    verdict: str
+    """What was found: sat, unsat, or the limit that was hit."""
+    published_solving: float | None = None
+    published_total: float | None = None
+    published_limit: bool = False
+    """The published run was stopped: it takes longer than that."""
+    expected: str | None = None
+    """What was published: sat or unsat."""
+
+    @property
+    def decided(self) -> bool:
+        return self.verdict in ("sat", "unsat")
+
+    @property
+    def differs(self) -> bool:
+        """Whether it contradicts what was published."""
+        return self.decided and self.expected not in (None, self.verdict)
+
+
+class TimingTable(msgspec.Struct, frozen=True):
+    """Timings in the order of the settings, and what to say about all of them."""
+
+    name: str
+    title: str
+    rows: list[Timing]
+    conditions: str
+    summary: list[str] = []
+    complete: bool = True
+
+    @property
+    def settings(self) -> dict[str, list[Timing]]:
+        """The lines of each setting."""
+        found: dict[str, list[Timing]] = {}
         for row in self.rows:
             found.setdefault(row.setting, []).append(row)
         return found

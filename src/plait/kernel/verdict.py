@@ -22,6 +22,23 @@ class Reduction(msgspec.Struct, frozen=True):
     reason: str
 
 
+class FormulaStatistics(msgspec.Struct, frozen=True):
+    """What a solver was asked, where one was."""
+
+    encoding: str
+    projection: bool
+    """Whether only what influences the property was looked at."""
+    integers: str
+    """What numbers are: mathematical, or so many bits."""
+    solver: str
+    queries: int
+    assertions: int
+    """Of the largest formula."""
+    build_seconds: float
+    """CPU time."""
+    solve_seconds: float
+
+
 class Statistics(msgspec.Struct, frozen=True):
     """What the search did."""
 
@@ -45,6 +62,7 @@ class Statistics(msgspec.Struct, frozen=True):
     """Pushes and pops of the backtracking stack, for depth-first searches."""
     stack_operations_saved: int = 0
     """Those that selective push-on-stack did without."""
+    formula: FormulaStatistics | None = None
 
     @property
     def states_per_second(self) -> float:
@@ -108,6 +126,7 @@ class Verdict(msgspec.Struct, frozen=True):
             "collision_probability": s.collision_probability,
             "memory_bytes": s.memory_bytes,
             "table_bytes": s.table_bytes,
+            "formula": msgspec.to_builtins(s.formula),
             "bound": self.bound,
             "properties": [msgspec.to_builtins(msgspec.structs.replace(p, trace=None)) for p in self.properties],
             "warnings": self.warnings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plait.kernel.trace import Event, Sent, Trace
 from plait.kernel.values import Data, text
-from plait.kernel.verdict import PropertyResult, Verdict
+from plait.kernel.verdict import FormulaStatistics, PropertyResult, Verdict
 from plait.report.flow import Journey, journeys
 
 FAULTS = {"lose": "✕ LOST", "duplicate": "+ DUPLICATED", "crash": "✕ CRASH", "recover": "○ RECOVERY"}
@@ -209,6 +209,8 @@ def stopped(bound: str) -> str:
 def claim(verdict: Verdict) -> str:
     """Exactly what was shown, and never more: the space that was searched, or the limit that cut it short."""
     s = verdict.statistics
+    if s.formula is not None:
+        return _bounded_claim(verdict, s.formula)
     walks = f" in {plural(s.walks, 'random walk')}" if s.walks else ""
     states = plural(s.states, "state")
     if verdict.status == "violated":
@@ -245,6 +247,43 @@ def claim(verdict: Verdict) -> str:
     if s.collision_probability > 0:
         said += f", up to hash collisions (probability of a missed state: {s.collision_probability:.1e})"
     return said + "."
+
+
+def _bounded_claim(verdict: Verdict, formula: FormulaStatistics) -> str:
+    """What bounded model checking has shown."""
+    steps = f"of at most {plural(verdict.statistics.depth, 'step')}"
+    what = f"Runs {steps} were considered"
+    if verdict.statistics.states:
+        what += f" ({plural(verdict.statistics.states, 'state')})"
+    elif formula.projection:
+        what += ", by their projections on what a property reads"
+    if verdict.status == "holds":
+        return f"{what}; there are no longer ones, or they were shown to make no difference."
+    if verdict.status == "violated":
+        return f"A violation was found. {what}."
+    return f"Inconclusive: {stopped(verdict.bound) if verdict.bound else 'stopped at a limit'}. {what}."
+
+
+def _formula_rows(verdict: Verdict, formula: FormulaStatistics) -> list[tuple[str, str]]:
+    s = verdict.statistics
+    rows = [
+        ("depth", f"{s.depth:,}"),
+        ("encoding", visible(formula.encoding)),
+        ("projections", "on" if formula.projection else "off"),
+        ("integers", visible(formula.integers)),
+        ("time", _seconds(s.seconds)),
+    ]
+    if formula.queries:
+        rows += [
+            ("solver", visible(formula.solver)),
+            ("queries", f"{formula.queries:,}"),
+            ("assertions", f"{formula.assertions:,}"),
+            ("building", _seconds(formula.build_seconds)),
+            ("solving", _seconds(formula.solve_seconds)),
+        ]
+    if s.states:
+        rows += [("states", f"{s.states:,}"), ("transitions", f"{s.transitions:,}")]
+    return rows
 
 
 def property_note(verdict: Verdict, result: PropertyResult) -> str:
@@ -294,6 +333,8 @@ def reduction_rows(verdict: Verdict) -> list[tuple[str, str]]:
 def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     """The statistics as label and value, in the order of reading."""
     s = verdict.statistics
+    if s.formula is not None:
+        return _formula_rows(verdict, s.formula)
     calls = f"{s.python_calls:,}"
     if s.transitions:
         share = 100 * s.python_calls / s.transitions

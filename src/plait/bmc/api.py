@@ -1,0 +1,498 @@
+"""Bounded model checking: deeper and deeper until a property is decided, every run is covered, or a limit is hit."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
+
+from plait.bmc.clock import ClockEncoding
+from plait.bmc.explicit import Enumeration
+from plait.bmc.induction import holds_inductively
+from plait.bmc.interpreter import Interpreter, State, Taken
+from plait.bmc.loops import idle_loop
+from plait.bmc.program import Action, Branch, Constant, Expr, Program, Property, Require, Value, longest
+from plait.bmc.ranges import ranges
+from plait.bmc.second import Solver, decide
+from plait.bmc.smt import Formula, TooLargeError
+from plait.bmc.solver import Answer
+from plait.bmc.steps import StepsEncoding
+from plait.bmc.tracing import trace
+from plait.kernel.errors import UsageError
+from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
+
+Encoding = Literal["auto", "steps", "clock", "explicit"]
+Projection = Literal["auto", "on", "off"]
+
+_FIRST, _GROWTH = 8, 1.6
+"""The depths of iterative deepening: the first, and how much deeper each next one is."""
+_WALKS = 20
+
+
+class Limits(NamedTuple):
+    """When to give up."""
+
+    deadline: float | None = None
+    memory: int | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self.deadline is None else max(0.05, self.deadline - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+
+class Run(NamedTuple):
+    """A run that decides a property."""
+
+    start: State
+    steps: list[Taken]
+
+
+class Finding(NamedTuple):
+    """What became of a property up to a depth."""
+
+    property: Property
+    run: Run | None
+    covered: bool
+    """Every run was considered."""
+    depth: int
+    bound: str | None
+    note: str = ""
+
+
+def check(
+    program: Program,
+    *,
+    depth: int | None = None,
+    encoding: Encoding = "auto",
+    projection: Projection = "auto",
+    order: bool = True,
+    properties: Sequence[str] | None = None,
+    width: int | None = None,
+    induction: bool = False,
+    solver: Solver = "z3",
+    timeout: float | None = None,
+    memory: int | None = None,
+    full: bool = False,
+    cover: bool = True,
+    target: str | None = None,
+    parameters: Mapping[str, str | Value] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Verdict:
+    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth.
+
+    >>> from plait.bmc import parse_program
+    >>> check(parse_program("int x = 0; process p { x = x + 1; } always small: x < 1;")).status
+    'violated'
+    """
+    for name, value, kinds in (
+        ("encoding", encoding, Encoding),
+        ("projection", projection, Projection),
+        ("solver", solver, Solver),
+    ):
+        if value not in get_args(kinds):
+            raise UsageError(f"{name}={value!r} does not fit", hint=f"one of {', '.join(get_args(kinds))}")
+    if depth is not None and depth < 0:
+        raise UsageError(f"depth={depth} is negative", hint="give 0 or more")
+    chosen = _chosen(program, properties)
+    _fits(program, width)
+    if depth is None and not induction and encoding != "explicit" and (loop := idle_loop(program)) is not None:
+        raise UsageError(
+            f"{program.source.name}, line {loop.place.line}: {loop.label} can go on for ever without progress, so that no "
+            "depth covers all runs",
+            hint="give --depth K, try --induction or --encoding explicit, or wait with assume(…); instead of looping",
+        )
+    search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
+    search.cover = cover
+    search.limits = Limits(None if timeout is None else time.monotonic() + timeout, memory)
+    started = time.perf_counter()
+    findings: list[Finding] = []
+    for property_ in chosen:
+        findings.append(search.decide(property_))
+        if findings[-1].bound in ("interrupted",):
+            break
+    seconds = time.perf_counter() - started
+    return search.verdict(findings, chosen, seconds, target or program.name, parameters or {}, full)
+
+
+def formula(
+    program: Program,
+    depth: int,
+    property_name: str | None = None,
+    encoding: Encoding = "auto",
+    projection: Projection = "auto",
+    order: bool = True,
+    width: int | None = None,
+) -> str:
+    """The formula that is satisfiable if a run of at most `depth` steps decides a property, as SMT-LIB text."""
+    chosen = _chosen(program, None if property_name is None else [property_name])[0]
+    _fits(program, width)
+    search = _Search(program, depth, encoding, projection, order, width, False, "z3", lambda _: None)
+    built = search.encode(chosen.condition, depth)
+    return built.f.text([built.evaluate(chosen.bad)])
+
+
+def _chosen(program: Program, names: Sequence[str] | None) -> list[Property]:
+    known = ", ".join(p.name for p in program.properties) or "none"
+    for name in names or ():
+        if program.find(name) is None:
+            raise UsageError(f"{program.name} has no property {name!r}", hint=f"its properties are: {known}")
+    chosen = [p for p in program.properties if not names or p.name in names]
+    if not chosen:
+        raise UsageError(f"{program.name} has no property", hint="write always name: condition; or assert(condition);")
+    return chosen
+
+
+def _fits(program: Program, width: int | None) -> None:
+    """With so many bits, every constant must have room."""
+    if width is None:
+        return
+    if not 2 <= width <= 64:
+        raise UsageError(f"--width {width} does not fit", hint="give 2 to 64 bits")
+    most = (1 << (width - 1)) - 1
+    found = max(_constants(program), key=abs, default=0)
+    if not -most - 1 <= found <= most:
+        raise UsageError(f"the number {found} has no room in {width} bits", hint=f"they hold {-most - 1} to {most}")
+
+
+def _constants(program: Program) -> list[int]:
+    """All numbers of a program."""
+    import dataclasses
+
+    found: list[int] = []
+
+    def walk(node: object) -> None:
+        if isinstance(node, Constant):
+            found.append(int(node.value))
+        elif isinstance(node, tuple):
+            for part in node:
+                walk(part)
+        elif dataclasses.is_dataclass(node) and type(node).__module__ == Constant.__module__:
+            for field in dataclasses.fields(node):
+                if field.name != "variable":
+                    walk(getattr(node, field.name))
+
+    for variable in program.variables:
+        found += [int(v) for v in (*variable.initial, variable.low, variable.high) if v is not None]
+    for code in program.processes:
+        for step in code.steps:
+            walk(step.body)
+            walk(step.inputs)
+    for e in (*program.initial, *(p.condition for p in program.properties)):
+        walk(e)
+    return found
+
+
+class _Search:
+    """Decides one property after the other."""
+
+    def __init__(
+        self,
+        program: Program,
+        depth: int | None,
+        encoding: Encoding,
+        projection: Projection,
+        order: bool,
+        width: int | None,
+        induction: bool,
+        solver: Solver,
+        progress: Callable[[str], None],
+    ) -> None:
+        self.program, self.depth, self.encoding, self.projection = program, depth, encoding, projection
+        self.order, self.width, self.induction, self.solver, self.tell = order, width, induction, solver, progress
+        self.interpreter = Interpreter(program, width)
+        self.limits = Limits()
+        lengths = [longest(code) for code in program.processes]
+        known = [n for n in lengths if n is not None]
+        self.total = sum(known) if len(known) == len(lengths) else None
+        """No run has more steps; None if a process has a loop."""
+        self.cover = True
+        """Whether to find out if there are longer runs."""
+        self.covering: dict[int, bool | None] = {}
+        self.build = self.solve = 0.0
+        self.queries = self.size = self.states = self.transitions = self.deepest = 0
+        self.used: set[str] = set()
+        self.bits: set[int | None] = set()
+
+    def decide(self, property_: Property) -> Finding:
+        """Look for a run that decides a property, deeper and deeper."""
+        if self.encoding == "explicit":
+            return self._explicit(property_)
+        for depth in self._depths():
+            self.tell(f"{property_.name}: depth {depth}")
+            answer, run = self.query(property_, depth)
+            self.deepest = max(self.deepest, depth if answer.outcome in ("sat", "unsat") else 0)
+            if run is not None:
+                return Finding(property_, run, False, depth, None)
+            if answer.outcome != "unsat":
+                bound = answer.outcome if answer.outcome != "unknown" else f"solver ({answer.reason})"
+                return Finding(property_, None, False, self.deepest, bound)
+            covered = self._covered(depth)
+            if covered:
+                return Finding(property_, None, True, depth, None)
+            if self.induction and (property_.kind != "reachable"):
+                self.tell(f"{property_.name}: induction at depth {depth}")
+                proof = holds_inductively(self.program, property_.condition, depth, self.width, self._decide)
+                if proof.outcome == "unsat":
+                    return Finding(property_, None, True, depth, None, f"by induction over {depth} steps")
+            if self.limits.over:
+                return Finding(property_, None, False, depth, "timeout")
+        return Finding(property_, None, False, self.depth or 0, f"depth {self.depth}")
+
+    def _depths(self) -> Sequence[int] | _Deeper:
+        if self.depth is not None:
+            return [self.depth] if not self.induction else [*range(1, self.depth), self.depth]
+        return _Deeper(self.total, self.induction)
+
+    # -- queries -------------------------------------------------------------------------------------------------------
+
+    def encode(self, relevant: Expr, depth: int, *, exact: bool = False) -> StepsEncoding | ClockEncoding:
+        """The formula of runs of at most so many steps (with `exact`, of just as many)."""
+        known = ranges(self.program, depth, self.width)
+        bits = known.bits if self.width is None else self.width
+        self.bits.add(bits)
+        projected = self.projection != "off" and not exact
+        kind = self.encoding if self.encoding != "auto" else automatic(self.program)
+        self.used.add(kind)
+        if kind == "clock":
+            return ClockEncoding(
+                self.program, depth, known, bits, relevant=[relevant], projection=projected, exact=exact
+            )
+        return StepsEncoding(
+            self.program,
+            depth,
+            known,
+            bits,
+            relevant=[relevant],
+            projection="later" if projected else "none",
+            ordered=self.order and not exact,
+            exact=exact,
+        )
+
+    def query(self, property_: Property, depth: int) -> tuple[Answer, Run | None]:
+        """Whether a run of at most so many steps decides a property, and which."""
+        start = time.process_time()
+        try:
+            encoding = self.encode(property_.condition, depth)
+        except TooLargeError:
+            return Answer("unknown", {}, 0.0, "the formula is too large: try the encoding steps"), None
+        finally:
+            self.build += time.process_time() - start
+        goal = encoding.evaluate(property_.bad)
+        if goal is False:
+            return Answer("unsat", {}, 0.0), None  # known without a solver
+        answer = self._decide(encoding.f, [goal])
+        if answer.outcome != "sat":
+            return answer, None
+        first, steps = encoding.decode(answer.model).run(self.interpreter)
+        if not self.interpreter.evaluate(property_.bad, steps[-1].state if steps else first):
+            raise AssertionError(f"the solver's run does not decide {property_.name}")
+        return answer, Run(first, steps)
+
+    def _decide(self, f: Formula, goal: list[str | bool | int]) -> Answer:
+        text = f.text(goal)
+        self.queries += 1
+        self.size = max(self.size, f.assertions)
+        answer = decide(text, self.solver, timeout=self.limits.left, memory=self.limits.memory)
+        self.solve += answer.seconds
+        return answer
+
+    def _covered(self, depth: int) -> bool:
+        """Whether no run has more steps than this."""
+        if self.total is not None and depth >= self.total:
+            return True
+        if not self.cover:
+            return False
+        if depth not in self.covering:
+            self.covering[depth] = self._no_longer_run(depth)
+        return bool(self.covering[depth])
+
+    def _no_longer_run(self, depth: int) -> bool:
+        dice = random.Random(0)
+        for _ in range(_WALKS):
+            # Most often a walk shows that there is a longer run, and nobody need be asked.
+            if self._walk(dice, depth + 1) > depth:
+                return False
+        start = time.process_time()
+        try:
+            encoding = self.encode(Constant(True), depth + 1, exact=True)
+        except TooLargeError:
+            return False
+        self.build += time.process_time() - start
+        return self._decide(encoding.f, []).outcome == "unsat"
+
+    def _walk(self, dice: random.Random, most: int) -> int:
+        values = {}
+        for v in self.program.variables:
+            free = [False, True] if v.kind == "bool" else [v.low or 0, v.high or 1]
+            values[v] = [dice.choice(free) if value is None else value for value in v.initial]
+        state = self.interpreter.initial(values)
+        if not self.interpreter.starts(state):
+            return 0
+        for n in range(most):
+            options = list(range(len(self.program.processes)))
+            dice.shuffle(options)
+            for process in options:
+                if not self.interpreter.ready(state, process):
+                    continue
+                step = self.program.processes[process].steps[state.locations[process]]
+                inputs: list[Value] = [
+                    dice.choice([False, True]) if d.kind == "bool" else dice.randint(d.low or 0, d.high or 1)
+                    for d in step.inputs
+                ]
+                taken = self.interpreter.step(state, process, inputs)
+                if taken is not None:
+                    state = taken.state
+                    break
+            else:
+                return n
+        return most
+
+    def _explicit(self, property_: Property) -> Finding:
+        enumeration = Enumeration(self.program, self.width)
+        self.used.add("explicit")
+        reached = 0
+        start = time.process_time()
+        try:
+            for layer in enumeration.layers(self.limits.deadline, None):
+                reached = layer.depth
+                for state in layer.states:
+                    if self.interpreter.evaluate(property_.bad, state):
+                        first, moves = enumeration.path(state)
+                        steps, now = [], first
+                        for process, inputs in moves:
+                            taken = self.interpreter.step(now, process, inputs)
+                            assert taken is not None
+                            steps.append(taken)
+                            now = taken.state
+                        return Finding(property_, Run(first, steps), False, reached, None)
+                if layer.depth == self.depth:
+                    more = any(True for s in layer.states for _ in self.interpreter.successors(s))
+                    return Finding(property_, None, not more, reached, f"depth {self.depth}" if more else None)
+            return Finding(property_, None, True, reached, None)
+        except TimeoutError:
+            return Finding(property_, None, False, reached, "timeout")
+        finally:
+            self.states = max(self.states, len(enumeration.parents))
+            self.transitions = max(self.transitions, enumeration.transitions)
+            self.deepest = max(self.deepest, reached)
+            self.solve += time.process_time() - start
+
+    # -- the verdict ---------------------------------------------------------------------------------------------------
+
+    def verdict(
+        self,
+        findings: list[Finding],
+        chosen: list[Property],
+        seconds: float,
+        target: str,
+        parameters: Mapping[str, str | Value],
+        full: bool,
+    ) -> Verdict:
+        results: list[PropertyResult] = []
+        for finding in findings:
+            shown = None
+            if finding.run is not None:
+                start, steps = finding.run
+                shown = trace(self.interpreter, target, parameters, finding.property, start, steps, full=full)
+            results.append(
+                PropertyResult(finding.property.name, finding.property.kind, _status(finding), _note(finding), shown)
+            )
+        undecided = [p for p in chosen if p.name not in {r.name for r in results}]
+        results += [PropertyResult(p.name, p.kind, "inconclusive", "not looked at") for p in undecided]
+        bad = next((r for r in results if r.status == "violated"), None)
+        bound = next((f.bound for f in findings if f.bound), None)
+        status: Status = "violated" if bad else "inconclusive" if any(r.status != "holds" for r in results) else "holds"
+        first = bad or next((r for r in results if r.trace is not None), None)
+        return Verdict(
+            status=status,
+            statistics=self._statistics(seconds),
+            properties=results,
+            model=target,
+            property=bad.name if bad else None,
+            message=f"{bad.name} is violated" if bad else self._message(findings, status),
+            bound=None if status == "holds" else bound,
+            trace=first.trace if first else None,
+        )
+
+    def _message(self, findings: list[Finding], status: Status) -> str | None:
+        if status != "inconclusive":
+            return None
+        reached = min((f.depth for f in findings if _status(f) == "inconclusive"), default=0)
+        return f"nothing was found in runs of at most {reached} steps; longer runs exist, or may"
+
+    def _statistics(self, seconds: float) -> Statistics:
+        width = f"{self.width} bits, wrapping around"
+        if self.width is None:
+            widest = max((b for b in self.bits if b is not None), default=None)
+            fit = f"all fit in {widest} bits" if widest is not None and None not in self.bits else "of any size"
+            width = f"mathematical ({fit})" if self.bits else "mathematical"
+        explicit = self.encoding == "explicit"
+        return Statistics(
+            states=self.states,
+            transitions=self.transitions,
+            terminal_states=0,
+            depth=self.deepest,
+            seconds=seconds,
+            python_calls=0,
+            search="bmc",
+            workers=1,
+            formula=FormulaStatistics(
+                encoding=", ".join(sorted(self.used)) or self.encoding,
+                projection=self.projection != "off" and not explicit,
+                integers=width,
+                solver="none" if explicit else self.solver,
+                queries=self.queries,
+                assertions=self.size,
+                build_seconds=self.build,
+                solve_seconds=self.solve,
+            ),
+        )
+
+
+class _Deeper:
+    """Depths without end, or up to the one that covers everything."""
+
+    def __init__(self, total: int | None, every: bool) -> None:
+        self.total, self.every = total, every
+
+    def __iter__(self) -> Iterator[int]:
+        depth = 1 if self.every else _FIRST
+        while self.total is None or depth < self.total:
+            yield depth
+            depth = depth + 1 if self.every else int(depth * _GROWTH)
+        yield self.total
+
+
+def automatic(program: Program) -> Literal["steps", "clock"]:
+    """Which encoding to take, by what was measured: `steps` where processes wait for each other, else `clock`."""
+    return "steps" if any(_waits(step.body) for code in program.processes for step in code.steps) else "clock"
+
+
+def _waits(actions: Sequence[Action]) -> bool:
+    return any(
+        isinstance(a, Require) or (isinstance(a, Branch) and (_waits(a.then) or _waits(a.otherwise))) for a in actions
+    )
+
+
+def _status(finding: Finding) -> Status:
+    if finding.property.kind == "reachable":
+        return "holds" if finding.run is not None else "violated" if finding.covered else "inconclusive"
+    return "violated" if finding.run is not None else "holds" if finding.covered else "inconclusive"
+
+
+def _note(finding: Finding) -> str | None:
+    if finding.run is not None:
+        steps = len(finding.run.steps)
+        word = "reached" if finding.property.kind == "reachable" else "violated"
+        return f"{word} in {steps} step{'s' if steps != 1 else ''}"
+    if finding.note:
+        return finding.note
+    if finding.covered:
+        return f"in all runs, of at most {finding.depth} steps"
+    return f"not {'reached' if finding.property.kind == 'reachable' else 'violated'} within {finding.depth} steps"

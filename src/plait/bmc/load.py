@@ -1,0 +1,115 @@
+"""From a target to a Program: a `.plait` file, a Python file (`counter.py`, `counter.py:program`), or a name of the zoo."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from plait.bmc.compiler import compile_program
+from plait.bmc.parser import parse, read
+from plait.bmc.program import Program
+from plait.kernel.errors import PlaitError, UsageError
+
+ZOO = Path(__file__).parent / "zoo"
+"""The programs that ship with Plait."""
+
+
+def zoo() -> list[str]:
+    """The names of the programs that ship with Plait."""
+    return sorted(file.stem for file in ZOO.glob("*.plait"))
+
+
+def parse_program(
+    text: str, parameters: Mapping[str, str | int | bool] | None = None, name: str = "program"
+) -> Program:
+    """The program of a text; `parameters` replace its constants.
+
+    >>> [v.name for v in parse_program("int x = 0; process p { int t; t = x; }").variables]
+    ['x', 'p.t']
+    """
+    return compile_program(parse(text, name), parameters)
+
+
+def load(target: str, parameters: Mapping[str, str | int | bool] | None = None) -> Program:
+    """The program that a target names."""
+    parameters = dict(parameters or {})
+    file, _, name = target.rpartition(":") if ".py:" in target else (target, "", "")
+    path = Path(file)
+    if target in zoo():
+        path = ZOO / f"{target}.plait"
+    if path.suffix == ".py":
+        return _from_python(path, name, parameters)
+    if not path.exists():
+        raise UsageError(
+            f"there is no file {target}",
+            hint=f"give a .plait file, a Python file with a program, or one of {', '.join(zoo())}",
+        )
+    return parse_program(read(path), parameters, target)
+
+
+def _from_python(path: Path, name: str, parameters: dict[str, Any]) -> Program:
+    read(path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+        found = _named(module, path, name)
+        if isinstance(found, Program):
+            if parameters:
+                raise UsageError(f"{path}: the program has no parameters", hint="make it a function that returns it")
+            return found
+        program = found(**_converted(found, parameters))
+    except PlaitError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"{path} cannot be loaded: {type(error).__name__}: {error}", hint="run it with python"
+        ) from None
+    if not isinstance(program, Program):
+        raise UsageError(f"{path}: {name or 'its function'} does not return a Program", hint="return build(…)")
+    return program
+
+
+def _named(module: Any, path: Path, name: str) -> Program | Callable[..., Any]:
+    if name:
+        found = getattr(module, name, None)
+        if found is None:
+            raise UsageError(f"{path} has no {name}", hint="name a program, or a function that returns one")
+        return found  # type: ignore[no-any-return]
+    own = vars(module).values()
+    programs = [v for v in own if isinstance(v, Program)]
+    functions = [
+        v
+        for v in own
+        if inspect.isfunction(v)
+        and v.__module__ == module.__name__
+        and v.__annotations__.get("return") in (Program, "Program")
+    ]  # fmt: skip
+    candidates: list[Any] = [*programs, *functions]
+    if len(candidates) != 1:
+        raise UsageError(f"{path} has {len(candidates)} programs", hint=f"name one, as in {path}:program")
+    return candidates[0]  # type: ignore[no-any-return]
+
+
+def _converted(function: Callable[..., Any], parameters: dict[str, Any]) -> dict[str, Any]:
+    known = inspect.signature(function).parameters
+    found: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if name not in known:
+            raise UsageError(f"the program has no parameter {name!r}", hint=f"it has: {', '.join(known) or 'none'}")
+        text = str(value).lower()
+        if text in ("true", "false"):
+            found[name] = text == "true"
+            continue
+        try:
+            found[name] = int(text)
+        except ValueError:
+            raise UsageError(f"{name}={value!r} does not fit", hint="give a number, true or false") from None
+    return found

@@ -1,0 +1,92 @@
+"""Z3, and nothing else knows it: SMT-LIB text in, a model or its absence out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import z3  # type: ignore[import-untyped]
+
+from plait.bmc.witness import Model
+
+Outcome = Literal["sat", "unsat", "timeout", "memory", "interrupted", "unknown"]
+
+
+class Answer(NamedTuple):
+    """What a solver says."""
+
+    outcome: Outcome
+    model: Model
+    seconds: float
+    reason: str = ""
+
+
+def solve(text: str, *, timeout: float | None = None, memory: int | None = None, seed: int = 0) -> Answer:
+    """Decide a formula. `timeout` is in seconds, `memory` in bytes.
+
+    >>> solve("(declare-const |a b| Bool)(assert |a b|)").model
+    {'a b': True}
+    """
+    start = time.process_time()
+    context = z3.Context()
+    goal = z3.parse_smt2_string(text, ctx=context)
+    solver = _solver(text, context)
+    if timeout is not None:
+        solver.set("timeout", max(1, int(timeout * 1000)))
+    if memory is not None:
+        solver.set("max_memory", max(1, memory >> 20))
+    solver.set("random_seed", seed)
+    solver.add(goal)
+    try:
+        found = solver.check()
+        if found == z3.sat:
+            return Answer("sat", _model(solver.model()), time.process_time() - start)
+        if found == z3.unsat:
+            return Answer("unsat", {}, time.process_time() - start)
+        reason = solver.reason_unknown()
+    except z3.Z3Exception as error:
+        reason = str(error)
+    words: dict[str, Outcome] = {
+        "memory": "memory",
+        "interrupt": "interrupted",
+        "timeout": "timeout",
+        "canceled": "timeout",
+    }
+    outcome: Outcome = next((o for word, o in words.items() if word in reason), "unknown")
+    return Answer(outcome, {}, time.process_time() - start, reason)
+
+
+def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
+    """All the values that the constants of these names can have together, each once; for small formulas."""
+    context = z3.main_ctx()
+    solver = _solver(text, context)
+    solver.add(z3.parse_smt2_string(text, ctx=context))
+    while (found := solver.check()) == z3.sat:
+        model = solver.model()
+        values = [(d(), model[d]) for d in model.decls() if d.name() in names]
+        yield {name: value for name, value in _model(model).items() if name in names}
+        solver.add(z3.Or([constant != value for constant, value in values]))
+    if found != z3.unsat:
+        raise TimeoutError(solver.reason_unknown())
+
+
+def _solver(text: str, context: z3.Context) -> z3.Solver:
+    """Formulas of bits become clauses; others are for the solver of theories."""
+    if "(set-logic QF_BV)" in text:
+        return z3.SolverFor("QF_FD", ctx=context)
+    return z3.Solver(ctx=context)
+
+
+def _model(model: z3.ModelRef) -> Model:
+    found: Model = {}
+    for declaration in model.decls():
+        value = model[declaration]
+        if z3.is_bool(value):
+            found[declaration.name()] = z3.is_true(value)
+        elif z3.is_bv_value(value):
+            # sel and clocks are natural numbers; numbers of the program are wrapped by the interpreter.
+            found[declaration.name()] = value.as_long()
+        elif z3.is_int_value(value):
+            found[declaration.name()] = value.as_long()
+    return found

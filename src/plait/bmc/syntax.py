@@ -1,0 +1,285 @@
+"""What a program looks like before it is understood: the tree that both front ends, text and Python, make.
+
+Every node knows where it was written, so that whatever is wrong with it can be pointed at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+from plait.kernel.errors import ModelError
+
+
+class Place(NamedTuple):
+    """Where something was written: line and column, from 1, and the text of the statement if it is one."""
+
+    line: int
+    column: int
+    text: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """The text that a program was read from."""
+
+    name: str
+    text: str
+    first_line: int = 1
+    """The number of the text's first line in its file."""
+
+    def error(self, place: Place, message: str, hint: str | None = None) -> ModelError:
+        """An error that shows the line and points at the column."""
+        lines = self.text.splitlines()
+        at = place.line - self.first_line
+        shown = lines[at].expandtabs(1) if 0 <= at < len(lines) else ""
+        pointer = f"\n    {shown}\n    {' ' * (place.column - 1)}^" if shown else ""
+        return ModelError(f"{self.name}, line {place.line}, column {place.column}: {message}{pointer}", hint=hint)
+
+
+class Node:
+    """Anything of the tree."""
+
+    place: Place
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(Node):
+    """A whole number."""
+
+    place: Place
+    value: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth(Node):
+    """`true` or `false`."""
+
+    place: Place
+    value: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Name(Node):
+    """`x`, `a[i]`, `p.x`, `p[2].a[i]`: a variable, of a process if `owner` is given."""
+
+    place: Place
+    name: str
+    index: Expression | None = None
+    owner: str | None = None
+    owner_index: Expression | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Done(Node):
+    """`done(p)`: the process has ended. Without a process, all have."""
+
+    place: Place
+    process: str | None = None
+    index: Expression | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Unary(Node):
+    """`-e` or `!e`."""
+
+    place: Place
+    operator: str
+    operand: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class Binary(Node):
+    """Two operands with an operator between."""
+
+    place: Place
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class Conditional(Node):
+    """`c ? a : b`."""
+
+    place: Place
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantified(Node):
+    """`forall i in low..high: e`, or `exists`."""
+
+    place: Place
+    universal: bool
+    variable: str
+    low: Expression
+    high: Expression
+    body: Expression
+
+
+Expression = Number | Truth | Name | Done | Unary | Binary | Conditional | Quantified
+
+
+@dataclasses.dataclass(frozen=True)
+class Assign(Node):
+    """`x = e;`"""
+
+    place: Place
+    target: Name
+    value: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class Havoc(Node):
+    """`havoc x;` or `havoc x in low..high;`: any value."""
+
+    place: Place
+    target: Name
+    low: Expression | None = None
+    high: Expression | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Assume(Node):
+    """`assume(c);`: wait until c holds."""
+
+    place: Place
+    condition: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class Assert(Node):
+    """`assert(c);`: it is an error to come here while c does not hold."""
+
+    place: Place
+    condition: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class Locking(Node):
+    """`lock(m);` or `unlock(m);`"""
+
+    place: Place
+    target: Name
+    taken: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Skip(Node):
+    """`skip;`: a step that does nothing."""
+
+    place: Place
+
+
+@dataclasses.dataclass(frozen=True)
+class If(Node):
+    """`if (c) { … } else { … }`"""
+
+    place: Place
+    condition: Expression
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class While(Node):
+    """`while (c) { … }`"""
+
+    place: Place
+    condition: Expression
+    body: tuple[Statement, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Choose(Node):
+    """`choose { … } or { … }`: one of the branches, whichever."""
+
+    place: Place
+    branches: tuple[tuple[Statement, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Atomic(Node):
+    """`atomic { … }`: one step."""
+
+    place: Place
+    body: tuple[Statement, ...]
+
+
+Statement = Assign | Havoc | Assume | Assert | Locking | Skip | If | While | Choose | Atomic
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant(Node):
+    """`const n = 4;`: a number or truth value that `-p n=5` can replace."""
+
+    place: Place
+    name: str
+    value: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration(Node):
+    """`int x = 0;`, `bool b;`, `int a[3] = {1, 2, 3};`, `lock m;`, `int y in 0..3;`"""
+
+    place: Place
+    kind: str
+    name: str
+    size: Expression | None = None
+    initial: tuple[Expression, ...] | None = None
+    """Of an array, one for all, or one for each; None: free."""
+    listed: bool = False
+    low: Expression | None = None
+    high: Expression | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter(Node):
+    """`int left = (i + 1) % n`: a constant of each process."""
+
+    place: Place
+    name: str
+    value: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class ProcessDeclaration(Node):
+    """`process p[i in 0..n-1](int left = i) { … }`"""
+
+    place: Place
+    name: str
+    variable: str | None
+    low: Expression | None
+    high: Expression | None
+    parameters: tuple[Parameter, ...]
+    locals: tuple[Declaration, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class PropertyDeclaration(Node):
+    """`always name: e;`, `final name: e;` or `reachable name: e;`"""
+
+    place: Place
+    kind: str
+    name: str
+    condition: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramTree:
+    """All of it."""
+
+    source: Source
+    name: str
+    constants: tuple[Constant, ...] = ()
+    variables: tuple[Declaration, ...] = ()
+    initial: tuple[Expression, ...] = ()
+    """`init e;`: what holds in the initial state."""
+    processes: tuple[ProcessDeclaration, ...] = ()
+    properties: tuple[PropertyDeclaration, ...] = ()
+    count: tuple[Place, Expression] | None = None
+    """`processes 3;`: how many there are."""

@@ -1,0 +1,281 @@
+"""Verdicts: depths, covering, induction, limits, other solvers, the Python front end, the zoo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plait.bmc import atomic, build, check, load, lock, parse_program, thread
+from plait.bmc.api import formula
+from plait.bmc.litmus import litmus
+from plait.bmc.load import ZOO, zoo
+from plait.bmc.second import decide
+from plait.bmc.tracing import replay
+from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
+
+COUNTER = "int x = 0; process p { while (x < 5) { x = x + 1; } } always small: x <= LIMIT; "
+SPIN = "bool go = false; int x = 0; process p { while (!go) { } x = 1; } process q { go = true; } always zero: x == 0;"
+
+
+@pytest.mark.parametrize("encoding", ["steps", "clock", "explicit"])
+def test_without_a_depth_everything_is_covered(encoding: Any) -> None:
+    """The counter takes 5 * 2 + 1 steps."""
+    good = check(parse_program(COUNTER.replace("LIMIT", "5")), encoding=encoding)
+    assert (good.status, good.bound) == ("holds", None)
+    bad = check(parse_program(COUNTER.replace("LIMIT", "4")), encoding=encoding)
+    assert bad.status == "violated"
+    assert bad.trace is not None
+    assert len(bad.trace) == 10, "the fifth time around"
+
+
+@pytest.mark.parametrize("encoding", ["steps", "clock", "explicit"])
+@pytest.mark.parametrize(
+    ("depth", "status"), [(9, "inconclusive"), (10, "violated"), (11, "violated"), (20, "violated")]
+)
+def test_a_depth(encoding: Any, depth: int, status: str) -> None:
+    verdict = check(parse_program(COUNTER.replace("LIMIT", "4")), depth=depth, encoding=encoding)
+    assert verdict.status == status
+    if status == "inconclusive":
+        assert verdict.bound == "depth 9"
+        assert "at most 9 steps" in (verdict.message or "")
+
+
+@pytest.mark.parametrize(("depth", "status"), [(10, "inconclusive"), (11, "holds")])
+@pytest.mark.parametrize("encoding", ["steps", "clock", "explicit"])
+def test_a_depth_that_covers_all_runs_is_no_bound(encoding: Any, depth: int, status: str) -> None:
+    assert check(parse_program(COUNTER.replace("LIMIT", "5")), depth=depth, encoding=encoding).status == status
+
+
+def test_a_loop_without_progress() -> None:
+    program = parse_program(SPIN)
+    with pytest.raises(UsageError, match=r"line 1: while \(!go\) can go on for ever") as caught:
+        check(program)
+    assert "--depth" in (caught.value.hint or "")
+    assert check(program, depth=5).status == "violated"
+    assert check(program, encoding="explicit").status == "violated"
+    with pytest.raises(UsageError, match="can go on for ever"):
+        check(parse_program("int x = 0; process p { while (true) { x = 1 - x; } } always small: x < 2;"))
+
+
+def test_induction() -> None:
+    """A loop without end, whose invariant is inductive; a wrong one; and one that needs two states in a row."""
+    loop = "int x = 0; process p { while (true) { x = (x + 2) % 6; } } always even: CONDITION;"
+    for condition, status in (("x != 5", "holds"), ("x != 4", "violated"), ("x % 2 == 0", "holds")):
+        verdict = check(parse_program(loop.replace("CONDITION", condition)), induction=True, timeout=60)
+        assert verdict.status == status
+    note = check(parse_program(loop.replace("CONDITION", "x % 2 == 0")), induction=True).properties[0].note
+    assert "by induction" in (note or "")
+
+
+def test_a_lock_holds_for_ever_by_induction() -> None:
+    text = """
+        int holder = 0;
+        process p[i in 1..2] {
+          bool critical = false;
+          while (true) {
+            atomic { assume(holder == 0); holder = i; critical = true; }
+            atomic { critical = false; holder = 0; }
+          }
+        }
+        always exclusive: CONDITION;
+    """
+    exclusive = "!(p[1].critical && p[2].critical)"
+    strong = f"{exclusive} && (p[1].critical ==> holder == 1) && (p[2].critical ==> holder == 2)"
+    assert check(parse_program(text.replace("CONDITION", exclusive)), encoding="explicit").status == "holds"
+    verdict = check(parse_program(text.replace("CONDITION", strong)), induction=True, timeout=60)
+    assert verdict.status == "holds"
+    assert "by induction" in (verdict.properties[0].note or "")
+    broken = text.replace("assume(holder == 0);", "").replace("CONDITION", exclusive)
+    assert check(parse_program(broken), induction=True, timeout=60).status == "violated"
+
+
+def test_a_timeout_says_how_deep_it_came() -> None:
+    program = load("indexer", {"threads": 6})
+    verdict = check(program, encoding="steps", projection="off", order=False, timeout=0.5)
+    assert (verdict.status, verdict.bound) == ("inconclusive", "timeout")
+    assert verdict.properties[0].note is not None
+    assert "not violated within" in verdict.properties[0].note
+
+
+def test_a_memory_limit_says_so() -> None:
+    program = load("indexer", {"threads": 4})
+    verdict = check(program, depth=15, encoding="steps", memory=20 << 20, timeout=60)
+    assert (verdict.status, verdict.bound) == ("inconclusive", "memory")
+
+
+@pytest.mark.parametrize("solver", ["bitwuzla", "cvc5"])
+@pytest.mark.parametrize("encoding", ["steps", "clock"])
+@pytest.mark.parametrize("name", ["projections", "peterson"])
+def test_other_solvers_agree(solver: Any, encoding: Any, name: str) -> None:
+    pytest.importorskip(solver)
+    mine = check(load(name), encoding=encoding, depth=13)
+    other = check(load(name), encoding=encoding, depth=13, solver=solver)
+    assert [(p.name, p.status) for p in mine.properties] == [(p.name, p.status) for p in other.properties]
+
+
+def test_cvc5_on_integers() -> None:
+    pytest.importorskip("cvc5")
+    program = parse_program("int x, y = 0; process p { y = x * 3; } always odd: y != 51;")
+    verdict = check(program, solver="cvc5")
+    assert verdict.status == "violated"
+    assert verdict.trace is not None
+    assert verdict.trace.initial.fields["shared"]["x"] == 17
+
+
+def test_the_formula_is_smtlib() -> None:
+    text = formula(load("projections"), 4, "never_twelve")
+    assert text.startswith("(set-logic QF_BV)")
+    assert decide(text, "z3").outcome == "sat"
+    assert decide(formula(load("projections"), 3, "never_twelve"), "z3").outcome == "unsat"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"properties": ["nothing"]}, "has no property 'nothing'"),
+        ({"encoding": "tree"}, "encoding='tree' does not fit"),
+        ({"solver": "minisat"}, "solver='minisat' does not fit"),
+        ({"depth": -1}, "depth=-1 is negative"),
+        ({"width": 4}, "the number 13 has no room in 4 bits"),
+        ({"width": 1}, "--width 1 does not fit"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        check(load("projections"), **options)
+
+
+def test_a_program_without_properties() -> None:
+    with pytest.raises(UsageError, match="has no property"):
+        check(parse_program("int x = 0; process p { x = 1; }"))
+
+
+def test_traces_are_runs() -> None:
+    """A counterexample replays; one whose program has changed does not."""
+    program = load("peterson", {"polite": False})
+    found = check(program, encoding="clock").trace
+    assert found is not None
+    assert len(list(replay(program, found))) == len(found)
+    with pytest.raises(TraceError, match=r"cannot take it any more|does something else"):
+        list(replay(load("peterson"), found))
+
+
+def test_full_runs_go_on() -> None:
+    """Beyond the projection, others do what they can without touching what the property reads."""
+    program = load("projections")
+    short = check(program, properties=["never_twelve"]).trace
+    text = "int x = 0, y = 0; process p { x = 1; } process q { y = 1; y = 2; } always small: x == 0;"
+    whole = check(parse_program(text), full=True).trace
+    assert short is not None
+    assert whole is not None
+    assert [e.label for e in whole.events] == ["x = 1;", "y = 1;", "y = 2;"]
+    assert [e.note for e in whole.events] == [None, "not in the projection", "not in the projection"]
+
+
+def test_the_zoo() -> None:
+    """Everything in it compiles; the litmus tests are those of the generator."""
+    assert {"indexer", "fsys", "philosophers", "peterson", "projections"} <= set(zoo())
+    for name in zoo():
+        assert load(name).properties or name == "fsys"
+    for n in range(4, 9):
+        assert (ZOO / f"litmus{n}.plait").read_text(encoding="utf-8") == litmus(n)
+
+
+def test_philosophers() -> None:
+    """The bug is found within ten steps, for any number of philosophers; careful ones have none."""
+    for n in (3, 5):
+        verdict = check(load("philosophers", {"n": n}), depth=10, encoding="steps")
+        assert verdict.status == "violated"
+    assert check(load("philosophers", {"n": 2, "careful": True}), encoding="explicit").status == "holds"
+
+
+# -- Python ------------------------------------------------------------------------------------------------------------
+
+LIMIT = 2
+
+
+@thread
+def worker(s, i):  # type: ignore[no-untyped-def]
+    """Adds to a counter without a lock, and notes how often."""
+    k = 0
+    while k < LIMIT:
+        t = s.x
+        s.x = t + 1
+        k += 1
+    with s.m, atomic:
+        s.a[i] = k
+        s.ended += 1
+
+
+@thread
+def careful(s):  # type: ignore[no-untyped-def]
+    with s.m, atomic:
+        t = s.x
+        s.x = t + 1
+    assert s.x <= 2
+
+
+def test_python_threads() -> None:
+    shared: dict[str, Any] = {"x": 0, "m": lock}
+    program = build(shared, [careful(), careful()], always={"small": "s.x <= 2"}, reachable={"two": "s.x == 2"})
+    verdict = check(program)
+    assert {p.name: p.status for p in verdict.properties} == dict.fromkeys(["small", "two", "assertions"], "holds")
+
+
+def unsupported(s):  # type: ignore[no-untyped-def]
+    for i in range(3):
+        s.x = i
+
+
+def unknown(s):  # type: ignore[no-untyped-def]
+    s.x = other + 1  # type: ignore[name-defined]  # noqa: F821
+
+
+def wrong_type(s):  # type: ignore[no-untyped-def]
+    s.x = s.x == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "message", "column"),
+    [
+        (unsupported, "this is no statement of a thread", 5),
+        (unknown, "other is no variable", 11),
+        (wrong_type, "s.x == 1 is a truth value", 11),
+    ],
+)
+def test_python_errors_point_at_the_source(function: Any, message: str, column: int) -> None:
+    line = function.__code__.co_firstlineno + 1
+    with pytest.raises(ModelError, match=message) as caught:
+        build({"x": 0}, [thread(function)])
+    assert f"test_api.py, line {line}, column {column}: " in caught.value.message
+
+
+def test_python_files(workplace: Path) -> None:
+    (workplace / "counter.py").write_text(
+        "from plait.bmc import Program, build, thread\n\n\n"
+        "@thread\ndef add(s):\n    t = s.x\n    s.x = t + 1\n\n\n"
+        "def counter(n: int = 2) -> Program:\n"
+        "    return build({'x': 0}, [add() for _ in range(n)], final={'all': f's.x == {n}'})\n"
+    )
+    assert check(load("counter.py", {"n": "1"})).status == "holds"
+    assert check(load("counter.py:counter")).status == "violated"
+    for target, parameters in (("counter.py:nothing", {}), ("counter.py", {"m": "1"}), ("counter.py", {"n": "x"})):
+        with pytest.raises(PlaitError):
+            load(target, parameters)
+    (workplace / "broken.py").write_text("1 / 0\n")
+    with pytest.raises(UsageError, match="ZeroDivisionError"):
+        load("broken.py")
+
+
+def test_statements_of_threads_are_not_functions() -> None:
+    with pytest.raises(UsageError, match="statement of a @thread"):
+        lock(1)
+
+
+@pytest.mark.parametrize("file", ["counter.plait", "counter.py"])
+def test_the_examples(file: str) -> None:
+    path = str(Path(__file__).parents[2] / "examples" / "bmc" / file)
+    assert check(load(path)).status == "violated"
+    assert check(load(path, {"careful": True})).status == "holds"

@@ -1,0 +1,124 @@
+"""Both encodings, with and without projections, against the enumeration of all states: on random programs."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from plait.bmc.clock import ClockEncoding
+from plait.bmc.compiler import compile_program
+from plait.bmc.explicit import longest_run, reachable_values
+from plait.bmc.parser import parse
+from plait.bmc.program import Constant, Expr, Program, Read
+from plait.bmc.ranges import ranges
+from plait.bmc.solver import enumerate_values
+from plait.bmc.steps import StepsEncoding
+from tests.bmc.programs import Random, programs
+
+DEEPEST = 6
+"""Programs with longer runs are compared up to here."""
+
+WAYS: dict[str, Any] = {
+    "steps": functools.partial(StepsEncoding, projection="none", ordered=False),
+    "steps, projected": functools.partial(StepsEncoding, projection="later"),
+    "clock": functools.partial(ClockEncoding, projection=False),
+    "clock, projected": functools.partial(ClockEncoding, projection=True),
+}
+OTHERS: dict[str, Any] = {
+    "steps, ordered": functools.partial(StepsEncoding, projection="none", ordered=True),
+    "steps, projected, not ordered": functools.partial(StepsEncoding, projection="later", ordered=False),
+    "steps, projected to what is live": functools.partial(StepsEncoding, projection="live"),
+}
+
+
+def watched(program: Program, names: list[str]) -> list[Expr]:
+    """The cells of those names; and the flags of failed assertions and indices, always."""
+    found: list[Expr] = []
+    for name in names:
+        base, _, index = name.partition("[")
+        variable = next(v for v in program.variables if v.name == base)
+        found.append(Read(variable, Constant(int(index[:-1])) if index else None))
+    return found + [Read(v) for v in program.variables if v.hidden]
+
+
+def solved(
+    program: Program,
+    way: Any,
+    exprs: list[Expr],
+    depth: int,
+    width: int | None = None,
+    without: set[tuple[Any, ...]] = frozenset(),  # type: ignore[assignment]
+) -> set[tuple[Any, ...]]:
+    """The values that an encoding finds for expressions within a depth, besides those that need not be found."""
+    known = ranges(program, depth, width)
+    bits = known.bits if width is None else width
+    encoding = way(program, depth, known, bits, relevant=exprs)
+    f = encoding.f
+    names, constants = [], []
+    for n, e in enumerate(exprs):
+        term = encoding.evaluate(e)
+        boolean = isinstance(e, Read) and e.variable.kind == "bool"
+        constant = f.boolean(f"value {n}") if boolean else f.number(f"value {n}")
+        f.add(f.same(constant, term) if boolean else f.equal(constant, term))
+        names.append(f"value {n}")
+        constants.append((constant, boolean))
+    for values in without:
+        same = [f.same(c, v) if b else f.equal(c, v) for (c, b), v in zip(constants, values, strict=True)]
+        f.add(f.not_(f.all(*same)))
+
+    def signed(value: int | bool) -> int | bool:
+        if isinstance(value, bool) or bits is None:
+            return value
+        return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+    return {tuple(signed(model[name]) for name in names) for model in enumerate_values(f.text(), names)}
+
+
+def compare(random: Random, ways: dict[str, Any], width: int | None = None) -> None:
+    """At every depth, what is new there; at the last one, everything."""
+    program = compile_program(parse(random.text, "random"))
+    exprs = watched(program, random.watched)
+    most = longest_run(program, DEEPEST, width)
+    truth = reachable_values(program, exprs, DEEPEST if most is None else most, width)
+    for name, way in ways.items():
+        for depth in range(len(truth)):
+            last = depth == len(truth) - 1
+            before = set() if last or depth == 0 else truth[depth - 1]
+            assert solved(program, way, exprs, depth, width, before) == truth[depth] - before, (
+                f"{name}, depth {depth}:\n{random.text}"
+            )
+
+
+_SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+@settings(max_examples=500, **_SETTINGS)
+@given(programs())
+def test_encodings_agree_with_the_enumeration(random: Random) -> None:
+    compare(random, WAYS)
+
+
+@settings(max_examples=40, **_SETTINGS)
+@given(programs())
+def test_variants_agree_too(random: Random) -> None:
+    compare(random, OTHERS)
+
+
+@settings(max_examples=40, **_SETTINGS)
+@given(programs())
+def test_bits_wrap_around_as_in_the_interpreter(random: Random) -> None:
+    """In four bits, sums and products overflow all the time."""
+    compare(Random(random.text.replace("% 3", "* 2"), random.watched), WAYS, width=4)
+
+
+@settings(max_examples=25, **_SETTINGS)
+@given(programs())
+def test_integers_agree_too(random: Random) -> None:
+    """The same formulas over integers instead of bits."""
+
+    def unbounded(kind: Any) -> Any:
+        return lambda program, depth, known, _bits, **more: kind(program, depth, known, None, **more)
+
+    compare(random, {"steps": unbounded(WAYS["steps, projected"]), "clock": unbounded(WAYS["clock, projected"])})
