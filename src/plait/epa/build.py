@@ -18,6 +18,7 @@ from plait.kernel.errors import UsageError
 
 _C, _CPP = {".c"}, {".cc", ".cpp", ".cxx", ".C"}
 _FLAGS = ["-O0", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread", "-fPIE"]
+_NAMES = "-fno-discard-value-names"
 _LINK = ["-pthread", "-rdynamic", "-pie", "-ldl", "-lm"]
 
 
@@ -42,7 +43,7 @@ def build(
         for i, source in enumerate(sources):
             raw, instrumented, compiled = (folder / f"{i}{suffix}" for suffix in (".bc", ".epa.bc", ".o"))
             compiler = toolchain.clang_cpp if source.suffix in _CPP else toolchain.clang
-            _run([compiler, *flags, *_FLAGS, "-Qunused-arguments", "-emit-llvm", "-c", str(source), "-o", str(raw)])
+            _run([compiler, *flags, *_FLAGS, _NAMES, "-Qunused-arguments", "-emit-llvm", "-c", str(source), "-o", str(raw)])
             program.instrument(raw, instrumented)
             _run([toolchain.clang, "-O0", "-fPIE", "-c", str(instrumented), "-o", str(compiled)])
             objects.append(str(compiled))
@@ -59,7 +60,8 @@ def _recorder(toolchain: Toolchain, folder: Path) -> str:
     """The recorder, compiled."""
     source, compiled = folder / "runtime.c", folder / "runtime.o"
     source.write_text(files("plait.epa").joinpath("runtime.c").read_text(encoding="utf-8"), encoding="utf-8")
-    _run([toolchain.clang, "-O2", "-fno-omit-frame-pointer", "-fPIE", "-pthread", "-fexceptions", "-c", str(source), "-o", str(compiled)])
+    flags = ["-O2", "-fno-omit-frame-pointer", "-fPIE", "-pthread", "-fexceptions"]
+    _run([toolchain.clang, *flags, "-c", str(source), "-o", str(compiled)])
     return str(compiled)
 
 
@@ -82,4 +84,6 @@ def _run(command: list[str]) -> None:
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         first = next((line for line in lines if "error" in line), lines[0] if lines else "it said nothing")
-        raise UsageError(f"{Path(command[0]).name} failed: {first}", hint="does it compile without Plait, with the same flags?")
+        raise UsageError(
+            f"{Path(command[0]).name} failed: {first}", hint="does it compile without Plait, with the same flags?"
+        )

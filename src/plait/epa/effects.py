@@ -69,10 +69,11 @@ PURE = frozenset(
 NONDETERMINISTIC = frozenset(
     """rand random drand48 lrand48 mrand48 rand_r arc4random getrandom getentropy time clock clock_gettime gettimeofday
     times getpid getppid gettid getrusage sched_getcpu getcpu pthread_mutex_trylock pthread_mutex_timedlock
-    pthread_rwlock_tryrdlock pthread_rwlock_trywrlock pthread_cond_timedwait select poll epoll_wait
+    pthread_rwlock_tryrdlock pthread_rwlock_trywrlock pthread_cond_timedwait pthread_barrier_wait select poll epoll_wait
     _ZNSt6chrono3_V212system_clock3nowEv _ZNSt6chrono3_V212steady_clock3nowEv _ZNSt13random_device9_M_getvalEv""".split()
 )
-"""Functions whose result depends on something else than the program's input and its threads' own past."""
+"""Functions whose result depends on something else than the program's input and its threads' own past. Only calls whose result
+is used count: a barrier tells one thread, any of them, that it is special."""
 
 
 def effects_of(name: str) -> tuple[Effect, ...]:

@@ -166,7 +166,9 @@ class _Module:
             if llvm.GetNumOperands(instruction):
                 kind, _ = self._class(llvm.TypeOf(llvm.GetOperand(instruction, 0)))
         elif opcode == ll.ALLOCA:
-            kind = "word"
+            kind = "pointer"
+        elif opcode in (ll.CALL, ll.INVOKE) and not llvm.GetFirstUse(instruction):
+            pass  # nobody looks at the result, and it may be anything (which thread a barrier chooses)
         elif opcode not in (ll.CMPXCHG, ll.LANDINGPAD):
             kind, bits = self._class(llvm.TypeOf(instruction))
         size = 0
@@ -235,11 +237,11 @@ class _Module:
         """A call: its callee, its arguments, the memory that it is known to touch, and its result."""
         llvm = self.llvm
         name = self._callee(instruction)
-        intrinsic = name.startswith("llvm.")
         callee = llvm.GetCalledValue(instruction)
+        intrinsic = name.startswith("llvm.") or bool(llvm.IsAInlineAsm(callee))
         self._before(instruction, instruction)
         if not intrinsic:
-            direct = bool(llvm.IsAFunction(callee)) or bool(llvm.IsAInlineAsm(callee))
+            direct = bool(llvm.IsAFunction(callee))
             self._call("epa_call", self._int(number, 32), self._int(0) if direct else self._word(callee))
             site = self.program.sites[number - 1]
             for i in range(llvm.GetNumArgOperands(instruction)):
@@ -252,10 +254,9 @@ class _Module:
                     Site("argument", self.function, site.file, site.line, kind, bits, 0, operands, name, number, i)
                 )
                 given = self._call("epa_argument", self._int(argument, 32), self._word(value))
-                # Arguments that must stay constants (of intrinsics, inline assembly) or keep their attributes (byval) stay.
                 llvm.SetOperand(instruction, i, self._back(given, llvm.TypeOf(value)))
         self._memory(instruction, number, name)
-        if llvm.GetTypeKind(llvm.TypeOf(instruction)) == ll.VOID or (intrinsic and not self._class(llvm.TypeOf(instruction))[1]):
+        if self.program.sites[number - 1].kind == "none":
             return
         if opcode == ll.INVOKE:
             following = self._normal_edge(instruction)
@@ -329,6 +330,7 @@ class _Module:
     # ---- small parts
 
     def _callee(self, instruction: Ref) -> str:
+        """The name of the function that is called, if it is known."""
         llvm = self.llvm
         callee = llvm.GetCalledValue(instruction)
         return llvm.name(callee) if llvm.IsAFunction(callee) else ""
@@ -358,7 +360,7 @@ class _Module:
             width: int = llvm.GetIntTypeWidth(kind)
             return ("word" if width == 64 else "plain", width) if width <= 64 else ("opaque", 0)
         simple: dict[int, tuple[Class, int]] = {
-            ll.POINTER: ("word", 64),
+            ll.POINTER: ("pointer", 64),
             ll.FLOAT: ("float", 32),
             ll.DOUBLE: ("double", 64),
             ll.HALF: ("plain", 16),

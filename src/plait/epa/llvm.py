@@ -106,6 +106,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "ConstStructInContext": (_P, _P, _P, _U, ctypes.c_int),
     "ConstArray": (_P, _P, _P, _U),
     "AppendBasicBlockInContext": (_P, _P, _P, _S),
+    "GetFirstUse": (_P, _P),
     "GetModuleContext": (_P, _P),
     "GetElementType": (_P, _P),
 }

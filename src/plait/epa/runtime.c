@@ -200,8 +200,7 @@ static thread *begin(uint32_t uid, uint32_t parent, uint32_t ordinal, const char
     char name[64];
     snprintf(name, sizeof name, "thread-%u.bin", uid);
     t->fd = openat(folder, name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
-    self = t;
-    void *low = NULL;
+    void *low = NULL; /* asked for before the thread records: it allocates */
     size_t size = 0;
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -209,6 +208,7 @@ static thread *begin(uint32_t uid, uint32_t parent, uint32_t ordinal, const char
         pthread_attr_destroy(&attributes);
     }
     numbered(t, SYNC, START, ((uint64_t)parent << 32) | ordinal, (uint64_t)pthread_self());
+    self = t;
     put2(t, RANGE, 2, 0, (uint64_t)low, size);
     for (epa_tls_function *f = __start_epa_locals; f < __stop_epa_locals; f++) (*f)();
     pthread_setspecific(key, t);
@@ -546,9 +546,13 @@ int pthread_barrier_wait(pthread_barrier_t *barrier) {
     return code;
 }
 
+extern const char __executable_start[] HIDDEN, etext[] HIDDEN;
+
 int pthread_once(pthread_once_t *once, void (*routine)(void)) {
     REAL(int, pthread_once, (pthread_once_t *, void (*)(void)));
-    NOTE(ONCE, once, 0);
+    /* Libraries use it for themselves (the unwinder does): that orders nothing of the program. */
+    const char *caller = __builtin_return_address(0);
+    if (caller >= __executable_start && caller < etext) NOTE(ONCE, once, 0);
     return real(once, routine);
 }
 

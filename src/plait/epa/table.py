@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-Class = Literal["none", "plain", "word", "float", "double", "opaque"]
-"""What kind of value a site has. A `word` is a pointer or an integer as wide as one: it may be an address."""
+Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
+"""What kind of value a site has. A `word` is an integer as wide as a pointer: it may be an address."""
 
 
 class Site(msgspec.Struct, frozen=True, array_like=True):
