@@ -19,6 +19,8 @@ pub const COPY_FROM: u8 = 14;
 pub const SYNC: u8 = 32;
 pub const ALLOC: u8 = 33;
 pub const FREE: u8 = 34;
+/// Added to the kind of a record whose last word is small enough to stand in its first, in place of the detail.
+pub const SMALL: u8 = 64;
 pub const PAD: u8 = 255;
 
 pub const RANGE_WRITE: u32 = 1;
@@ -48,41 +50,51 @@ pub mod op {
 }
 
 /// One record in a stream of words.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
     pub kind: u8,
     pub detail: u32,
     pub site: u32,
-    pub words: &'a [u64],
+    pub words: [u64; 3],
 }
 
-/// How many words a record has, its first included; none for a kind that nobody writes.
+/// How many words follow the first one of a record; none for a kind that nobody writes.
+#[inline]
 fn length(kind: u8) -> Option<usize> {
     Some(match kind {
-        VALUE | ENTER | RETURN | CALL | ARGUMENT | LANDING | SEQUENCE => 2,
-        LOAD | STORE | ALLOCA | RANGE | FAULT => 3,
-        COPY | SYNC | ALLOC | FREE => 4,
+        VALUE | ENTER | RETURN | CALL | ARGUMENT | LANDING | SEQUENCE => 1,
+        LOAD | STORE | ALLOCA => 2,
+        COPY | RANGE | FAULT | SYNC | ALLOC | FREE => 3,
         _ => return None,
     })
 }
 
 /// The record at a place, and the place after it. None at the end, which is a zero word, and before anything torn.
 #[inline]
-pub fn record(words: &[u64], mut at: usize) -> Option<(Record<'_>, usize)> {
+pub fn record(words: &[u64], mut at: usize) -> Option<(Record, usize)> {
     loop {
         let head = *words.get(at)?;
         let kind = (head >> 56) as u8;
         if kind == PAD {
-            at = at.checked_add((head & 0xffff_ffff) as usize)?;
             if head & 0xffff_ffff == 0 {
                 return None;
             }
+            at = at.checked_add((head & 0xffff_ffff) as usize)?;
             continue;
         }
-        let length = length(kind)?;
-        let end = at + length;
-        let words = words.get(at + 1..end)?;
-        return Some((Record { kind, detail: (head >> 32) as u32 & 0xff_ffff, site: head as u32, words }, end));
+        let small = kind & SMALL != 0;
+        let length = length(kind & !SMALL)?;
+        let mut detail = (head >> 32) as u32 & 0xff_ffff;
+        let mut found = [0; 3];
+        let stored = length - usize::from(small);
+        let end = at + 1 + stored;
+        found[..stored].copy_from_slice(words.get(at + 1..end)?);
+        if small {
+            found[stored] = u64::from(detail);
+            detail = 0;
+        }
+        let record = Record { kind: kind & !SMALL, detail, site: head as u32, words: found };
+        return Some((record, end));
     }
 }
 
@@ -92,15 +104,29 @@ mod tests {
 
     #[test]
     fn a_stream_ends_at_zero_and_before_a_torn_record() {
-        let head = |kind: u8, site: u64| (u64::from(kind) << 56) | site;
-        let words = [head(VALUE, 3), 42, head(PAD, 2), 0, head(LOAD, 4), 8, 9, 0, 0];
+        let head = |kind: u8, detail: u64, site: u64| (u64::from(kind) << 56) | (detail << 32) | site;
+        let words = [
+            head(VALUE, 0, 3),
+            1 << 40,
+            head(PAD, 0, 2),
+            0,
+            head(LOAD, 0, 4),
+            8,
+            9,
+            head(STORE | SMALL, 7, 5),
+            16,
+            0,
+            0,
+        ];
         let (first, next) = record(&words, 0).unwrap();
-        assert_eq!((first.kind, first.site, first.words), (VALUE, 3, &[42u64][..]));
+        assert_eq!((first.kind, first.site, first.words[0]), (VALUE, 3, 1 << 40));
         let (second, next) = record(&words, next).unwrap();
-        assert_eq!((second.kind, second.site, second.words), (LOAD, 4, &[8u64, 9][..]));
+        assert_eq!((second.kind, second.site, second.words), (LOAD, 4, [8, 9, 0]));
+        let (third, next) = record(&words, next).unwrap();
+        assert_eq!((third.kind, third.detail, third.words), (STORE, 0, [16, 7, 0]));
         assert!(record(&words, next).is_none());
         assert!(record(&words[..6], 4).is_none());
-        assert!(record(&[head(77, 1), 2], 0).is_none());
-        assert!(record(&[head(PAD, 0)], 0).is_none());
+        assert!(record(&[head(47, 0, 1), 2], 0).is_none());
+        assert!(record(&[head(PAD, 0, 0)], 0).is_none());
     }
 }

@@ -98,7 +98,7 @@ pub fn propagate(recording: &Recording, sanitized: &Sanitized, comparison: &Comp
 }
 
 impl Walk<'_> {
-    fn record(&mut self, thread: u32, record: format::Record<'_>) {
+    fn record(&mut self, thread: u32, record: format::Record) {
         let w = record.words;
         let t = thread as usize;
         match record.kind {
@@ -241,7 +241,7 @@ impl Walk<'_> {
     }
 
     /// Deviating bytes move along; the copy is a node if any does.
-    fn copy(&mut self, t: usize, at: usize, node: Node, w: &[u64]) {
+    fn copy(&mut self, t: usize, at: usize, node: Node, w: [u64; 3]) {
         let length = w[2].min(1 << 24);
         let mut sources = Vec::new();
         self.bytes(w[1], length, self.object(t, at), &mut sources);

@@ -130,7 +130,7 @@ impl Recording {
     }
 
     /// The records of a run.
-    pub fn run(&self, run: Run) -> impl Iterator<Item = Record<'_>> {
+    pub fn run(&self, run: Run) -> impl Iterator<Item = Record> {
         let words = &self.streams[run.stream as usize].words()[..run.to];
         let mut at = run.from;
         std::iter::from_fn(move || {

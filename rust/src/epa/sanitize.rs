@@ -230,7 +230,7 @@ impl<'a> Sanitizer<'a> {
         (self.objects.len() - 1) as u32
     }
 
-    fn record(&mut self, thread: usize, record: Record<'_>) {
+    fn record(&mut self, thread: usize, record: Record) {
         if record.kind == format::SEQUENCE {
             return;
         }
@@ -310,7 +310,7 @@ impl<'a> Sanitizer<'a> {
         self.now += 1;
     }
 
-    fn numbered(&mut self, thread: usize, record: Record<'_>) {
+    fn numbered(&mut self, thread: usize, record: Record) {
         let w = record.words;
         match (record.kind, record.detail) {
             (format::ALLOC, 0) => {

@@ -34,7 +34,7 @@
 enum kind {
     VALUE = 1, LOAD, STORE, ALLOCA, ENTER, RETURN, CALL, ARG, LANDING, RANGE, COPY, FAULT, SEQ,
     SYNC = 32, /* kinds from here on begin with their number */
-    ALLOC = 33, FREE = 34, PAD = 255
+    ALLOC = 33, FREE = 34, SMALL = 64, PAD = 255
 };
 enum op {
     START = 1, END, CREATE, CREATED, JOIN_BEGIN, JOIN, LOCK, UNLOCK, READ_LOCK, WRITE_LOCK, RW_UNLOCK,
@@ -141,26 +141,51 @@ static inline __attribute__((always_inline)) void look(thread *t) {
     if (RARE(now != t->seen)) note_sequence(t, now);
 }
 
-static inline __attribute__((always_inline)) void put1(thread *t, unsigned kind, unsigned aux, uint32_t id, uint64_t a) {
+/* One word after the first; a small one goes into the first (SMALL), in place of the detail. */
+static inline __attribute__((always_inline)) void put1(thread *t, unsigned kind, uint32_t id, uint64_t a) {
     look(t);
     uint64_t *p = room(t, 2);
     if (RARE(!p)) return;
-    p[1] = a;
-    SEAL();
-    p[0] = HEAD(kind, aux, id);
-    t->next = p + 2;
+    if (a >> 24) {
+        p[1] = a;
+        SEAL();
+        p[0] = HEAD(kind, 0, id);
+        t->next = p + 2;
+    } else {
+        p[0] = HEAD(kind | SMALL, a, id);
+        t->next = p + 1;
+    }
 }
 
-static inline __attribute__((always_inline)) void put2(thread *t, unsigned kind, unsigned aux, uint32_t id, uint64_t a,
-                                                       uint64_t b) {
+/* Two words after the first; a small second one goes into the first. */
+static inline __attribute__((always_inline)) void put2(thread *t, unsigned kind, uint32_t id, uint64_t a, uint64_t b) {
     look(t);
     uint64_t *p = room(t, 3);
     if (RARE(!p)) return;
     p[1] = a;
+    if (b >> 24) {
+        p[2] = b;
+        SEAL();
+        p[0] = HEAD(kind, 0, id);
+        t->next = p + 3;
+    } else {
+        SEAL();
+        p[0] = HEAD(kind | SMALL, b, id);
+        t->next = p + 2;
+    }
+}
+
+/* Three words after the first, with a detail. */
+static void put3(thread *t, unsigned kind, unsigned detail, uint32_t id, uint64_t a, uint64_t b, uint64_t c) {
+    look(t);
+    uint64_t *p = room(t, 4);
+    if (RARE(!p)) return;
+    p[1] = a;
     p[2] = b;
+    p[3] = c;
     SEAL();
-    p[0] = HEAD(kind, aux, id);
-    t->next = p + 3;
+    p[0] = HEAD(kind, detail, id);
+    t->next = p + 4;
 }
 
 /* A record with a number of its own: kind, number, two words. */
@@ -209,7 +234,7 @@ static thread *begin(uint32_t uid, uint32_t parent, uint32_t ordinal, const char
     }
     numbered(t, SYNC, START, ((uint64_t)parent << 32) | ordinal, (uint64_t)pthread_self());
     self = t;
-    put2(t, RANGE, 2, 0, (uint64_t)low, size);
+    put3(t, RANGE, 2, 0, (uint64_t)low, size, 0);
     for (epa_tls_function *f = __start_epa_locals; f < __stop_epa_locals; f++) (*f)();
     pthread_setspecific(key, t);
     return t;
@@ -296,7 +321,7 @@ static __attribute__((noinline)) uint64_t inject(thread *t, uint32_t id, uint64_
     case 's': t->skip = 1; break;          /* skip the operation that is called */
     default: break;
     }
-    put2(t, FAULT, 0, id, before, value);
+    put3(t, FAULT, 0, id, before, value, 0);
     if (fault_action[0] == 'k') pthread_exit(NULL); /* kill the thread */
     return value;
 }
@@ -305,7 +330,7 @@ uint64_t epa_value(uint32_t id, uint64_t value) {
     thread *t = self;
     if (RARE(!t)) return value;
     if (RARE(id == fault_site)) value = inject(t, id, value);
-    put1(t, VALUE, 0, id, value);
+    put1(t, VALUE, id, value);
     return value;
 }
 
@@ -313,38 +338,38 @@ uint64_t epa_load(uint32_t id, uint64_t address, uint64_t value) {
     thread *t = self;
     if (RARE(!t)) return value;
     if (RARE(id == fault_site)) value = inject(t, id, value);
-    put2(t, LOAD, 0, id, address, value);
+    put2(t, LOAD, id, address, value);
     return value;
 }
 
 void epa_store(uint32_t id, uint64_t address, uint64_t value) {
     thread *t = self;
     if (RARE(!t)) return;
-    put2(t, STORE, 0, id, address, value);
+    put2(t, STORE, id, address, value);
 }
 
 void epa_alloca(uint32_t id, uint64_t address, uint64_t size) {
     thread *t = self;
     if (RARE(!t)) return;
-    put2(t, ALLOCA, 0, id, address, size);
+    put2(t, ALLOCA, id, address, size);
 }
 
 void epa_enter(uint32_t id) {
     thread *t = self;
     if (RARE(!t)) return;
-    put1(t, ENTER, 0, id, (uint64_t)__builtin_frame_address(1));
+    put1(t, ENTER, id, (uint64_t)__builtin_frame_address(1));
 }
 
 void epa_landing(uint32_t id) {
     thread *t = self;
     if (RARE(!t)) return;
-    put1(t, LANDING, 0, id, (uint64_t)__builtin_frame_address(1));
+    put1(t, LANDING, id, (uint64_t)__builtin_frame_address(1));
 }
 
 void epa_return(uint32_t id, uint64_t value) {
     thread *t = self;
     if (RARE(!t)) return;
-    put1(t, RETURN, 0, id, value);
+    put1(t, RETURN, id, value);
 }
 
 /* Before a call: the callee. Faults of sites of calls that return nothing, and "skip" and "kill", strike here. */
@@ -352,7 +377,7 @@ void epa_call(uint32_t id, uint64_t callee) {
     thread *t = self;
     if (RARE(!t)) return;
     t->site = id;
-    put1(t, CALL, 0, id, callee);
+    put1(t, CALL, id, callee);
     if (RARE(id == fault_site) && (fault_action[0] == 's' || fault_action[0] == 'k')) inject(t, id, 0);
     maybe_yield(t);
 }
@@ -362,7 +387,7 @@ uint64_t epa_argument(uint32_t id, uint64_t value) {
     thread *t = self;
     if (RARE(!t)) return value;
     if (RARE(id == fault_site)) value = inject(t, id, value);
-    put1(t, ARG, 0, id, value);
+    put1(t, ARG, id, value);
     return value;
 }
 
@@ -370,27 +395,19 @@ uint64_t epa_argument(uint32_t id, uint64_t value) {
 void epa_range(uint32_t id, uint32_t access, uint64_t address, uint64_t length) {
     thread *t = self;
     if (RARE(!t) || (!length && access < 2)) return;
-    put2(t, RANGE, access, id, address, length);
+    put3(t, RANGE, access, id, address, length, 0);
 }
 
 void epa_string(uint32_t id, uint32_t access, uint64_t address) {
     thread *t = self;
     if (RARE(!t) || !address) return;
-    put2(t, RANGE, access, id, address, strlen((const char *)address) + 1);
+    put3(t, RANGE, access, id, address, strlen((const char *)address) + 1, 0);
 }
 
 void epa_copy(uint32_t id, uint64_t to, uint64_t from, uint64_t length) {
     thread *t = self;
     if (RARE(!t) || !length) return;
-    look(t);
-    uint64_t *p = room(t, 4);
-    if (!p) return;
-    p[1] = to;
-    p[2] = from;
-    p[3] = length;
-    SEAL();
-    p[0] = HEAD(COPY, 0, id);
-    t->next = p + 4;
+    put3(t, COPY, 0, id, to, from, length);
 }
 
 /* An atomic access takes a number. */
