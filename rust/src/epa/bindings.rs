@@ -88,11 +88,11 @@ impl EpaTrace {
     }
 
     /// Events of a thread.
-    fn events(&self, thread: usize, from: usize, to: usize) -> PyResult<Vec<EventRow>> {
+    fn events(&self, thread: usize, from_: usize, to: usize) -> PyResult<Vec<EventRow>> {
         let thread =
             (self.sanitized.threads.get(thread)).ok_or_else(|| PyValueError::new_err("there is no such thread"))?;
         let to = to.min(thread.events.len());
-        Ok(thread.events[from.min(to)..to].iter().map(row).collect())
+        Ok(thread.events[from_.min(to)..to].iter().map(row).collect())
     }
 
     /// Threads in the order of the whole run, as (thread, number of events, synchronisation or 0, its object).
@@ -118,17 +118,26 @@ impl EpaTrace {
         (self.sanitized.faults.iter()).map(|f| (f.thread, f.event, f.site, f.before, f.after)).collect()
     }
 
-    /// How often each site was executed, by thread: (thread, site, times).
-    fn executions(&self) -> Vec<(u32, u32, u64)> {
+    /// The last global or heap object that an address lay in.
+    fn object_at(&self, address: u64) -> Option<usize> {
+        (self.sanitized.objects.iter()).rposition(|o| {
+            matches!(o.kind, Kind::Global | Kind::Heap) && o.base <= address && address < o.base + o.size
+        })
+    }
+
+    /// How often each site was executed: (thread, site, values made there, calls made there).
+    fn executions(&self) -> Vec<(u32, u32, u64, u64)> {
+        use super::format::{ARGUMENT, CALL, LOAD, VALUE};
         let mut found = Vec::new();
         for (t, thread) in self.sanitized.threads.iter().enumerate() {
-            let mut counts = vec![0u64; self.recording.sites.len()];
+            let mut counts = vec![(0u64, 0u64, false); self.recording.sites.len()];
             for event in &thread.events {
-                if event.kind != super::format::COPY_FROM {
-                    counts[event.site as usize] += 1;
-                }
+                let count = &mut counts[event.site as usize];
+                count.0 += u64::from(matches!(event.kind, VALUE | LOAD | ARGUMENT));
+                count.1 += u64::from(event.kind == CALL);
+                count.2 = true;
             }
-            found.extend(counts.iter().enumerate().filter(|c| *c.1 > 0).map(|(s, &c)| (t as u32, s as u32, c)));
+            found.extend((counts.iter().enumerate()).filter(|c| c.1.2).map(|(s, c)| (t as u32, s as u32, c.0, c.1)));
         }
         found
     }

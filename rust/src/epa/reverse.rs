@@ -80,6 +80,7 @@ pub struct Report {
     pub overflow: bool,
 }
 
+pub const UNKNOWN_MEMORY: u64 = u64::MAX - 1;
 const MOST: usize = 20_000;
 
 #[derive(Default)]
@@ -306,11 +307,15 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut
                 continue;
             }
             let (number, offset) = match event.tag_a {
-                OBJECT => ((event.a >> 32) as u32, event.a & 0xffff_ffff),
-                UNKNOWN => (data.unknown[(event.a >> 32) as usize], event.a & 15),
+                OBJECT => (event.a >> 32, event.a & 0xffff_ffff),
+                // Memory that nobody is known to have allocated is one object, and its addresses are the offsets.
+                UNKNOWN => {
+                    let met = data.unknown[(event.a >> 32) as usize];
+                    (UNKNOWN_MEMORY, sanitized.objects[met as usize].base)
+                }
                 _ => continue,
             };
-            if !sanitized.objects[number as usize].shared {
+            if number != UNKNOWN_MEMORY && !sanitized.objects[number as usize].shared {
                 continue;
             }
             let single = matches!(event.kind, format::LOAD | format::STORE);
@@ -320,7 +325,7 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut
                 site: event.site,
                 event: (from + i) as u32,
                 action: Action::Access {
-                    object: u64::from(number),
+                    object: number,
                     offset,
                     length,
                     writes: event.writes,

@@ -50,8 +50,7 @@ pub const PLAIN: u8 = 0;
 pub const OBJECT: u8 = 1;
 /// A thread.
 pub const THREAD: u8 = 2;
-/// Unknown memory: in the upper half how many the thread had met before, in the lower whether it lies in a stack and how it
-/// is aligned.
+/// Unknown memory: in the upper half how many the thread had met before, in the lower whether it lies in a stack.
 pub const UNKNOWN: u8 = 3;
 
 /// An event with symbols in place of addresses. `tags` says what the two words are.
@@ -392,29 +391,24 @@ impl<'a> Sanitizer<'a> {
         if let Some((number, base)) = self.find(thread, value) {
             return (OBJECT, (u64::from(number) << 32) | (value.wrapping_sub(base) & 0xffff_ffff));
         }
-        let granule = value & !15;
-        let known = self.unknown.get(&granule).copied();
+        let known = self.unknown.get(&value).copied();
         // Whether an integer is an address must not depend on what other threads have met.
         if class == Class::Word && known.is_none_or(|number| !self.states[thread].met.contains_key(&number)) {
             return (PLAIN, value);
         }
-        let number = match known {
-            Some(number) => number,
-            None => {
-                let number = self.object(Kind::Default, NOBODY, 0, 0, granule, 16);
-                self.unknown.insert(granule, number);
-                number
-            }
-        };
-        let state = &mut self.states[thread];
+        let number = known.unwrap_or_else(|| {
+            let number = self.object(Kind::Default, NOBODY, 0, 0, value, 8);
+            self.unknown.insert(value, number);
+            number
+        });
         let names = &mut self.threads[thread].unknown;
-        let nth = *state.met.entry(number).or_insert_with(|| {
+        let nth = *self.states[thread].met.entry(number).or_insert_with(|| {
             names.push(number);
             (names.len() - 1) as u32
         });
         let within = |s: &State| s.low <= value && value < s.high;
         let place = if within(&self.states[thread]) { 1 } else { u64::from(self.states.iter().any(within)) * 2 };
-        (UNKNOWN, (u64::from(nth) << 32) | (place << 4) | (value & 15))
+        (UNKNOWN, (u64::from(nth) << 32) | place)
     }
 
     /// The object that an address lies in, or just behind the end of which it lies.
@@ -422,7 +416,7 @@ impl<'a> Sanitizer<'a> {
     fn find(&self, thread: usize, address: u64) -> Option<(u32, u64)> {
         let own = &self.states[thread];
         if own.low <= address && address < own.high {
-            return in_stack(own, address);
+            return in_stack(own, address).or_else(|| self.placed(address));
         }
         if let Some((&base, &number)) = self.heap.range(..=address).next_back() {
             let object = &self.objects[number as usize];
@@ -430,12 +424,8 @@ impl<'a> Sanitizer<'a> {
                 return Some((number, base));
             }
         }
-        let at = self.globals.partition_point(|g| g.address <= address);
-        if at > 0 {
-            let placed = &self.globals[at - 1];
-            if address < placed.address + placed.size.max(1) {
-                return Some((self.global_objects[at - 1], placed.address));
-            }
+        if let Some(found) = self.placed(address) {
+            return Some(found);
         }
         for state in &self.states {
             if state.low <= address && address < state.high {
@@ -445,12 +435,22 @@ impl<'a> Sanitizer<'a> {
                 return Some((number, base));
             }
         }
+        let at = self.globals.partition_point(|g| g.address <= address);
         if at > 0 && address == self.globals[at - 1].address + self.globals[at - 1].size {
             return Some((self.global_objects[at - 1], self.globals[at - 1].address));
         }
         let at = self.modules.partition_point(|m| m.from <= address);
         let module = self.modules.get(at.checked_sub(1)?)?;
         (address < module.to).then(|| (self.module_objects[at - 1], module.from))
+    }
+}
+
+impl Sanitizer<'_> {
+    /// The global that an address lies in.
+    fn placed(&self, address: u64) -> Option<(u32, u64)> {
+        let at = self.globals.partition_point(|g| g.address <= address).checked_sub(1)?;
+        let placed = &self.globals[at];
+        (address < placed.address + placed.size.max(1)).then(|| (self.global_objects[at], placed.address))
     }
 }
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import plait
+from plait.cli.options import split_dashes
 from plait.cli.output import close, complain
 from plait.kernel.errors import PlaitError
 
@@ -55,6 +56,33 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
+    "epa": """\
+  plait epa build examples/epa/kmeans.c -o kmeans.epa
+  plait epa run kmeans.epa -- 4 60
+  plait epa reversible kmeans.trace
+  plait epa campaign kmeans.epa --runs 200 --plot kmeans.svg -- 4 60""",
+    "epa build": """\
+  plait epa build prog.c -o prog.epa
+  plait epa build main.cpp util.c --clang 14 -- -Iinclude -DTHREADS=4""",
+    "epa run": """\
+  plait epa run prog.epa -- 4 100
+  plait epa run prog.epa -o faulty.trace --fault bitflip:12:T_0_1:0:32 -- 4 100""",
+    "epa show": """\
+  plait epa show prog.trace --limit 50
+  plait epa show prog.trace --thread T_0_1
+  plait epa show prog.trace --chrome prog.json""",
+    "epa sanitize": """\
+  plait epa sanitize prog.trace | head
+  plait epa sanitize prog.trace -o prog.txt""",
+    "epa reversible": """\
+  plait epa reversible prog.trace
+  plait epa reversible prog.trace --benign-same-value --allow rand""",
+    "epa compare": """\
+  plait epa compare prog.trace faulty.trace --html propagation.html
+  plait epa compare prog.trace faulty.trace --json | jq .threads""",
+    "epa campaign": """\
+  plait epa campaign prog.epa --faults bitflip,mallsize --runs 500 -- 4 100
+  plait epa campaign prog.epa --faults skipunlock,droplock,killthread --runs 50 -- 4""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -62,13 +90,17 @@ _EXAMPLES = {
 _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error."
 
 
+_EPA_EXIT_CODES = (
+    "Exit codes: 0 done, equal or pseudo-deterministic, 1 deviating or not pseudo-deterministic, 2 usage error, "
+    "3 inconclusive or interrupted, 4 internal error."
+)
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
 )
 
 
 def _epilogue(command: str) -> str:
-    codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+    codes = {"bench": _BENCH_EXIT_CODES, "epa": _EPA_EXIT_CODES}.get(command.partition(" ")[0], _EXIT_CODES)
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -97,6 +129,10 @@ Every step shows the messages it took and sent and the fields it changed. The ex
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
     "bench": "Measure the tables of the papers again, on this machine.",
+    "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
+
+Traces of two runs differ in addresses and in the schedule. Plait removes both, and proves from one golden run that \
+whatever still differs comes from a fault.""",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -114,14 +150,37 @@ Paxos and its faulty twin, echo multicast, and the regular register: single mess
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
 }
+_EPA = {
+    "build": """Compile C and C++ sources to a program that records itself.
+
+It needs clang and the libLLVM of the same version (14 or later). What follows -- goes to clang.""",
+    "run": """Run such a program: its output, and the trace of all its threads.
+
+A trace is a folder. What was recorded survives a crash, and says where it was cut off.""",
+    "show": "Print a trace, event by event, or write it for Perfetto or the viewer.",
+    "sanitize": """Print a trace without what allocation and scheduling made different.
+
+Addresses become memory objects with offsets (Algorithm 4 of the thesis), threads get canonical names (Algorithm 5). The \
+objects and the thread map follow the events; the digest on stderr is equal for equal traces.""",
+    "reversible": """Check that comparisons with a trace are sound: no two dependent events can come in another order.
+
+A trace that fails comes with a witness: the two events, and a schedule that reverses them.""",
+    "compare": "Compare a faulty run with the golden one: first deviations, and how the error spread.",
+    "campaign": """Inject faults, one per run, and tell what became of them.
+
+The golden run is checked first. Crash, hang, SDC (silent data corruption), masked and no effect are counted by type of \
+fault, with the share of runs that deviate.""",
+}
+_GROUPS = {"bench": ("plait.cli.bench", _BENCHES), "epa": ("plait.cli.epa", _EPA)}
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
-    if _name == "bench":
-        _bench = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
-        for _table, _about in _BENCHES.items():
-            _bench.command(
-                f"plait.cli.bench:{_table}", name=_table, help=_about, help_epilogue=_epilogue(f"bench {_table}")
+    if _name in _GROUPS:
+        _group = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
+        _module, _members = _GROUPS[_name]
+        for _member, _about in _members.items():
+            _group.command(
+                f"{_module}:{_member}", name=_member, help=_about, help_epilogue=_epilogue(f"{_name} {_member}")
             )
-        app.command(_bench)
+        app.command(_group)
         continue
     app.command(f"plait.cli.{_name}:{_name}", name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
 
@@ -129,6 +188,8 @@ for _order, (_name, _help) in enumerate(_COMMANDS.items()):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    if tokens[:1] == ["epa"]:
+        tokens = split_dashes(tokens)
     try:
         code = app(tokens, exit_on_error=False, print_error=False)
     except PlaitError as error:
@@ -137,8 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         error.verbose = False
         command = next((t for t in tokens if t in _COMMANDS), None)
-        if command == "bench":
-            command = " ".join([command, *(t for t in tokens[1:2] if t in _BENCHES)])
+        if command in _GROUPS:
+            command = " ".join([command, *(t for t in tokens[1:2] if t in _GROUPS[command][1])])
         complain(str(error).strip(), f"see plait {command} --help" if command else "see plait --help")
         code = USAGE_ERROR
     except KeyboardInterrupt:

@@ -36,14 +36,27 @@ def build(
     if output.is_dir() or not output.parent.is_dir():
         raise UsageError(f"-o: {output} cannot be written", hint="give the name of a file in a folder that exists")
     toolchain = find(version)
-    program = Instrumentation(Llvm(toolchain.library))
+    program = Instrumentation(Llvm(toolchain.library), sources)
     with tempfile.TemporaryDirectory(prefix="plait-epa-") as name:
         folder = Path(name)
         objects = []
         for i, source in enumerate(sources):
             raw, instrumented, compiled = (folder / f"{i}{suffix}" for suffix in (".bc", ".epa.bc", ".o"))
             compiler = toolchain.clang_cpp if source.suffix in _CPP else toolchain.clang
-            _run([compiler, *flags, *_FLAGS, _NAMES, "-Qunused-arguments", "-emit-llvm", "-c", str(source), "-o", str(raw)])
+            _run(
+                [
+                    compiler,
+                    *flags,
+                    *_FLAGS,
+                    _NAMES,
+                    "-Qunused-arguments",
+                    "-emit-llvm",
+                    "-c",
+                    str(source),
+                    "-o",
+                    str(raw),
+                ]
+            )
             program.instrument(raw, instrumented)
             _run([toolchain.clang, "-O0", "-fPIE", "-c", str(instrumented), "-o", str(compiled)])
             objects.append(str(compiled))

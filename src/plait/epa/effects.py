@@ -53,24 +53,124 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
 }
 
 PURE = frozenset(
-    """malloc calloc realloc free memalign aligned_alloc posix_memalign _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm
-    pthread_create pthread_join pthread_exit pthread_self pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock
-    pthread_mutex_unlock pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_unlock pthread_cond_wait
-    pthread_cond_signal pthread_cond_broadcast pthread_barrier_init pthread_barrier_wait pthread_barrier_destroy
-    pthread_once pthread_attr_init pthread_attr_destroy pthread_attr_setdetachstate pthread_rwlock_init
-    pthread_rwlock_destroy pthread_cond_init pthread_cond_destroy exit abort
-    abs labs sqrt sqrtf exp expf log logf pow powf fabs fabsf sin cos tan floor ceil fmod erf fmax fmin round
-    printf fprintf putchar fopen fclose fflush
-    __cxa_begin_catch __cxa_end_catch __cxa_allocate_exception __cxa_throw __cxa_free_exception __cxa_rethrow
-    __gxx_personality_v0 __clang_call_terminate _ZSt9terminatev __cxa_atexit""".split()
+    [
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "memalign",
+        "aligned_alloc",
+        "posix_memalign",
+        "_Znwm",
+        "_Znam",
+        "_ZdlPv",
+        "_ZdaPv",
+        "_ZdlPvm",
+        "_ZdaPvm",
+        "pthread_create",
+        "pthread_join",
+        "pthread_exit",
+        "pthread_self",
+        "pthread_mutex_init",
+        "pthread_mutex_destroy",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
+        "pthread_rwlock_rdlock",
+        "pthread_rwlock_wrlock",
+        "pthread_rwlock_unlock",
+        "pthread_cond_wait",
+        "pthread_cond_signal",
+        "pthread_cond_broadcast",
+        "pthread_barrier_init",
+        "pthread_barrier_wait",
+        "pthread_barrier_destroy",
+        "pthread_once",
+        "pthread_attr_init",
+        "pthread_attr_destroy",
+        "pthread_attr_setdetachstate",
+        "pthread_rwlock_init",
+        "pthread_rwlock_destroy",
+        "pthread_cond_init",
+        "pthread_cond_destroy",
+        "exit",
+        "abort",
+        "abs",
+        "labs",
+        "sqrt",
+        "sqrtf",
+        "exp",
+        "expf",
+        "log",
+        "logf",
+        "pow",
+        "powf",
+        "fabs",
+        "fabsf",
+        "sin",
+        "cos",
+        "tan",
+        "floor",
+        "ceil",
+        "fmod",
+        "erf",
+        "fmax",
+        "fmin",
+        "round",
+        "printf",
+        "fprintf",
+        "putchar",
+        "fopen",
+        "fclose",
+        "fflush",
+        "__cxa_begin_catch",
+        "__cxa_end_catch",
+        "__cxa_allocate_exception",
+        "__cxa_throw",
+        "__cxa_free_exception",
+        "__cxa_rethrow",
+        "__gxx_personality_v0",
+        "__clang_call_terminate",
+        "_ZSt9terminatev",
+        "__cxa_atexit",
+    ]
 )
 """External functions that touch no memory that the program shares between threads, or whose accesses are recorded elsewhere."""
 
 NONDETERMINISTIC = frozenset(
-    """rand random drand48 lrand48 mrand48 rand_r arc4random getrandom getentropy time clock clock_gettime gettimeofday
-    times getpid getppid gettid getrusage sched_getcpu getcpu pthread_mutex_trylock pthread_mutex_timedlock
-    pthread_rwlock_tryrdlock pthread_rwlock_trywrlock pthread_cond_timedwait pthread_barrier_wait select poll epoll_wait
-    _ZNSt6chrono3_V212system_clock3nowEv _ZNSt6chrono3_V212steady_clock3nowEv _ZNSt13random_device9_M_getvalEv""".split()
+    [
+        "rand",
+        "random",
+        "drand48",
+        "lrand48",
+        "mrand48",
+        "rand_r",
+        "arc4random",
+        "getrandom",
+        "getentropy",
+        "time",
+        "clock",
+        "clock_gettime",
+        "gettimeofday",
+        "times",
+        "getpid",
+        "getppid",
+        "gettid",
+        "getrusage",
+        "sched_getcpu",
+        "getcpu",
+        "pthread_mutex_trylock",
+        "pthread_mutex_timedlock",
+        "pthread_rwlock_tryrdlock",
+        "pthread_rwlock_trywrlock",
+        "pthread_cond_timedwait",
+        "pthread_barrier_wait",
+        "select",
+        "poll",
+        "epoll_wait",
+        "_ZNSt6chrono3_V212system_clock3nowEv",
+        "_ZNSt6chrono3_V212steady_clock3nowEv",
+        "_ZNSt13random_device9_M_getvalEv",
+    ]
 )
 """Functions whose result depends on something else than the program's input and its threads' own past. Only calls whose result
 is used count: a barrier tells one thread, any of them, that it is special."""

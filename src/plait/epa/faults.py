@@ -88,12 +88,17 @@ class Target(NamedTuple):
     times: int
 
 
-def targets(table: Table, executions: Iterable[tuple[str, int, int]], kind: str) -> list[Target]:
+def targets(table: Table, executions: Iterable[tuple[str, int, int, int]], kind: str) -> list[Target]:
     """Where a type of fault can strike, given how often each thread executed each site in the golden run."""
-    return [Target(site, thread, n) for thread, site, n in executions if site and _fits(table, table.site(site), kind, thread)]
+    found = []
+    for thread, site, values, calls in executions:
+        times = calls if kind in ("skipunlock", "droplock", "killthread") else values
+        if site and times and _fits(table.site(site), kind, thread):
+            found.append(Target(site, thread, times))
+    return found
 
 
-def _fits(table: Table, site: Site, kind: str, thread: str) -> bool:
+def _fits(site: Site, kind: str, thread: str) -> bool:
     if kind == "bitflip":
         return site.bits > 0 and site.op not in ("argument", "enter")
     if kind in ("filesize", "mallsize"):
@@ -114,11 +119,7 @@ def draw(table: Table, choices: Sequence[Target], kind: str, random_: random.Ran
     """A random fault of a type: each execution of each site is as likely as any other."""
     target = random_.choices(choices, weights=[t.times for t in choices])[0]
     site = table.site(target.site)
-    times = target.times
-    if kind == "invalptr":
-        # A call is recorded when it is made and when its result is: two events, one execution of the result.
-        times = max(1, times // 2)
-    nth = random_.randrange(times)
+    nth = random_.randrange(target.times)
     value = {
         "filesize": lambda: random_.randrange(1, 65),
         "mallsize": lambda: random_.choice([0, 2, 4, 8]),

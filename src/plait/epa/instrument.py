@@ -6,7 +6,7 @@ the recorder changes the value at the site that a fault plan names. Values reach
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from plait.epa import llvm as ll
@@ -33,8 +33,10 @@ _MIX = 0x9E3779B97F4A7C15
 class Instrumentation:
     """The sites and globals of a program's modules, numbered as they are instrumented."""
 
-    def __init__(self, library: Llvm) -> None:
+    def __init__(self, library: Llvm, sources: Sequence[Path] = ()) -> None:
         self.llvm = library
+        # Sources are called as the user called them.
+        self.names = {str(source.resolve()): str(source) for source in sources}
         self.sites: list[Site] = []
         self.globals: list[Global] = []
         self.warnings: list[str] = []
@@ -134,7 +136,7 @@ class _Module:
     def _function(self, function: Ref) -> None:
         llvm = self.llvm
         self.function = llvm.name(function)
-        self.file, self.line = llvm.place(function)
+        self.file, self.line = self._place(function)
         entry = self.program.add(Site("enter", self.function, self.file, self.line, "none", 0, 0, [], self.function))
         instructions = list(llvm.instructions(function))
         for instruction in instructions:
@@ -159,7 +161,7 @@ class _Module:
             name = ""
         else:
             return
-        file, line = llvm.place(instruction)
+        file, line = self._place(instruction)
         kind: Class = "none"
         bits = 0
         if opcode in (ll.STORE, ll.RET):
@@ -185,7 +187,7 @@ class _Module:
                 operands.append(self.numbers[operand])
         op = "call" if opcode == ll.INVOKE else ll.OPCODES[opcode]
         self.numbers[instruction] = self.program.add(
-            Site(op, self.function, file or self.file, line, kind, bits, size, operands, name)
+            Site(op, self.function, file or self.file, line or self.line, kind, bits, size, operands, name)
         )
 
     def _instruction(self, instruction: Ref) -> None:
@@ -310,6 +312,7 @@ class _Module:
             return  # too wide for the recorder: a digest is recorded, and the value stays
         back = self._back(given, llvm.TypeOf(value))
         llvm.ReplaceAllUsesWith(value, back)
+        self.numbers[back] = number
         # The recorder itself must see the value: its own use was replaced as well.
         if word == value:
             llvm.SetOperand(given, llvm.GetNumArgOperands(given) - 1, value)
@@ -328,6 +331,10 @@ class _Module:
             here = operand
 
     # ---- small parts
+
+    def _place(self, value: Ref) -> tuple[str, int]:
+        file, line = self.llvm.place(value)
+        return self.program.names.get(file, file), line
 
     def _callee(self, instruction: Ref) -> str:
         """The name of the function that is called, if it is known."""
@@ -434,4 +441,3 @@ class _Module:
         kind, hook = self.hooks[name]
         called: Ref = llvm.BuildCall2(self.builder, kind, hook, array(arguments), len(arguments), b"")
         return called
-

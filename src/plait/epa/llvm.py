@@ -73,6 +73,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "GetValueName2": (_S, _P, _P),
     "GetDebugLocLine": (_U, _P),
     "GetDebugLocFilename": (_P, _P, _P),
+    "GetDebugLocDirectory": (_P, _P, _P),
     "InstructionGetDebugLoc": (_P, _P),
     "SetCurrentDebugLocation2": (None, _P, _P),
     "ReplaceAllUsesWith": (None, _P, _P),
@@ -154,10 +155,13 @@ class Llvm:
 
     def place(self, value: Ref) -> tuple[str, int]:
         """File and line of an instruction or a function."""
-        length = _U()
-        at = self.GetDebugLocFilename(value, ctypes.byref(length))
-        line = self.GetDebugLocLine(value)
-        return (ctypes.string_at(at, length.value).decode(errors="replace") if at else ""), line
+        parts = []
+        for get in (self.GetDebugLocDirectory, self.GetDebugLocFilename):
+            length = _U()
+            at = get(value, ctypes.byref(length))
+            parts.append(ctypes.string_at(at, length.value).decode(errors="replace") if at else "")
+        line: int = self.GetDebugLocLine(value)
+        return str(Path(*parts)) if parts[1] else "", line
 
     def functions(self, module: Ref) -> Iterator[Ref]:
         """The functions of a module."""

@@ -18,6 +18,8 @@ OPERATIONS = dict(epa_operations())
 """Names of what synchronises, by their numbers in traces."""
 _KINDS = {2: "load", 3: "store", 4: "alloca", 5: "enter", 6: "return", 7: "call", 8: "argument", 9: "landingpad",
           10: "memory", 11: "copy to", 14: "copy from"}  # fmt: skip
+_GIVEN = 0x40000000
+"""Numbers of globals from here on are what the kernel gave the program: argv, envp, and the strings of argv."""
 _CLASSES = {"pointer": 1, "word": 2}
 
 Word = tuple[str, int, int]
@@ -85,15 +87,17 @@ class Recording:
         path = self.folder / "stdout"
         return path.read_bytes() if path.exists() else b""
 
-    def executions(self) -> list[tuple[str, int, int]]:
-        """How often each thread executed each site."""
-        return [(self.threads[t].name, site, times) for t, site, times in self.native.executions()]
+    def executions(self) -> list[tuple[str, int, int, int]]:
+        """How many values each thread made at each site, and how many calls."""
+        return [(self.threads[t].name, site, values, calls) for t, site, values, calls in self.native.executions()]
 
     def object(self, number: int) -> MemoryObject:
         """A memory object by its number."""
         kind, owner, site, nth, base, size, local, start, end = self.native.object(number)
         thread = self.threads[owner].name if owner is not None else None
-        if kind in ("global", "local"):
+        if kind == "global" and site >= _GIVEN:
+            name = ("argv", "envp")[site - _GIVEN] if site < _GIVEN + 2 else f"argv[{site - _GIVEN - 2}]"
+        elif kind in ("global", "local"):
             name = self.table.globals[site].name or f"global{site}"
             name = name if kind == "global" else f"{thread}:{name}"
         elif kind == "library":

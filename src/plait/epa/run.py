@@ -85,9 +85,7 @@ def run(
             process.kill()
             process.wait()
             raise
-    done = Run(
-        str(program), list(arguments), code, round(time.monotonic() - started, 6), timed_out, fault, yields
-    )
+    done = Run(str(program), list(arguments), code, round(time.monotonic() - started, 6), timed_out, fault, yields)
     if not (folder / "table.json").exists():
         raise UsageError(f"{program} recorded nothing", hint="build it with plait epa build")
     (folder / RUN_FILE).write_bytes(msgspec.json.encode(done))

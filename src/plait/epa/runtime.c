@@ -61,7 +61,7 @@ static int folder = -1;
 static uint64_t yields;
 static pthread_key_t key;
 
-static uint32_t fault_site;
+static uint32_t fault_site, fault_call; /* where values change, and where calls are skipped */
 static char fault_action[16], fault_thread[512];
 static uint64_t fault_nth, fault_value;
 
@@ -221,7 +221,7 @@ static thread *begin(uint32_t uid, uint32_t parent, uint32_t ordinal, const char
     t->ordinal = ordinal;
     strncpy(t->path, path, sizeof t->path - 1);
     t->random = (yields + 0x9e3779b97f4a7c15u * (uid + 1)) | 1;
-    t->here = fault_site && strcmp(fault_thread, t->path) == 0;
+    t->here = (fault_site || fault_call) && strcmp(fault_thread, t->path) == 0;
     char name[64];
     snprintf(name, sizeof name, "thread-%u.bin", uid);
     t->fd = openat(folder, name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
@@ -279,11 +279,24 @@ static void read_fault(const char *plan) {
     if (plan && sscanf(plan, "%15[^:]:%u:%511[^:]:%llu:%llu", fault_action, &site, fault_thread, &nth, &value) == 5) {
         fault_nth = nth;
         fault_value = value;
-        fault_site = site;
+        int at_call = fault_action[0] == 's' || fault_action[0] == 'k';
+        *(at_call ? &fault_call : &fault_site) = site;
     }
 }
 
-__attribute__((constructor(101))) static void at_start(void) {
+/* What the kernel put on the stack, as globals: argv, envp, and the strings of argv. */
+#define GIVEN 0x40000000ul
+
+static void describe_arguments(int fd, int argc, char **argv, char **envp) {
+    int variables = 0;
+    while (envp[variables]) variables++;
+    dprintf(fd, "g %lu %lu %lu\n", (uint64_t)argv, 8ul * (unsigned)(argc + 1), GIVEN);
+    dprintf(fd, "g %lu %lu %lu\n", (uint64_t)envp, 8ul * (unsigned)(variables + 1), GIVEN + 1);
+    for (int i = 0; i < argc; i++)
+        dprintf(fd, "g %lu %lu %lu\n", (uint64_t)argv[i], strlen(argv[i]) + 1, GIVEN + 2 + (unsigned)i);
+}
+
+__attribute__((constructor(101))) static void at_start(int argc, char **argv, char **envp) {
     const char *path = getenv("EPA_TRACE"), *seed = getenv("EPA_YIELD");
     if (!path) return;
     folder = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -299,6 +312,7 @@ __attribute__((constructor(101))) static void at_start(void) {
     if (fd >= 0) {
         for (struct epa_global *g = __start_epa_globals; g < __stop_epa_globals; g++)
             dprintf(fd, "g %lu %lu %lu\n", (uint64_t)g->address, g->size, g->id);
+        describe_arguments(fd, argc, argv, envp);
         dl_iterate_phdr(describe_module, &fd);
         close(fd);
     }
@@ -378,7 +392,7 @@ void epa_call(uint32_t id, uint64_t callee) {
     if (RARE(!t)) return;
     t->site = id;
     put1(t, CALL, id, callee);
-    if (RARE(id == fault_site) && (fault_action[0] == 's' || fault_action[0] == 'k')) inject(t, id, 0);
+    if (RARE(id == fault_call)) inject(t, id, 0);
     maybe_yield(t);
 }
 
