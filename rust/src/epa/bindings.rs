@@ -82,9 +82,11 @@ impl EpaTrace {
         Ok((kind_name(o.kind), owner, o.site, o.nth, o.base, o.size, o.local, o.from, o.to))
     }
 
-    /// The names of loaded libraries.
+    /// The names of loaded libraries, sorted.
     fn modules(&self) -> Vec<String> {
-        self.recording.modules.iter().map(|m| m.name.clone()).collect()
+        let mut names: Vec<String> = self.recording.modules.iter().map(|m| m.name.clone()).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Events of a thread.
@@ -191,9 +193,12 @@ impl EpaTrace {
         Ok(result)
     }
 
-    /// Whether a faulty run's sanitized trace is equal to this one.
-    fn equals(&self, py: Python<'_>, faulty: &Self) -> bool {
-        py.detach(|| compare::compare(&self.sanitized, &faulty.sanitized).equal())
+    /// Whether a faulty run's trace is equal to this one, and whether more deviates than the values that faults changed.
+    fn outcome(&self, py: Python<'_>, faulty: &Self) -> (bool, bool) {
+        py.detach(|| {
+            let comparison = compare::compare(&self.sanitized, &faulty.sanitized);
+            (comparison.equal(), comparison.propagated(&faulty.sanitized.faults))
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::sanitize::{Event, Kind, NOBODY, OBJECT, PLAIN, Sanitized, THREAD};
+use super::sanitize::{Event, Fault, Kind, NOBODY, OBJECT, PLAIN, Sanitized, THREAD};
 
 /// How a thread of the faulty run differs from the thread of the same name.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,15 @@ pub struct Comparison {
 impl Comparison {
     pub fn equal(&self) -> bool {
         self.threads.iter().all(|t| t.first.is_none() && t.golden.is_some() && t.faulty.is_some())
+    }
+
+    /// Whether anything deviates besides the values that faults changed themselves.
+    pub fn propagated(&self, faults: &[Fault]) -> bool {
+        self.threads.iter().any(|t| {
+            let own = |f: &&Fault| Some(f.thread) == t.faulty && f.before != f.after;
+            let struck = faults.iter().filter(own).filter(|f| t.flags.get(f.event as usize) == Some(&1));
+            t.golden.is_none() || t.faulty.is_none() || t.missing + t.extra > 0 || t.changed > struck.count() as u64
+        })
     }
 }
 

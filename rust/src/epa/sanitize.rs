@@ -204,8 +204,10 @@ impl<'a> Sanitizer<'a> {
             let number = this.object(Kind::Global, NOBODY, placed.id, 0, placed.address, placed.size);
             this.global_objects.push(number);
         }
-        for (i, module) in this.modules.iter().enumerate() {
-            let number = this.object(Kind::Library, NOBODY, i as u32, 0, module.from, module.to - module.from);
+        for module in this.modules {
+            // Not by address, which is random: by name.
+            let rank = this.modules.iter().filter(|m| m.name < module.name).count() as u32;
+            let number = this.object(Kind::Library, NOBODY, rank, 0, module.from, module.to - module.from);
             this.module_objects.push(number);
         }
         this

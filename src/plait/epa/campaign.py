@@ -28,8 +28,8 @@ OUTCOMES: dict[Outcome, str] = {
     "crash": "ended abnormally",
     "hang": "did not end in time",
     "sdc": "ended well, with another output (silent data corruption)",
-    "masked": "deviated, with the same output",
-    "none": "no deviation",
+    "masked": "the error spread, with the same output",
+    "none": "nothing but the corrupted value deviated",
 }
 
 
@@ -51,6 +51,9 @@ class Result(msgspec.Struct, frozen=True):
     fault: Fault
     outcome: Outcome
     deviates: bool
+    """Whether its trace differs from the golden one."""
+    propagates: bool
+    """Whether more differs than the value that the fault changed."""
     struck: bool
     """Whether the faulty execution was reached."""
     seconds: float
@@ -58,7 +61,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A type of fault: how many ended how, and the coverage with its 95 % confidence interval."""
+    """A type of fault: how many ended how, and the share in which the error spread, with its 95 % confidence interval."""
 
     type: str
     runs: int
@@ -74,7 +77,9 @@ class Summary(msgspec.Struct, frozen=True):
     header: Header
     shares: list[Share]
     missed: int
-    """Crashes and silent corruptions without a deviation: possible false negatives."""
+    """Crashes and silent corruptions whose trace does not differ: possible false negatives."""
+    direct: int
+    """Those whose trace differs only in the value that the fault changed: an external function used it."""
     failures: int
     """Crashes and silent corruptions."""
     complete: bool
@@ -162,12 +167,13 @@ class Campaign:
         done = run(self.program, self.arguments, folder, fault=fault, timeout=self.timeout)
         try:
             faulty = Recording(folder)
-            deviates = not self.golden.native.equals(faulty.native)
+            equal, propagates = self.golden.native.outcome(faulty.native)
             struck = bool(faulty.native.faults())
             same = faulty.output == self.golden.output
         except TraceError:
             # A fault may strike the recorder's own memory. What is then left of the trace differs from the golden one.
-            deviates, struck, same = True, True, (folder / "stdout").read_bytes() == self.golden.output
+            equal, propagates, struck = False, True, True
+            same = (folder / "stdout").read_bytes() == self.golden.output
         outcome: Outcome = "none"
         if done.timed_out:
             outcome = "hang"
@@ -175,10 +181,10 @@ class Campaign:
             outcome = "crash"
         elif not same:
             outcome = "sdc"
-        elif deviates:
+        elif propagates:
             outcome = "masked"
         place = self.golden.table.place(fault.site)
-        return Result(index, fault, outcome, deviates, struck, done.seconds, place)
+        return Result(index, fault, outcome, not equal, propagates, struck, done.seconds, place)
 
     def close(self) -> None:
         """Remove the traces."""
@@ -244,10 +250,11 @@ def summarize(header: Header, results: Sequence[Result]) -> Summary:
         mine = [r for r in results if r.fault.type == kind]
         if not mine:
             continue
-        hits = sum(r.deviates for r in mine)
+        hits = sum(r.propagates for r in mine)
         low, high = wilson(hits, len(mine))
         outcomes = {o: sum(r.outcome == o for r in mine) for o in OUTCOMES}
         shares.append(Share(kind, len(mine), {str(k): v for k, v in outcomes.items()}, hits / len(mine), low, high))
     failures = [r for r in results if r.outcome in ("crash", "sdc")]
     missed = sum(not r.deviates for r in failures)
-    return Summary(header, shares, missed, len(failures), len(results) == header.runs)
+    direct = sum(r.deviates and not r.propagates for r in failures)
+    return Summary(header, shares, missed, direct, len(failures), len(results) == header.runs)

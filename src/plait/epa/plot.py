@@ -7,12 +7,12 @@ from html import escape
 from plait.epa.campaign import Summary
 
 _COLORS = {"crash": "#8c2d04", "hang": "#cc4c02", "sdc": "#fe9929", "masked": "#fed98e"}
-_NAMES = {"crash": "crash", "hang": "hang", "sdc": "SDC", "masked": "deviated, same output"}
+_NAMES = {"crash": "crash", "hang": "hang", "sdc": "SDC", "masked": "spread, same output"}
 _BAR, _GAP, _HEIGHT, _LEFT, _TOP = 64, 36, 260, 60, 60
 
 
 def campaign_svg(summary: Summary) -> str:
-    """The bars. A deviating run counts to its outcome; what is left up to 100 % is runs without a deviation."""
+    """The bars. What is left up to 100 % are runs in which nothing but the corrupted value deviated."""
     width = max(_LEFT + 20 + len(summary.shares) * (_BAR + _GAP), 560)
     height = _TOP + _HEIGHT + 60
     title = f"{summary.header.program} {' '.join(summary.header.arguments)}"

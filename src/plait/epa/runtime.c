@@ -258,7 +258,8 @@ static int describe_module(struct dl_phdr_info *info, size_t size, void *given) 
             if (at + info->dlpi_phdr[i].p_memsz > high) high = at + info->dlpi_phdr[i].p_memsz;
         }
     const char *name = strrchr(info->dlpi_name, '/');
-    if (high) dprintf(*(int *)given, "m %lu %lu %s\n", low, high, name ? name + 1 : "program");
+    name = name ? name + 1 : info->dlpi_name[0] ? info->dlpi_name : "program";
+    if (high) dprintf(*(int *)given, "m %lu %lu %s\n", low, high, name);
     return 0;
 }
 
