@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 
 from plait.epa.steps import Step
 
@@ -150,7 +150,7 @@ def can_be_reversed(trace: list[Step], *, benign_same_value: bool = False) -> bo
     programs = [[s for s in trace if s.thread == t] for t in range(threads)]
     semantics = Semantics(programs)
 
-    @lru_cache(maxsize=None)
+    @cache
     def completes(at: tuple[int, ...]) -> bool:
         return at == semantics.end or any(completes(_step(at, t)) for t in semantics.enabled(at))
 

@@ -39,7 +39,12 @@ def test_objects_and_threads(record: Record) -> None:
     objects = {o.name: o for o in recording.objects()}
     arr = objects["arr"]
     assert (arr.kind, arr.size, arr.thread, arr.valid) == ("global", 8, None, (0, recording.native.records))
-    for name, thread in (("T_0:id1#0", "T_0"), ("T_0:id2#0", "T_0"), ("T_0_0:arg#0", "T_0_0"), ("T_0_1:arg#0", "T_0_1")):
+    for name, thread in (
+        ("T_0:id1#0", "T_0"),
+        ("T_0:id2#0", "T_0"),
+        ("T_0_0:arg#0", "T_0_0"),
+        ("T_0_1:arg#0", "T_0_1"),
+    ):
         made = objects[name]
         assert (made.kind, made.size, made.thread) == ("stack", 8, thread)
         assert 0 < made.valid[0] < made.valid[1] < recording.native.records, "valid until its scope is left"

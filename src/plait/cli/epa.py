@@ -297,7 +297,8 @@ def campaign(
     program
         A program from plait epa build. What follows -- are its arguments.
     faults
-        Types of faults, separated by commas: bitflip, filesize, mallsize, callcorr, invalptr, skipunlock, droplock, killthread.
+        Types of faults, separated by commas: bitflip, filesize, mallsize, callcorr, invalptr, skipunlock, droplock,
+        killthread.
     runs
         How many injections, dealt out to the types.
     seed

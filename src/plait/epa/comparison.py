@@ -196,7 +196,7 @@ def _trace(faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
     shown = spots[:_SHOWN]
     sent: dict[int, list[int]] = {}
     taken: dict[int, list[int]] = {}
-    messages = []
+    messages: list[Sent] = []
     for link in links:
         if link.across and link.source < link.target < len(shown):
             number = len(messages)

@@ -1,8 +1,9 @@
 """What functions outside of the program do: memory they read and write, and answers that no input determines.
 
-Instrumentation sees only the program's own instructions. For the functions below it records the memory that a call reads and
-writes; the memory of other external functions is unseen, which a reversibility check lists as an assumption. Calls of functions
-whose result is not determined by their arguments break local determinism (Definition 5, condition 1).
+Instrumentation sees only the program's own instructions. For the functions below it records the memory that a call
+reads and writes; the memory of other external functions is unseen, which a reversibility check lists as an
+assumption. Calls of functions whose result is not determined by their arguments break local determinism (Definition
+5, condition 1).
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ PURE = frozenset(
         "__cxa_atexit",
     ]
 )
-"""External functions that touch no memory that the program shares between threads, or whose accesses are recorded elsewhere."""
+"""External functions that touch no memory that threads share, or whose accesses are recorded elsewhere."""
 
 NONDETERMINISTIC = frozenset(
     [
@@ -172,8 +173,8 @@ NONDETERMINISTIC = frozenset(
         "_ZNSt13random_device9_M_getvalEv",
     ]
 )
-"""Functions whose result depends on something else than the program's input and its threads' own past. Only calls whose result
-is used count: a barrier tells one thread, any of them, that it is special."""
+"""Functions whose result depends on something else than the input and their thread's own past. Only calls whose
+result is used count: a barrier tells one thread, any of them, that it is special."""
 
 
 def effects_of(name: str) -> tuple[Effect, ...]:

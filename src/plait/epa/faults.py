@@ -120,11 +120,12 @@ def draw(table: Table, choices: Sequence[Target], kind: str, random_: random.Ran
     target = random_.choices(choices, weights=[t.times for t in choices])[0]
     site = table.site(target.site)
     nth = random_.randrange(target.times)
-    value = {
-        "filesize": lambda: random_.randrange(1, 65),
-        "mallsize": lambda: random_.choice([0, 2, 4, 8]),
-        "skipunlock": lambda: 0,
-        "droplock": lambda: 0,
-        "killthread": lambda: 0,
-    }.get(kind, lambda: 1 << random_.randrange(site.bits))()
+    if kind == "filesize":
+        value = random_.randrange(1, 65)
+    elif kind == "mallsize":
+        value = random_.choice([0, 2, 4, 8])
+    elif kind in ("skipunlock", "droplock", "killthread"):
+        value = 0
+    else:
+        value = 1 << random_.randrange(site.bits)
     return Fault(kind, target.site, target.thread, nth, value)  # type: ignore[arg-type]

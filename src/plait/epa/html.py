@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import pairwise
 
 from plait.epa.comparison import Comparison, Deviation, Spot, path_to_output
 
 _STYLE = """
-:root { --ink: #1c2430; --soft: #5c6878; --line: #d6dbe2; --bad: #b3261e; --bad-soft: #fdecea; --paper: #fff; --edge: #7a8797 }
+:root { --ink: #1c2430; --soft: #5c6878; --line: #d6dbe2; --bad: #b3261e; --bad-soft: #fdecea; --paper: #fff;
+  --edge: #7a8797 }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e9ee; --soft: #9aa6b5; --line: #38424f; --bad: #ff8a80; --bad-soft: #40201e; --paper: #14181e }
 }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto; max-width: 72rem;
-  padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
+  max-width: 72rem; padding: 0 1rem }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
 .soft { color: var(--soft) }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 }
-td, th { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line); font: 13px/1.5 ui-monospace, monospace;
-  overflow-wrap: anywhere; vertical-align: top }
+td, th { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line);
+  font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; vertical-align: top }
 th { font-family: system-ui, sans-serif; color: var(--soft); font-weight: 600 }
 tr.differs td { background: var(--bad-soft) } tr.differs td:first-child { border-left: 3px solid var(--bad) }
 .graph { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px }
@@ -82,7 +84,7 @@ def graph_svg(found: Comparison) -> str:
     spots = found.spots[:_MOST]
     lanes = list(dict.fromkeys(s.thread for s in spots))
     path = path_to_output(found)
-    on_path = set(zip(path, path[1:], strict=False))
+    on_path = set(pairwise(path))
     x = {lane: 20 + i * (_WIDTH + _GAP * 2) for i, lane in enumerate(lanes)}
     y = [_TOP + 20 + i * (_HEIGHT + 14) for i in range(len(spots))]
     width, height = 40 + len(lanes) * (_WIDTH + _GAP * 2), _TOP + 40 + len(spots) * (_HEIGHT + 14)
@@ -103,11 +105,12 @@ def graph_svg(found: Comparison) -> str:
         if link.across:
             begin = sx + _WIDTH if tx > sx else sx
             end = tx if tx > sx else tx + _WIDTH
-            d = f"M{begin} {sy + _HEIGHT / 2}C{(begin + end) / 2} {sy + _HEIGHT / 2} {(begin + end) / 2} {ty + _HEIGHT / 2} {end} {ty + _HEIGHT / 2}"
+            bend = (begin + end) / 2
         else:
-            bend = 14 + min(26, abs(link.target - link.source) * 3)
-            side = sx + _WIDTH
-            d = f"M{side} {sy + _HEIGHT / 2}C{side + bend} {sy + _HEIGHT / 2} {side + bend} {ty + _HEIGHT / 2} {side} {ty + _HEIGHT / 2}"
+            begin = end = sx + _WIDTH
+            bend = begin + 14 + min(26, abs(link.target - link.source) * 3)
+        from_, to = sy + _HEIGHT / 2, ty + _HEIGHT / 2
+        d = f"M{begin} {from_}C{bend} {from_} {bend} {to} {end} {to}"
         through = f" through {link.object}" if link.object else ""
         parts.append(f'<path class="{kind}" d="{d}"><title>{escape(link.via + through)}, {link.times}x</title></path>')
     for i, spot in enumerate(spots):
@@ -135,4 +138,5 @@ def _table(found: Comparison) -> str:
         for link in found.links
     )
     head = "<tr><th>from, to</th><th>by</th><th>through</th><th>times</th></tr>"
-    return f"<details><summary>All {len(found.links)} links</summary><table><thead>{head}</thead><tbody>{rows}</tbody></table></details>"
+    table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f"<details><summary>All {len(found.links)} links</summary>{table}</details>"

@@ -1,7 +1,8 @@
-"""Instrumentation of LLVM IR: every load, store, alloca, call, return and result calls the recorder (thesis 004, 5.4.1, step 1).
+"""Instrumentation of LLVM IR: every load, store, alloca, call, return and result calls the recorder (thesis 004, 5.4.1).
 
-A result passes through the recorder (`epa_value` takes it and gives it back), so that one binary serves golden and faulty runs:
-the recorder changes the value at the site that a fault plan names. Values reach it as 64-bit integers, addresses as well.
+A result passes through the recorder (`epa_value` takes it and gives it back), so that one binary serves golden and
+faulty runs: the recorder changes the value at the site that a fault plan names. Values reach it as 64-bit integers,
+addresses as well.
 """
 
 from __future__ import annotations
@@ -260,10 +261,8 @@ class _Module:
         self._memory(instruction, number, name)
         if self.program.sites[number - 1].kind == "none":
             return
-        if opcode == ll.INVOKE:
-            following = self._normal_edge(instruction)
-        else:
-            following = self._after(instruction, opcode)
+        invoked = opcode == ll.INVOKE
+        following = self._normal_edge(instruction) if invoked else self._after(instruction, opcode)
         if following is not None:
             self._result(instruction, number, following)
 

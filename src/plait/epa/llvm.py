@@ -1,7 +1,8 @@
 """The LLVM-C API of an installed libLLVM, called with ctypes: the few functions that the instrumentation needs.
 
-The C API is stable from LLVM 14 to 19. What differs is the pointers: typed in 14, opaque from 15 on. The instrumentation never
-looks at the type a pointer points to, and passes addresses to the recorder as 64-bit integers, so that both are alike.
+The C API is stable from LLVM 14 to 19. What differs is the pointers: typed in 14, opaque from 15 on. The
+instrumentation never looks at the type a pointer points to, and passes addresses to the recorder as 64-bit integers,
+so that both are alike.
 """
 
 from __future__ import annotations

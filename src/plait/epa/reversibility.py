@@ -1,7 +1,7 @@
 """`plait epa reversible`: does a trace satisfy the pseudo-deterministic condition (thesis 004, Definition 5)?
 
-Condition 2 (no two dependent events can come in reversed order) is decided in Rust, and by Z3 where that leaves a question.
-Condition 1 (local determinism) is violated by calls of functions that no input determines.
+Condition 2 (no two dependent events can come in reversed order) is decided in Rust, and by Z3 where that leaves a
+question. Condition 1 (local determinism) is violated by calls of functions that no input determines.
 """
 
 from __future__ import annotations
@@ -256,5 +256,5 @@ def _trace(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -
         messages=[],
         initial=empty,
         events=events,
-        explanation=f"An order in which {_describe(recording, pair['second'])} before {_describe(recording, pair['first'])}.",
+        explanation=f"{_describe(recording, pair['second'])} before {_describe(recording, pair['first'])}.",
     )

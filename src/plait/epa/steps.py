@@ -14,7 +14,8 @@ _NUMBERS = {name: number for number, name in _NAMES.items()}
 class Step(NamedTuple):
     """An event. `op` is 'access' or what synchronises: create, start, end, join, lock, unlock, arrive, depart, …
 
-    The object of a create or a join is the other thread; `extra` of an access is the offset, of a barrier how many it waits for.
+    The object of a create or a join is the other thread; `extra` of an access is the offset, of a barrier how many it
+    waits for.
     """
 
     thread: int

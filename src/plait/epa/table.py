@@ -1,4 +1,4 @@
-"""The static table: what each recorded number stands for in the program. It is linked into the program and copied to traces."""
+"""The static table: what each recorded number stands for in the program. Programs carry it, traces too."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def summary_lines(summary: Summary) -> list[str]:
         interval = f"{share.coverage:7.1%} ({share.low:.1%} to {share.high:.1%})"
         lines.append(f"  {share.type:<11} {share.runs:>6,} {counts}  {interval}")
     lines.append(
-        f"  MPFNR of crashes and SDC: {summary.missed_rate:.1%} ({summary.missed} of {summary.failures:,} traces do not differ; "
+        f"  MPFNR of crashes and SDC: {summary.missed_rate:.1%} ({summary.missed} of {summary.failures:,} do not differ; "
         f"{summary.direct} only in the corrupted value)"
     )
     return lines + ([] if summary.complete else ["  the campaign is not complete: run it again to go on"])
