@@ -26,6 +26,15 @@ impl Set {
         Set(std::array::from_fn(|i| self.0[i] & !other.0[i]))
     }
 
+    pub fn meets(self, other: Set) -> bool {
+        (0..WORDS).any(|i| self.0[i] & other.0[i] != 0)
+    }
+
+    pub fn first(self) -> Option<usize> {
+        let word = self.0.iter().position(|&word| word != 0)?;
+        Some(word * 64 + self.0[word].trailing_zeros() as usize)
+    }
+
     pub fn is_empty(&self) -> bool {
         *self == Set::default()
     }

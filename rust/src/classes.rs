@@ -59,7 +59,9 @@ pub fn classes(facts: &Facts, shape: &Shape, split: Split) -> Vec<(Class, Vec<La
     let mut classes = Vec::new();
     let mut add = |process: u16, tag: Tag, senders: Option<Vec<u16>>, labels: Vec<Label>| {
         let mut deeds = Deeds::default();
-        labels.iter().filter_map(|label| facts.deeds.get(label)).for_each(|seen| deeds.join(seen.clone()));
+        for seen in labels.iter().filter_map(|label| facts.deeds.get(label)) {
+            deeds.join(seen);
+        }
         classes.push((Class { process, tag, senders, budget: budget(shape, tag), deeds }, labels));
     };
     for process in 0..shape.processes as u16 {

@@ -45,14 +45,20 @@ pub struct Deeds {
 }
 
 impl Deeds {
-    pub fn join(&mut self, other: Deeds) {
-        self.feeds.extend(other.feeds);
-        self.reaches.extend(other.reaches);
-        self.arms.extend(other.arms);
+    /// Whether there is more than before.
+    pub fn join(&mut self, other: &Deeds) -> bool {
+        fn add<T: Ord + Copy>(to: &mut BTreeSet<T>, from: &BTreeSet<T>) -> bool {
+            from.iter().fold(false, |grown, &one| to.insert(one) | grown)
+        }
+        let before = (self.altered, self.announces, self.initiates);
         self.altered |= other.altered;
         self.announces |= other.announces;
-        self.slots.extend(other.slots);
         self.initiates |= other.initiates;
+        add(&mut self.feeds, &other.feeds)
+            | add(&mut self.reaches, &other.reaches)
+            | add(&mut self.arms, &other.arms)
+            | add(&mut self.slots, &other.slots)
+            | (before != (self.altered, self.announces, self.initiates))
     }
 }
 
@@ -75,17 +81,15 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn note(&mut self, label: Label, deeds: Deeds) {
+    pub fn note(&mut self, label: &Label, deeds: Deeds) {
         for &handler in &deeds.feeds {
             self.note_sender(handler, label.process);
         }
-        let known = self.deeds.contains_key(&label);
-        let entry = self.deeds.entry(label).or_default();
-        let before = entry.clone();
-        entry.join(deeds);
-        if !known || *entry != before {
-            self.version += 1;
-        }
+        let grown = match self.deeds.get_mut(label) {
+            Some(known) => known.join(&deeds),
+            None => self.deeds.insert(label.clone(), deeds).is_none(),
+        };
+        self.version += u64::from(grown);
     }
 
     pub fn note_count(&mut self, process: u16, armed: Armed) {
@@ -165,27 +169,29 @@ fn is_acyclic(edges: &FxHashMap<Vertex, Vec<Vertex>>) -> bool {
     true
 }
 
-/// What partial-order reduction needs to know of a node.
-#[derive(Clone, Debug, Default)]
+/// What partial-order reduction needs to know of a node. Many nodes share one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Profile {
     pub process: u16,
-    /// What its transitions are.
-    pub enabled: BTreeSet<Label>,
+    /// What its transitions are, in order.
+    pub enabled: Vec<Label>,
     /// Steps of the process that do not fail.
     pub steps: u32,
     pub transitions: u32,
     /// Handlers that may run in this local state, if the messages are there.
     pub armed: Vec<Armed>,
-    pub mail: BTreeMap<u16, Mail>,
+    /// In order.
+    pub mail: Vec<Mail>,
 }
 
-/// The pending messages that a handler is for.
-#[derive(Clone, Debug, Default)]
+/// That a message is pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mail {
-    /// Senders of those that it may take now.
-    pub accepted: BTreeSet<u16>,
-    /// Senders of those that it may not take now: its guard forbids it, or they wait behind others in a queue.
-    pub held: BTreeSet<u16>,
+    /// One that it is for.
+    pub handler: u16,
+    pub sender: u16,
+    /// Whether the handler may take it now. If not, its guard forbids it, or it waits behind others in a queue.
+    pub accepted: bool,
 }
 
 #[cfg(test)]
@@ -220,11 +226,11 @@ mod tests {
     fn only_news_count_as_growth() {
         let mut facts = Facts::default();
         let label = Label { process: 0, tag: Tag::Step(1), senders: vec![2] };
-        facts.note(label.clone(), Deeds { altered: 1, ..Deeds::default() });
+        facts.note(&label, Deeds { altered: 1, ..Deeds::default() });
         let version = facts.version;
-        facts.note(label.clone(), Deeds { altered: 1, ..Deeds::default() });
+        facts.note(&label, Deeds { altered: 1, ..Deeds::default() });
         assert_eq!(facts.version, version);
-        facts.note(label, Deeds { reaches: [3].into(), ..Deeds::default() });
+        facts.note(&label, Deeds { reaches: [3].into(), ..Deeds::default() });
         assert!(facts.version > version);
     }
 }

@@ -53,6 +53,15 @@ pub enum PropertyKind {
     Always,
     Reachable,
     Final,
+    /// Part of a temporal formula: evaluated for that alone.
+    Predicate,
+}
+
+impl PropertyKind {
+    /// Whether every state is looked at.
+    pub fn of_states(self) -> bool {
+        matches!(self, PropertyKind::Always | PropertyKind::Reachable)
+    }
 }
 
 /// The fixed shape of a system.
@@ -100,7 +109,7 @@ impl Shape {
 }
 
 /// A handler that may run in a local state, and how many messages it takes (0: an action whose guard holds).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Armed {
     pub handler: u16,
     pub count: u16,

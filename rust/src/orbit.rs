@@ -4,7 +4,7 @@
 
 use crate::hash;
 use crate::lens::{Lens, Reads, Successor, UNMET, Way, bit};
-use crate::model::{Component, MonitorId, Result, Shape};
+use crate::model::{Component, MessageId, MonitorId, Result, Shape};
 use crate::symmetry::Evidence;
 use crate::tables::{Expansion, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,6 +19,8 @@ pub(crate) struct Orbits {
     image_hashes: Vec<u64>,
     /// Per transition in `Lens::hot`, what it adds to the fingerprint of each image.
     deltas: Vec<u64>,
+    /// Per message, the hashes of its images.
+    messages: FxHashMap<MessageId, Vec<u64>>,
     monitor_images: FxHashMap<(u16, MonitorId), Vec<u64>>,
     /// Room for the fingerprints of all images of one state.
     pub sums: Vec<u64>,
@@ -128,11 +130,9 @@ impl Lens<'_> {
             self.orbits.images.resize(start + size, u32::MAX);
             self.orbits.image_hashes.resize(start + size, 0);
         }
-        for element in 0..size {
-            let image = self.tables.image(node, element);
-            self.orbits.images[start + element] = image;
-            self.orbits.image_hashes[start + element] = self.tables.node(image).hash;
-        }
+        let row = start..start + size;
+        let (images, hashes) = (&mut self.orbits.images[row.clone()], &mut self.orbits.image_hashes[row]);
+        self.tables.images(node, images, hashes);
     }
 
     /// The image of a state under a permutation.
@@ -205,20 +205,21 @@ impl Lens<'_> {
         let tables = self.tables;
         let group = &tables.model.shape().group;
         let process = tables.node(node).process;
+        let before = self.image_hashes(node).to_vec();
         for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
-            let before = self.image_hashes(node).to_vec();
+            let start = self.orbits.deltas.len();
             let after = self.image_hashes(transition.target).to_vec();
-            for element in 0..group.len() {
-                let mut delta = after[element].wrapping_sub(before[element]);
-                for &(to, message) in details.sends().iter().filter(|_| transition.additive) {
-                    // What it sends to itself is in the target.
-                    if to != process {
-                        let place = group.elements[element][to as usize] as usize;
-                        let image = tables.model.message_image(message, element);
-                        delta = delta.wrapping_add(hash::pending(place, tables.model.message_hash(image)));
-                    }
+            self.orbits.deltas.extend(after.iter().zip(&before).map(|(after, before)| after.wrapping_sub(*before)));
+            let Orbits { deltas, messages, .. } = &mut self.orbits;
+            // What it sends to itself is in the target.
+            for &(to, message) in details.sends().iter().filter(|(to, _)| transition.additive && *to != process) {
+                let hashes = messages.entry(message).or_insert_with(|| {
+                    let image = |element| tables.model.message_image(message, element);
+                    (0..group.len()).map(|element| tables.model.message_hash(image(element))).collect()
+                });
+                for ((delta, hash), element) in deltas[start..].iter_mut().zip(hashes).zip(&group.elements) {
+                    *delta = delta.wrapping_add(hash::pending(element[to as usize] as usize, *hash));
                 }
-                self.orbits.deltas.push(delta);
             }
         }
     }

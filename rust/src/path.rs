@@ -14,6 +14,8 @@ pub struct Step {
     pub expansion: Arc<Expansion>,
     pub state: Vec<u32>,
     pub fingerprint: u64,
+    /// It failed, and leads nowhere.
+    pub fails: bool,
 }
 
 /// The run from the initial state to a visited state. None only if hash collisions broke the chain.
@@ -61,7 +63,8 @@ pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
     let mut here = run[0];
     let mut steps = Vec::new();
     for &next in &run[1..] {
-        let found = successors(&mut lens, &state, here)?.into_iter().find(|step| step.fingerprint == next);
+        let mut steps_here = successors(&mut lens, &state, here)?.into_iter();
+        let found = steps_here.find(|step| step.fingerprint == next && !step.fails);
         let Some(step) = found else { return Ok(None) };
         state.clone_from(&step.state);
         here = next;
@@ -86,6 +89,7 @@ pub fn successors(lens: &mut Lens, state: &[u32], fingerprint: u64) -> Result<Ve
             expansion: lens.expansion(state[way.process as usize])?,
             state: after,
             fingerprint: if fails { fingerprint } else { there },
+            fails,
         });
     }
     Ok(steps)

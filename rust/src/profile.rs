@@ -1,6 +1,6 @@
 //! What partial-order reduction learns from a node: its profile, and facts about what its transitions do (`facts`).
 
-use crate::facts::{Deeds, Facts, Label, Profile, Tag};
+use crate::facts::{Deeds, Facts, Label, Mail, Profile, Tag};
 use crate::inbox;
 use crate::model::{Armed, LocalId, Network, Result, Status};
 use crate::tables::{Details, Expander, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
@@ -33,9 +33,11 @@ impl Tables {
         if let Some(found) = known(&inner) {
             return Ok(found);
         }
-        let profile = Arc::new(Expander { model: &*self.model, inner: &mut inner, node }.profile(&expansion)?);
-        inner.profiles.insert(node, profile.clone());
-        Ok(profile)
+        let profile = Expander { model: &*self.model, inner: &mut inner, node }.profile(&expansion)?;
+        let shared = inner.shared_profiles.get(&profile).cloned().unwrap_or_else(|| Arc::new(profile));
+        inner.shared_profiles.insert(shared.clone());
+        inner.profiles.insert(node, shared.clone());
+        Ok(shared)
     }
 
     /// What is known about the steps that were profiled so far.
@@ -64,21 +66,20 @@ impl Expander<'_, '_> {
                 let accepted = guard.is_some_and(Option::is_some)
                     && armed.iter().any(|a| a.handler == handler)
                     && deliverable.contains(&message);
-                let mail = profile.mail.entry(handler).or_default();
-                if accepted {
-                    mail.accepted.insert(sender)
-                } else {
-                    mail.held.insert(sender)
-                };
+                profile.mail.push(Mail { handler, sender, accepted });
             }
         }
+        profile.mail.sort_unstable();
+        profile.mail.dedup();
         for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
             let label = self.label(node.process, details);
             profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
-            profile.enabled.insert(label.clone());
             let deeds = self.deeds(node, &armed, transition, details)?;
-            self.inner.facts.note(label, deeds);
+            self.inner.facts.note(&label, deeds);
+            profile.enabled.push(label);
         }
+        profile.enabled.sort_unstable();
+        profile.enabled.dedup();
         Ok(profile)
     }
 

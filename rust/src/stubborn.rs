@@ -211,7 +211,21 @@ impl Relations {
                 Need::Disabled(self.enabling_sets(&self.classes[index], profile))
             }
         });
-        Situation { needs: needs.collect(), enabled, steps: profile.steps > 0, transitions: profile.transitions }
+        let needs: Vec<Need> = needs.collect();
+        let whole = self.whole(&needs, enabled);
+        Situation { needs, whole, enabled, steps: profile.steps > 0, transitions: profile.transitions }
+    }
+
+    /// What all classes of a process need together, but for those that have a choice. Once one that is enabled is in, all are
+    /// (*own*). Only where no budget decides what is enabled.
+    fn whole(&self, needs: &[Need], enabled: Set) -> Option<Set> {
+        let visible = if enabled.meets(self.visible) { self.visible } else { Set::default() };
+        needs.iter().try_fold(visible, |whole, need| match need {
+            Need::Enabled { together, budget: None } if self.rules.own => Some(whole.with(*together)),
+            Need::Enabled { .. } => None,
+            Need::Disabled(sets) if sets.len() == 1 => Some(whole.with(sets[0])),
+            Need::Disabled(_) => Some(whole),
+        })
     }
 
     /// Rule 2.
@@ -248,7 +262,7 @@ impl Relations {
             }];
         };
         let key = (class.process, handler);
-        let mail = profile.mail.get(&handler);
+        let mail = || profile.mail.iter().filter(|mail| mail.handler == handler);
         let is_armed = profile.armed.iter().any(|armed| armed.handler == handler);
         let mut sets = Vec::new();
         if !is_armed {
@@ -262,9 +276,9 @@ impl Relations {
             Some(senders) => {
                 for &sender in senders {
                     let from = self.feeders(key, Some(sender));
-                    let held = mail.is_some_and(|mail| mail.held.contains(&sender));
-                    let accepted = mail.is_some_and(|mail| mail.accepted.contains(&sender));
-                    if !accepted && !held {
+                    let of_sender = || mail().filter(|mail| mail.sender == sender);
+                    let accepted = of_sender().any(|mail| mail.accepted);
+                    if of_sender().next().is_none() {
                         sets.push(from);
                     } else if !accepted {
                         sets.push(from.with(own).with(self.fillers[class.process as usize]));
@@ -272,9 +286,9 @@ impl Relations {
                 }
             }
             None => {
-                let held = mail.is_some_and(|mail| !mail.held.is_empty());
-                let some = mail.is_some_and(|mail| !mail.accepted.is_empty());
-                if mail.is_none() {
+                let held = mail().any(|mail| !mail.accepted);
+                let some = mail().any(|mail| mail.accepted);
+                if !held && !some {
                     sets.push(self.feeders(key, None));
                 } else if is_armed && !held && !(varies && some) {
                     // Too few messages, or too few of one kind.
@@ -298,10 +312,21 @@ enum Need {
     Disabled(Vec<Set>),
 }
 
+impl Need {
+    /// The sets, if there are several.
+    fn choices(&self) -> Option<&[Set]> {
+        match self {
+            Need::Disabled(sets) if sets.len() > 1 => Some(sets),
+            _ => None,
+        }
+    }
+}
+
 /// All that matters of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Situation {
     needs: Vec<Need>,
+    whole: Option<Set>,
     enabled: Set,
     steps: bool,
     transitions: u32,
@@ -312,7 +337,9 @@ pub struct Stubborn {
     relations: Arc<Relations>,
     situations: Vec<Situation>,
     ids: FxHashMap<Situation, u32>,
-    /// Situation of each node, and its hash; `u32::MAX` for those not met yet.
+    /// Situation of each profile, and its hash. (By the address of what the tables share and keep.)
+    of_profile: FxHashMap<usize, (u32, u64)>,
+    /// The same of each node; `u32::MAX` for those not met yet.
     of_node: Vec<(u32, u64)>,
     /// By the situations of a state's nodes, and which budgets are left.
     known: FxHashMap<u64, u64>,
@@ -326,6 +353,7 @@ impl Stubborn {
             relations,
             situations: Vec::new(),
             ids: FxHashMap::default(),
+            of_profile: FxHashMap::default(),
             of_node: Vec::new(),
             known: FxHashMap::default(),
             processes: shape.processes,
@@ -364,17 +392,18 @@ impl Stubborn {
     #[cold]
     fn meet(&mut self, tables: &Tables, node: NodeId) -> Result<u64> {
         let profile = tables.profile(node)?;
-        let situation = self.relations.situation(&profile);
-        let situations = &mut self.situations;
-        let id = *self.ids.entry(situation).or_insert_with_key(|situation| {
-            situations.push(situation.clone());
-            situations.len() as u32 - 1
+        let Stubborn { relations, situations, ids, of_profile, of_node, .. } = self;
+        let (id, hash) = *of_profile.entry(Arc::as_ptr(&profile).addr()).or_insert_with(|| {
+            let id = *ids.entry(relations.situation(&profile)).or_insert_with_key(|situation| {
+                situations.push(situation.clone());
+                situations.len() as u32 - 1
+            });
+            (id, hash::local(profile.process as usize, u64::from(id)))
         });
-        if self.of_node.len() <= node as usize {
-            self.of_node.resize(node as usize + 1, (u32::MAX, 0));
+        if of_node.len() <= node as usize {
+            of_node.resize(node as usize + 1, (u32::MAX, 0));
         }
-        let hash = hash::local(profile.process as usize, u64::from(id));
-        self.of_node[node as usize] = (id, hash);
+        of_node[node as usize] = (id, hash);
         Ok(hash)
     }
 
@@ -385,7 +414,8 @@ impl Stubborn {
         let situations: Vec<&Situation> = state[..self.processes].iter().map(situation).collect();
         let left = state[self.budgets.clone()].iter().enumerate();
         let left = left.fold(0, |bits, (budget, &left)| bits | u32::from(left > 0) << (budget % 32));
-        let here = Here { relations: &self.relations, situations, left };
+        let enabled = situations.iter().fold(Set::default(), |set, situation| set.with(situation.enabled));
+        let here = Here { relations: &self.relations, situations, enabled, left };
         let mut seeds: Vec<(u32, usize)> = (0..self.processes)
             .filter(|&process| here.situations[process].steps)
             .map(|process| (here.rank(process), process))
@@ -403,13 +433,19 @@ impl Stubborn {
 struct Here<'a> {
     relations: &'a Relations,
     situations: Vec<&'a Situation>,
+    /// All classes that are enabled, but for budgets.
+    enabled: Set,
     /// Budgets that are left, as bits.
     left: u32,
 }
 
 impl Here<'_> {
+    fn process(&self, class: usize) -> usize {
+        self.relations.classes[class].process as usize
+    }
+
     fn need(&self, class: usize) -> &Need {
-        let process = self.relations.classes[class].process as usize;
+        let process = self.process(class);
         &self.situations[process].needs[class - self.relations.first[process]]
     }
 
@@ -432,14 +468,25 @@ impl Here<'_> {
         steps.map(rank).min().unwrap_or(2)
     }
 
-    /// The smallest set that the rules allow, from the transitions of a process on.
+    /// The smallest set that the rules allow, from the transitions of a process on; or any with all that is enabled, once it
+    /// comes to that.
     fn close(&self, seed: usize) -> Set {
         let mut set = self.situations[seed].enabled;
         let mut done = Set::default();
         // Disabled classes that have a choice of enabling sets: they choose last, knowing what is in anyway.
         let mut choosing: Vec<&[Set]> = Vec::new();
         loop {
-            while let Some(class) = set.without(done).iter().next() {
+            while let Some(class) = set.without(done).first() {
+                if self.enabled.without(set).is_empty() {
+                    return set;
+                }
+                let situation = self.situations[self.process(class)];
+                if let Some(whole) = situation.whole.filter(|_| situation.enabled.has(class)) {
+                    set = set.with(whole);
+                    choosing.extend(situation.needs.iter().filter_map(Need::choices));
+                    done = done.with(self.relations.of_process[self.process(class)]);
+                    continue;
+                }
                 done = done.with(Set::one(class));
                 match self.need(class) {
                     Need::Enabled { together, budget } => {

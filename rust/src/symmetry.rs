@@ -20,6 +20,8 @@ pub struct Group {
     pub elements: Vec<Vec<u16>>,
     /// Places in `elements` of permutations that make up all others.
     pub generators: Vec<usize>,
+    /// How they do: each element but the identity is an earlier element followed by a generator.
+    words: Vec<(usize, usize)>,
 }
 
 impl Group {
@@ -46,8 +48,17 @@ impl Group {
                 swaps.push(swap);
             }
         }
-        let place = |swap: &Vec<u16>| elements.iter().position(|e| e == swap).expect("a swap is a permutation");
-        Group { generators: swaps.iter().map(place).collect(), elements }
+        let place = |sought: &[u16]| elements.iter().position(|e| e == sought).expect("a group has all permutations");
+        let generators: Vec<usize> = swaps.iter().map(|swap| place(swap)).collect();
+        // Undoing an inversion of neighbours gives a permutation that comes earlier, so that there is a word.
+        let word = |at: usize| {
+            generators.iter().find_map(|&generator| {
+                let before: Vec<u16> = elements[at].iter().map(|&to| elements[generator][to as usize]).collect();
+                Some((place(&before), generator)).filter(|&(before, _)| before < at)
+            })
+        };
+        let words = (1..elements.len()).map(|at| word(at).expect("orders are lexicographic")).collect();
+        Group { generators, words, elements }
     }
 
     /// How many images a state has; 1 without symmetry.
@@ -119,9 +130,19 @@ struct Whole {
 }
 
 impl Tables {
-    /// The node that a permutation moves a node to.
-    pub fn image(&self, node: NodeId, element: usize) -> NodeId {
-        self.inner.lock().image(&*self.model, node, element)
+    /// The node that a generator of the group moves a node to.
+    pub fn image(&self, node: NodeId, generator: usize) -> NodeId {
+        self.inner.lock().image(&*self.model, node, generator)
+    }
+
+    /// The nodes that all elements of the group move a node to, with their hashes.
+    pub fn images(&self, node: NodeId, images: &mut [NodeId], hashes: &mut [u64]) {
+        let mut inner = self.inner.lock();
+        images[0] = node;
+        for (at, &(before, generator)) in self.model.shape().group.words.iter().enumerate() {
+            images[at + 1] = inner.image(&*self.model, images[before], generator);
+        }
+        hashes.iter_mut().zip(images).for_each(|(hash, image)| *hash = inner.nodes[*image as usize].hash);
     }
 
     /// Make sure that the initial state is its own image.
@@ -187,6 +208,7 @@ impl Tables {
 }
 
 impl Inner {
+    /// Asked for generators only, and for the identity.
     fn image(&mut self, model: &dyn Model, node: NodeId, element: usize) -> NodeId {
         if element == 0 {
             return node;
@@ -299,5 +321,17 @@ mod tests {
         distinct.dedup();
         assert_eq!(distinct.len(), 12);
         assert!(distinct.iter().all(|element| element[1] == 1));
+    }
+
+    #[test]
+    fn words_make_the_elements() {
+        let group = Group::new(7, &[vec![0, 2, 3, 6], vec![4, 5]]);
+        assert_eq!(group.words.len() + 1, group.len());
+        for (at, &(before, generator)) in group.words.iter().enumerate() {
+            assert!(before <= at && group.generators.contains(&generator));
+            let made: Vec<u16> =
+                group.elements[before].iter().map(|&to| group.elements[generator][to as usize]).collect();
+            assert_eq!(made, group.elements[at + 1]);
+        }
     }
 }

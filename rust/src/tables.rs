@@ -142,6 +142,7 @@ pub(crate) struct Inner {
     node_ids: FxHashMap<(u16, LocalId, InboxId, InboxId), NodeId>,
     expansions: FxHashMap<NodeId, Arc<Expansion>>,
     pub profiles: FxHashMap<NodeId, Arc<Profile>>,
+    pub shared_profiles: FxHashSet<Arc<Profile>>,
     pub facts: Facts,
     /// What permutations make of nodes, and the nodes that were shown to be symmetric (`symmetry`).
     pub images: FxHashMap<(NodeId, u16), NodeId>,

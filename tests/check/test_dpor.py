@@ -252,6 +252,39 @@ def test_a_failing_step_is_met_and_blocks_nobody() -> None:
     assert [event.label for event in failed.events][-1] == "told"
 
 
+class Mistaken(Process):
+    """Has a step that fails, always."""
+
+    @action
+    def fail(self) -> None:
+        raise AssertionError
+
+
+class Turner(Process):
+    """May turn on the spot, or stop."""
+
+    stopped: bool = False
+
+    @action(when=lambda self: not self.stopped)
+    def a_turn(self) -> None: ...
+
+    @action(when=lambda self: not self.stopped)
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_a_run_with_steps_on_the_spot_has_no_failing_step() -> None:
+    @always
+    def going(s: Any) -> bool:
+        return not s[Turner][0].stopped
+
+    system = System([Mistaken(), Turner()], properties=[going])
+    verdict = check(system, search="stateless", reduce="dpor", keep_going=True, max_depth=5)
+    trace = next(p.trace for p in verdict.properties if p.name == "going")
+    assert trace is not None
+    assert [event.label for event in trace.events] == ["a_turn"] * 4 + ["stop"]
+
+
 def taker() -> System:
     return System([Taker(), Source(to=Taker.pid(0))])
 
