@@ -116,7 +116,11 @@ def test_other_paths_are_brought_together(record: Record) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "outcomes"),
-    [("skipunlock", {"hang"}), ("droplock", {"none", "masked", "sdc"}), ("killthread", {"sdc", "hang", "masked"})],
+    [
+        ("skipunlock", {"hang", "none"}),
+        ("droplock", {"none", "masked", "sdc"}),
+        ("killthread", {"sdc", "hang", "masked"}),
+    ],
 )
 def test_faults_of_concurrency(kind: str, outcomes: set[str], built: Build) -> None:
     campaign = Campaign(built(LOCKED), [], types=[kind], runs=2, seed=1, timeout=1.0)
@@ -126,6 +130,17 @@ def test_faults_of_concurrency(kind: str, outcomes: set[str], built: Build) -> N
         campaign.close()
     assert {r.outcome for r in results} <= outcomes
     assert all(r.struck for r in results)
+
+
+def test_a_lock_that_is_not_released(record: Record) -> None:
+    """The thread itself waits for it next, for ever."""
+    golden = record(LOCKED)
+    line = next(i for i, text in enumerate(LOCKED.splitlines(), 1) if "mutex_unlock" in text)
+    site = site_of(golden, "call", line, "work")
+    faulty = record(LOCKED, fault=Fault("skipunlock", site, "T_0_0", 0, 0), expect=None, timeout=1.0)
+    assert faulty.run is not None
+    assert faulty.run.timed_out
+    assert "T_0_0" in str(faulty.cuts)
 
 
 def test_a_campaign(built: Build, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 //! Records as the recorder (`src/plait/epa/runtime.c`) writes them: 64-bit words, the first of which has the kind in its top
-//! byte, a detail in the next 24 bits and the site in the low half.
+//! byte, a detail in the next 36 bits and the site in the low 20.
 
 pub const VALUE: u8 = 1;
 pub const LOAD: u8 = 2;
@@ -21,6 +21,9 @@ pub const ALLOC: u8 = 33;
 pub const FREE: u8 = 34;
 /// Added to the kind of a record whose last word is small enough to stand in its first, in place of the detail.
 pub const SMALL: u8 = 64;
+/// Added to the kind of a load, a store or an alloca whose address stands there too, from `BELOW` below the last frame.
+pub const FRAME: u8 = 128;
+const BELOW: u64 = 32_768;
 pub const PAD: u8 = 255;
 
 pub const RANGE_WRITE: u32 = 1;
@@ -69,32 +72,75 @@ fn length(kind: u8) -> Option<usize> {
     })
 }
 
-/// The record at a place, and the place after it. None at the end, which is a zero word, and before anything torn.
-#[inline]
-pub fn record(words: &[u64], mut at: usize) -> Option<(Record, usize)> {
-    loop {
-        let head = *words.get(at)?;
-        let kind = (head >> 56) as u8;
-        if kind == PAD {
-            if head & 0xffff_ffff == 0 {
+/// Reads records one after the other. It ends at a zero word and before anything torn.
+#[derive(Clone, Copy)]
+pub struct Cursor<'a> {
+    words: &'a [u64],
+    pub at: usize,
+    /// Where short addresses count from.
+    pub base: u64,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(words: &'a [u64], at: usize, base: u64) -> Self {
+        Self { words, at, base }
+    }
+
+    /// The words of a record after its first, given that and how many the kind has.
+    #[inline]
+    fn payload(&self, head: u64, kind: u8, length: usize) -> Option<([u64; 3], usize)> {
+        let detail = (head >> 20) & 0xf_ffff_ffff;
+        let mut found = [0; 3];
+        match (kind & FRAME != 0, kind & SMALL != 0) {
+            (true, true) => {
+                found[0] = self.base.wrapping_add(detail >> 20);
+                found[1] = detail & 0xf_ffff;
+                Some((found, 0))
+            }
+            (true, false) => {
+                found[0] = self.base.wrapping_add(detail);
+                found[1] = *self.words.get(self.at + 1)?;
+                Some((found, 1))
+            }
+            (false, small) => {
+                let stored = length - usize::from(small);
+                found[..stored].copy_from_slice(self.words.get(self.at + 1..self.at + 1 + stored)?);
+                if small {
+                    found[stored] = detail;
+                }
+                Some((found, stored))
+            }
+        }
+    }
+}
+
+impl Iterator for Cursor<'_> {
+    type Item = Record;
+
+    #[inline]
+    fn next(&mut self) -> Option<Record> {
+        let mut head = *self.words.get(self.at)?;
+        while (head >> 56) as u8 == PAD {
+            let skip = (head & 0xffff_ffff) as usize;
+            if skip == 0 {
                 return None;
             }
-            at = at.checked_add((head & 0xffff_ffff) as usize)?;
-            continue;
+            self.at = self.at.checked_add(skip)?;
+            head = *self.words.get(self.at)?;
         }
-        let small = kind & SMALL != 0;
-        let length = length(kind & !SMALL)?;
-        let mut detail = (head >> 32) as u32 & 0xff_ffff;
-        let mut found = [0; 3];
-        let stored = length - usize::from(small);
-        let end = at + 1 + stored;
-        found[..stored].copy_from_slice(words.get(at + 1..end)?);
-        if small {
-            found[stored] = u64::from(detail);
-            detail = 0;
+        let tagged = (head >> 56) as u8;
+        let kind = tagged & !(SMALL | FRAME);
+        let length = length(kind)?;
+        if tagged & FRAME != 0 && length != 2 {
+            return None;
         }
-        let record = Record { kind: kind & !SMALL, detail, site: head as u32, words: found };
-        return Some((record, end));
+        let (words, stored) = self.payload(head, tagged, length)?;
+        self.at += 1 + stored;
+        if kind == ENTER {
+            self.base = words[0].wrapping_sub(BELOW);
+        }
+        let detail = if tagged & (SMALL | FRAME) == 0 { (head >> 20) as u32 & 0xff_ffff } else { 0 };
+        Some(Record { kind, detail, site: head as u32 & 0xf_ffff, words })
     }
 }
 
@@ -102,31 +148,55 @@ pub fn record(words: &[u64], mut at: usize) -> Option<(Record, usize)> {
 mod tests {
     use super::*;
 
+    fn head(kind: u8, detail: u64, site: u64) -> u64 {
+        (u64::from(kind) << 56) | (detail << 20) | site
+    }
+
     #[test]
-    fn a_stream_ends_at_zero_and_before_a_torn_record() {
-        let head = |kind: u8, detail: u64, site: u64| (u64::from(kind) << 56) | (detail << 32) | site;
+    fn all_forms_of_a_record() {
+        let frame = 0x7fff_0000_1000;
         let words = [
+            head(ENTER, 0, 1),
+            frame,
             head(VALUE, 0, 3),
             1 << 40,
             head(PAD, 0, 2),
             0,
             head(LOAD, 0, 4),
             8,
-            9,
+            1 << 50,
             head(STORE | SMALL, 7, 5),
             16,
+            head(LOAD | FRAME | SMALL, ((BELOW - 8) << 20) | 42, 6),
+            head(STORE | FRAME, BELOW + 24, 7),
+            1 << 60,
+            head(VALUE | SMALL, 1 << 35, 8),
             0,
             0,
         ];
-        let (first, next) = record(&words, 0).unwrap();
-        assert_eq!((first.kind, first.site, first.words[0]), (VALUE, 3, 1 << 40));
-        let (second, next) = record(&words, next).unwrap();
-        assert_eq!((second.kind, second.site, second.words), (LOAD, 4, [8, 9, 0]));
-        let (third, next) = record(&words, next).unwrap();
-        assert_eq!((third.kind, third.detail, third.words), (STORE, 0, [16, 7, 0]));
-        assert!(record(&words, next).is_none());
-        assert!(record(&words[..6], 4).is_none());
-        assert!(record(&[head(47, 0, 1), 2], 0).is_none());
-        assert!(record(&[head(PAD, 0, 0)], 0).is_none());
+        let found: Vec<_> = Cursor::new(&words, 0, 0).map(|r| (r.kind, r.site, r.words)).collect();
+        assert_eq!(
+            found,
+            [
+                (ENTER, 1, [frame, 0, 0]),
+                (VALUE, 3, [1 << 40, 0, 0]),
+                (LOAD, 4, [8, 1 << 50, 0]),
+                (STORE, 5, [16, 7, 0]),
+                (LOAD, 6, [frame - 8, 42, 0]),
+                (STORE, 7, [frame + 24, 1 << 60, 0]),
+                (VALUE, 8, [1 << 35, 0, 0]),
+            ]
+        );
+    }
+
+    #[test]
+    fn torn_and_unknown_records_end_a_stream() {
+        let read = |words: &[u64]| Cursor::new(words, 0, 0).count();
+        assert_eq!(read(&[head(LOAD, 0, 4), 8]), 0);
+        assert_eq!(read(&[head(VALUE | SMALL, 1, 4), head(VALUE, 0, 4)]), 1);
+        assert_eq!(read(&[head(47, 0, 1), 2]), 0);
+        assert_eq!(read(&[head(PAD, 0, 0)]), 0);
+        assert_eq!(read(&[head(VALUE | FRAME, 0, 1), 2]), 0);
+        assert_eq!(read(&[]), 0);
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-use super::format::{self, Record, op};
+use super::format::{self, Cursor, Record, op};
 
 /// What the sanitizer must know of a site.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +81,8 @@ pub struct Run {
     pub stream: u32,
     pub from: usize,
     pub to: usize,
+    /// Where short addresses count from at its begin.
+    base: u64,
 }
 
 pub struct Recording {
@@ -130,31 +132,30 @@ impl Recording {
     }
 
     /// The records of a run.
-    pub fn run(&self, run: Run) -> impl Iterator<Item = Record> {
-        let words = &self.streams[run.stream as usize].words()[..run.to];
-        let mut at = run.from;
-        std::iter::from_fn(move || {
-            let (record, next) = format::record(words, at)?;
-            at = next;
-            Some(record)
-        })
+    pub fn run(&self, run: Run) -> Cursor<'_> {
+        Cursor::new(&self.streams[run.stream as usize].words()[..run.to], run.from, run.base)
+    }
+}
+
+impl Stream {
+    /// The first record, if there is one.
+    pub fn first(&self) -> Option<Record> {
+        Cursor::new(self.words(), 0, 0).next()
     }
 }
 
 /// Find the runs of a stream; the number of its records.
 fn split(stream: &mut Stream, index: u32, sites: usize, runs: &mut Vec<Run>) -> Result<u64, String> {
-    let mut at = 0;
     let mut records = 0;
     let mut ended = false;
     let mut open: Option<Run> = None;
-    let words = stream.words();
-    while let Some((record, next)) = format::record(words, at) {
+    let mut cursor = Cursor::new(stream.words(), 0, 0);
+    loop {
+        let (at, base) = (cursor.at, cursor.base);
+        let Some(record) = cursor.next() else { break };
         if record.site as usize >= sites && record.kind != format::RANGE {
-            return Err(format!(
-                "the record at byte {} names site {}, which the table does not have",
-                at * 8,
-                record.site
-            ));
+            let site = record.site;
+            return Err(format!("the record at byte {} names site {site}, which the table does not have", at * 8));
         }
         if record.kind == format::SEQUENCE || record.kind >= format::SYNC {
             if let Some(run) = open.take() {
@@ -166,18 +167,19 @@ fn split(stream: &mut Stream, index: u32, sites: usize, runs: &mut Vec<Run>) -> 
                 stream: index,
                 from: at,
                 to: 0,
+                base,
             });
             ended = record.kind == format::SYNC && record.detail == op::END;
         } else if open.is_none() {
             return Err("the first record has no sequence number".into());
         }
         records += u64::from(record.kind != format::SEQUENCE);
-        at = next;
     }
+    let used = cursor.at;
     if let Some(run) = open {
-        runs.push(Run { to: at, ..run });
+        runs.push(Run { to: used, ..run });
     }
-    stream.used = at;
+    stream.used = used;
     stream.ended = ended;
     Ok(records)
 }

@@ -155,9 +155,9 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
 fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
     let mut names: Vec<(u32, String)> = Vec::new();
     for stream in &recording.streams {
-        let found = format::record(stream.words(), 0)
-            .filter(|(record, _)| record.kind == format::SYNC && record.detail == op::START)
-            .map(|(record, _)| ((record.words[1] >> 32) as u32, record.words[1] as u32));
+        let found = (stream.first())
+            .filter(|record| record.kind == format::SYNC && record.detail == op::START)
+            .map(|record| ((record.words[1] >> 32) as u32, record.words[1] as u32));
         let parent = found.and_then(|(uid, ordinal)| {
             let at = recording.streams.iter().position(|s| s.uid == uid)?;
             names.get(at).map(|(_, name)| (at as u32, format!("{name}_{ordinal}")))
@@ -179,7 +179,7 @@ impl<'a> Sanitizer<'a> {
                 uid: stream.uid,
                 name,
                 parent,
-                events: Vec::with_capacity(stream.used * 2 / 5),
+                events: Vec::with_capacity(stream.used * 3 / 4),
                 ended: stream.ended,
                 unknown: Vec::new(),
             });

@@ -14,7 +14,7 @@ from plait.epa import llvm as ll
 from plait.epa.effects import effects_of
 from plait.epa.llvm import Llvm, Ref, array
 from plait.epa.table import Class, Global, Site
-from plait.kernel.errors import PlaitError
+from plait.kernel.errors import PlaitError, UsageError
 
 _VALUES = {
     number
@@ -28,6 +28,8 @@ _ARITY = {
     "epa_call": 2, "epa_argument": 2, "epa_range": 4, "epa_string": 3, "epa_copy": 4, "epa_atomic": 0,
 }  # fmt: skip
 _GIVE_BACK = ("epa_value", "epa_load", "epa_argument")
+MOST_SITES = 1 << 20
+"""A record has 20 bits for its site."""
 _MIX = 0x9E3779B97F4A7C15
 
 
@@ -56,6 +58,10 @@ class Instrumentation:
 
     def add(self, site: Site) -> int:
         """A new site's number."""
+        if len(self.sites) + 1 >= MOST_SITES:
+            raise UsageError(
+                f"the program has more than {MOST_SITES:,} instructions", hint="instrument fewer of its sources"
+            )
         self.sites.append(site)
         return len(self.sites)
 

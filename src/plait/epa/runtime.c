@@ -34,7 +34,7 @@
 enum kind {
     VALUE = 1, LOAD, STORE, ALLOCA, ENTER, RETURN, CALL, ARG, LANDING, RANGE, COPY, FAULT, SEQ,
     SYNC = 32, /* kinds from here on begin with their number */
-    ALLOC = 33, FREE = 34, SMALL = 64, PAD = 255
+    ALLOC = 33, FREE = 34, SMALL = 64, FRAME = 128, PAD = 255
 };
 enum op {
     START = 1, END, CREATE, CREATED, JOIN_BEGIN, JOIN, LOCK, UNLOCK, READ_LOCK, WRITE_LOCK, RW_UNLOCK,
@@ -44,6 +44,7 @@ enum op {
 typedef struct thread {
     uint64_t *next, *end; /* the window of the file that is mapped */
     uint64_t seen;        /* the last sequence number that was noted */
+    uint64_t base;        /* addresses are short from here on: a little below the frame that was entered last */
     uint64_t random;
     uint64_t nth; /* executions of the faulty site */
     uint32_t site;
@@ -123,7 +124,8 @@ static inline __attribute__((always_inline)) uint64_t *room(thread *t, unsigned 
     return t->next;
 }
 
-#define HEAD(kind, aux, id) (((uint64_t)(kind) << 56) | ((uint64_t)(aux) << 32) | (id))
+#define HEAD(kind, detail, id) (((uint64_t)(kind) << 56) | ((uint64_t)(detail) << 20) | (id))
+#define BELOW 32768 /* half of the addresses that are short */
 #define SEAL() __asm__ volatile("" ::: "memory")
 
 static __attribute__((noinline)) void note_sequence(thread *t, uint64_t now) {
@@ -146,7 +148,7 @@ static inline __attribute__((always_inline)) void put1(thread *t, unsigned kind,
     look(t);
     uint64_t *p = room(t, 2);
     if (RARE(!p)) return;
-    if (a >> 24) {
+    if (a >> 36) {
         p[1] = a;
         SEAL();
         p[0] = HEAD(kind, 0, id);
@@ -157,13 +159,26 @@ static inline __attribute__((always_inline)) void put1(thread *t, unsigned kind,
     }
 }
 
-/* Two words after the first; a small second one goes into the first. */
+/* An address and a value; the first word has the address if it is near the frame (FRAME), the value if it is small. */
 static inline __attribute__((always_inline)) void put2(thread *t, unsigned kind, uint32_t id, uint64_t a, uint64_t b) {
     look(t);
     uint64_t *p = room(t, 3);
     if (RARE(!p)) return;
+    uint64_t near = a - t->base;
+    if (near < 2 * BELOW) {
+        if (b >> 20) {
+            p[1] = b;
+            SEAL();
+            p[0] = HEAD(kind | FRAME, near, id);
+            t->next = p + 2;
+        } else {
+            p[0] = HEAD(kind | FRAME | SMALL, (near << 20) | b, id);
+            t->next = p + 1;
+        }
+        return;
+    }
     p[1] = a;
-    if (b >> 24) {
+    if (b >> 36) {
         p[2] = b;
         SEAL();
         p[0] = HEAD(kind, 0, id);
@@ -372,7 +387,9 @@ void epa_alloca(uint32_t id, uint64_t address, uint64_t size) {
 void epa_enter(uint32_t id) {
     thread *t = self;
     if (RARE(!t)) return;
-    put1(t, ENTER, id, (uint64_t)__builtin_frame_address(1));
+    uint64_t frame = (uint64_t)__builtin_frame_address(1);
+    put1(t, ENTER, id, frame);
+    t->base = frame - BELOW;
 }
 
 void epa_landing(uint32_t id) {
