@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plait.epa.recording import Recording
 from plait.epa.reversibility import check
+from plait.epa.text import event_lines
 from tests.epa.conftest import Record
 
 
@@ -50,6 +51,14 @@ def test_objects_and_threads(record: Record) -> None:
         assert 0 < made.valid[0] < made.valid[1] < recording.native.records, "valid until its scope is left"
     assert objects["T_0:id1#0"].local < objects["T_0:id2#0"].local
     assert objects["argv"].kind == "global"
+
+
+def test_operands_are_shown(record: Record) -> None:
+    recording = record("listing4.c")
+    shown = [line.split("  (")[0].split(" ", 1)[1] for line in event_lines(recording, None, None)]
+    assert "T_0_0 add 4 <- 3, 1" in shown
+    assert "T_0_1 add 5 <- 6, -1" in shown
+    assert "T_0 add 9 <- 4, 5" in shown
 
 
 def test_two_runs_are_equal_though_nothing_in_them_is(record: Record) -> None:

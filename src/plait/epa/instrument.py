@@ -187,14 +187,16 @@ class _Module:
             size = llvm.StoreSizeOfType(self.layout, llvm.TypeOf(llvm.GetOperand(instruction, 0)))
         elif opcode == ll.CMPXCHG:
             size = llvm.StoreSizeOfType(self.layout, llvm.TypeOf(llvm.GetOperand(instruction, 1)))
-        operands = []
+        operands, shape = [], []
         for i in range(llvm.GetNumOperands(instruction)):
             operand = llvm.GetOperand(instruction, i)
             if operand in self.numbers:
                 operands.append(self.numbers[operand])
+            if opcode in _VALUES:
+                shape.append(self._shown(operand))
         op = "call" if opcode == ll.INVOKE else ll.OPCODES[opcode]
         self.numbers[instruction] = self.program.add(
-            Site(op, self.function, file or self.file, line or self.line, kind, bits, size, operands, name)
+            Site(op, self.function, file or self.file, line or self.line, kind, bits, size, operands, name, shape=shape)
         )
 
     def _instruction(self, instruction: Ref) -> None:
@@ -336,6 +338,16 @@ class _Module:
             here = operand
 
     # ---- small parts
+
+    def _shown(self, operand: Ref) -> str:
+        """An operand for people: `#12` is what site 12 made."""
+        llvm = self.llvm
+        if operand in self.numbers:
+            return f"#{self.numbers[operand]}"
+        if llvm.IsAConstantInt(operand):
+            return str(llvm.ConstIntGetSExtValue(operand))
+        named = llvm.IsAGlobalValue(operand) or llvm.IsAArgument(operand)
+        return llvm.name(operand) if named else "_"
 
     def _place(self, value: Ref) -> tuple[str, int]:
         file, line = self.llvm.place(value)

@@ -16,6 +16,8 @@ from plait.kernel.errors import TraceError
 
 OPERATIONS = dict(epa_operations())
 """Names of what synchronises, by their numbers in traces."""
+VALUE, LOAD, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 4, 5, 6, 9
+"""Kinds of events (`rust/src/epa/format.rs`)."""
 _KINDS = {2: "load", 3: "store", 4: "alloca", 5: "enter", 6: "return", 7: "call", 8: "argument", 9: "landingpad",
           10: "memory", 11: "copy to", 14: "copy from"}  # fmt: skip
 _GIVEN = 0x40000000

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from plait.epa.campaign import OUTCOMES, Summary
 from plait.epa.comparison import Comparison, path_to_output
-from plait.epa.recording import Recording
+from plait.epa.recording import ALLOCA, ENTER, LANDING, LOAD, RETURN, VALUE, EventRow, Recording
 from plait.epa.reversibility import Reversibility
 
 _SPOTS = 25
@@ -16,15 +16,45 @@ def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+class _Operands:
+    """What the operands of results were: the last value that each site made in the current frame of its thread."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.frames: list[list[tuple[str, dict[int, str]]]] = [[] for _ in recording.threads]
+
+    def see(self, thread: int, row: EventRow) -> str:
+        """Note an event; its operands, if it is a result of some."""
+        number, kind, _, a, b = row
+        if not number:
+            return ""
+        site = self.recording.table.site(number)
+        frames = self.frames[thread]
+        if kind == ENTER:
+            frames.append((site.function, {}))
+        while kind == LANDING and len(frames) > 1 and frames[-1][0] != site.function:
+            frames.pop()
+        values = frames[-1][1] if frames else {}
+        said = ""
+        if kind == VALUE and site.shape:
+            said = ", ".join(values.get(int(o[1:]), "?") if o.startswith("#") else o for o in site.shape)
+        if kind in (VALUE, LOAD, ALLOCA):
+            values[number] = self.recording.word(b if kind == LOAD else a, site.kind)
+        if kind == RETURN and frames:
+            frames.pop()
+        return f" <- {said}" if said else ""
+
+
 def event_lines(recording: Recording, thread: str | None, limit: int | None) -> Iterator[str]:
-    """Events, one per line: number, thread, what, where (Listing 6b)."""
+    """Events, one per line: number, thread, what, its operands, where (Listing 6b)."""
     shown = 0
+    operands = _Operands(recording)
     for i, (t, _, row) in enumerate(recording.merged(None if thread else limit)):
         name = recording.threads[t].name
         if thread is not None and name != thread:
             continue
         place = recording.table.place(row[0]) if row[0] else ""
-        yield f"{i} {name} {recording.text(row)}" + (f"  ({place})" if place else "")
+        yield f"{i} {name} {recording.text(row)}{operands.see(t, row)}" + (f"  ({place})" if place else "")
         shown += 1
         if limit is not None and shown >= limit:
             return
