@@ -48,6 +48,7 @@ lint: setup rust-lint python-lint ## The checks that run nothing
 
 rust-lint: setup
 	$(CARGO) fmt $(MANIFEST) --check
+	$(CARGO) fmt --manifest-path src/plait/peers/models/stateright/Cargo.toml --check
 	$(CARGO) clippy $(MANIFEST) --locked --all-targets --no-default-features -- -D warnings
 	$(CARGO) clippy $(MANIFEST) --locked --lib --features extension -- -D warnings
 
@@ -61,7 +62,7 @@ python-lint: setup
 	$(BIN)/python -m mypy.stubtest plait._native
 
 python-test: setup
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 browser: ## Debian's chromium, for the test of the HTML report
 	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then \

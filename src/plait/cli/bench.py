@@ -1,4 +1,4 @@
-"""`plait bench`: the tables of the papers, measured again on this machine."""
+"""`plait bench`: the tables of the papers, measured again on this machine; and Plait beside other checkers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
@@ -15,9 +15,11 @@ from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
+    from plait.kernel.comparison import PeerTable
     from plait.kernel.table import Table
 
-_DIFFERS, _INTERRUPTED = 1, 3
+_DIFFERS, _INCONCLUSIVE = 1, 3
+T = TypeVar("T", "Table", "PeerTable")
 
 Plot = Annotated[Path | None, Parameter(name="--plot")]
 
@@ -93,6 +95,50 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
+def peers(
+    *,
+    quick: Flag = False,
+    workers: AtLeastOne = 1,
+    tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Compare with Spin, Stateright and TLC (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quick
+        Small sizes: to see that all agree, not how fast they are.
+    workers
+        Threads of each checker (Spin has one).
+    tla2tools
+        The jar of the TLA+ tools; without it, Maven fetches one.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the speeds in this file (.svg).
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    if tla2tools is not None and not tla2tools.is_file():
+        raise UsageError(f"--tla2tools: there is no file {tla2tools}", hint="give the jar of the TLA+ tools")
+    from plait.peers.table import peers_table
+    from plait.report.peers import peers_markdown, peers_svg, peers_text
+
+    with _progress(quiet) as tell:
+        table = peers_table(quick=quick, workers=workers or 1, jar=tla2tools, tell=tell)
+    _emit(table, json, markdown, peers_markdown, peers_text)
+    _draw(plot, lambda: peers_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete and all(row.problem is None for row in table.rows) else _INCONCLUSIVE
+
+
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
     if json and markdown:
         raise UsageError("--json and --markdown are two forms of the same output", hint="give one of them")
@@ -118,20 +164,27 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     from plait.report.tables import table_markdown, table_svg, table_text
 
+    _emit(table, json, markdown, table_markdown, table_text)
+    _draw(plot, lambda: table_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete else _INCONCLUSIVE
+
+
+def _emit(table: T, json: bool, markdown: bool, as_markdown: Callable[[T], str], as_text: Callable[..., str]) -> None:
     if json:
         import msgspec
 
         emit(msgspec.json.encode(table).decode())
     else:
-        emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
-    if plot is not None:
-        try:
-            plot.write_text(table_svg(table), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file"
-            ) from None
-        note(f"plot: {plot}")
-    if any(row.differs for row in table.rows):
-        return _DIFFERS
-    return 0 if table.complete else _INTERRUPTED
+        emit(as_markdown(table) if markdown else as_text(table, width=width(), color=colored(sys.stdout)))
+
+
+def _draw(plot: Path | None, svg: Callable[[], str]) -> None:
+    if plot is None:
+        return
+    try:
+        plot.write_text(svg(), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
+    note(f"plot: {plot}")

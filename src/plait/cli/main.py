@@ -46,7 +46,8 @@ _EXAMPLES = {
   plait zoo""",
     "bench": """\
   plait bench dbss --quick
-  plait bench quorum --json | jq -r .summary[]""",
+  plait bench quorum --json | jq -r .summary[]
+  plait bench peers --quick""",
     "bench dbss": """\
   plait bench dbss --quick
   plait bench dbss --quorum --plot dbss.svg
@@ -83,6 +84,10 @@ _EXAMPLES = {
     "epa campaign": """\
   plait epa campaign prog.epa --faults bitflip,mallsize --runs 500 -- 4 100
   plait epa campaign prog.epa --faults skipunlock,droplock,killthread --runs 50 -- 4""",
+    "bench peers": """\
+  plait bench peers --quick
+  plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
+  plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -97,10 +102,15 @@ _EPA_EXIT_CODES = (
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
 )
+_PEERS_EXIT_CODES = (
+    "Exit codes: 0 all found the same states, 1 counts differ, 2 usage error, 3 interrupted or a checker failed, "
+    "4 internal error."
+)
 
 
 def _epilogue(command: str) -> str:
     codes = {"bench": _BENCH_EXIT_CODES, "epa": _EPA_EXIT_CODES}.get(command.partition(" ")[0], _EXIT_CODES)
+    codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -128,7 +138,7 @@ with more states than --max-states is drawn in part, and it says which states le
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
-    "bench": "Measure the tables of the papers again, on this machine.",
+    "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
     "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
 
 Traces of two runs differ in addresses and in the schedule. Plait removes both, and proves from one golden run that \
@@ -149,6 +159,12 @@ take long are stopped, and say so. It takes a minute or two; --quick, seconds.""
 Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
+    "peers": """Plait beside Spin, Stateright and TLC: protocols that are stated the same way for each.
+
+Two-phase commit, Paxos, Lamport's mutual exclusion (and Stateright's register Paxos, for Stateright alone): every state, \
+no reduction. All must find the same states; how fast, and with how much memory, stands beside. A checker that is not \
+installed is left out, and it says what to install. Stateright is built by cargo the first time, and TLC fetched by Maven. \
+It takes some minutes; --quick, seconds.""",
 }
 _EPA = {
     "build": """Compile C and C++ sources to a program that records itself.
