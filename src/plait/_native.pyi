@@ -143,8 +143,8 @@ class EpaTrace:
     def object_count(self) -> int: ...
     @property
     def shared_objects(self) -> int: ...
-    def threads(self) -> list[tuple[str, int | None, int, bool]]:
-        """Name, parent, number of events, and whether it ended, of each thread."""
+    def threads(self) -> list[tuple[str, int | None, int, bool, int]]:
+        """Name, parent, number of events, whether it ended, and the number of its file, of each thread."""
     def object(self, number: int) -> tuple[str, int | None, int, int, int, int, int, int, int]:
         """Kind, owner, site, nth, base, size, local index, begin and end of validity."""
     def modules(self) -> list[str]: ...

@@ -158,7 +158,7 @@ def test_a_campaign(built: Build, tmp_path: Path) -> None:
         assert results[:10] == some
         assert sorted(r.index for r in results) == list(range(48))
         again = campaign.inject(3)
-        assert (again.fault, again.outcome) == (results[3].fault, results[3].outcome)
+        assert (again.fault, again.deviates) == (results[3].fault, results[3].deviates)
     finally:
         campaign.close()
     assert not campaign.folder.exists()
@@ -206,6 +206,27 @@ def test_faults_strike_where_they_should(record: Record) -> None:
                 assert fault.value.bit_count() == 1
                 assert fault.value < 1 << site.bits
             assert parse(fault.text) == fault
+
+
+def test_a_size_of_a_file(built: Build) -> None:
+    """fwrite is told to write more than there is to be written: another output, and nothing else deviates."""
+    source = """#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    char *text = calloc(256, 1);
+    for (int i = 0; i < 16; i++) text[i] = 'a' + i;
+    fwrite(text, 1, 16, stdout);
+    free(text);
+    return 0;
+}
+"""
+    campaign = Campaign(built(source), [], types=["filesize"], runs=4, seed=2)
+    try:
+        results = [campaign.inject(i) for i in range(4)]
+    finally:
+        campaign.close()
+    assert {r.outcome for r in results} <= {"sdc", "crash"}
+    assert all(r.deviates for r in results)
 
 
 def test_wilson() -> None:

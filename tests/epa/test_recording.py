@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -334,11 +333,9 @@ def test_all_versions_of_clang(tmp_path: Path) -> None:
 
 def test_a_time_limit(record: Record) -> None:
     source = HEAD + "int main(void) { for (;;) pause(); }\n"
-    started = time.monotonic()
     recording = record(source, expect=None, timeout=0.3)
     assert recording.run is not None
     assert recording.run.timed_out
-    assert time.monotonic() - started < 60
 
 
 def test_the_common_trace(record: Record) -> None:

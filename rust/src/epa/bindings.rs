@@ -55,10 +55,10 @@ impl EpaTrace {
         self.recording.records
     }
 
-    /// Name, parent, number of events, and whether it ended, of each thread.
-    fn threads(&self) -> Vec<(String, Option<u32>, usize, bool)> {
+    /// Name, parent, number of events, whether it ended, and the number of its file, of each thread.
+    fn threads(&self) -> Vec<(String, Option<u32>, usize, bool, u32)> {
         (self.sanitized.threads.iter())
-            .map(|t| (t.name.clone(), (t.parent != NOBODY).then_some(t.parent), t.events.len(), t.ended))
+            .map(|t| (t.name.clone(), (t.parent != NOBODY).then_some(t.parent), t.events.len(), t.ended, t.uid))
             .collect()
     }
 

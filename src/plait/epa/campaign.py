@@ -128,7 +128,7 @@ class Campaign:
         self.folder = Path(tempfile.mkdtemp(prefix="plait-epa-", dir=scratch()))
         self.program, self.arguments = program, list(arguments)
         try:
-            done = run(program, arguments, self.folder / "golden", timeout=timeout or 60.0)
+            done = run(program, arguments, self.folder / "golden", timeout=max(timeout or 0.0, 60.0))
             if done.code or done.timed_out:
                 raise UsageError(f"the golden run of {program} failed: {done.ending}", hint="run it alone and see why")
             self.golden = Recording(self.folder / "golden")

@@ -17,6 +17,7 @@ def sync_trace(recording: Recording, *, limit: int = _MOST) -> Trace:
     events: list[Event] = []
     messages: list[Sent] = []
     waiting: dict[int, int] = {}
+    by_uid = {t.uid: i for i, t in enumerate(recording.threads)}
     for thread, _, sync, object_ in recording.native.runs():
         name = OPERATIONS.get(sync, "")
         if not name or name in _HIDDEN or len(events) >= limit:
@@ -24,11 +25,12 @@ def sync_trace(recording: Recording, *, limit: int = _MOST) -> Trace:
         sent: list[int] = []
         consumed: list[int] = []
         label = name
-        if name == "create" and object_ < len(names):
-            messages.append(Sent(len(messages), "create", {}, names[thread], names[object_]))
+        if name == "create" and object_ in by_uid:
+            child = by_uid[object_]
+            messages.append(Sent(len(messages), "create", {}, names[thread], names[child]))
             sent.append(len(messages) - 1)
-            waiting[object_] = len(messages) - 1
-            label = f"create {names[object_]}"
+            waiting[child] = len(messages) - 1
+            label = f"create {names[child]}"
         elif name == "start" and thread in waiting:
             consumed.append(waiting[thread])
         elif "lock" in name or name in ("arrive", "depart", "wait", "signal", "once"):

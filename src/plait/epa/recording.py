@@ -35,6 +35,8 @@ class ThreadInfo(NamedTuple):
     parent: int | None
     events: int
     ended: bool
+    uid: int
+    """The number of its file."""
 
 
 class MemoryObject(NamedTuple):
@@ -75,8 +77,8 @@ class Recording:
         """What is missing from the trace: threads that did not end, recordings that a full disk ended."""
         full = {p.name.removeprefix("full-") for p in self.folder.glob("full-*")}
         found = []
-        for i, thread in enumerate(self.threads):
-            if str(i) in full:
+        for thread in self.threads:
+            if str(thread.uid) in full:
                 found.append(f"{thread.name}: the disk was full, its trace ends there")
             elif not thread.ended:
                 why = self.run.ending if self.run else "the run was interrupted"
