@@ -311,6 +311,14 @@ def test_a_damaged_trace_is_refused(damage: str, record: Record) -> None:
         Recording(folder)
 
 
+def test_records_of_another_version_are_refused(record: Record) -> None:
+    folder = record("listing4.c").folder
+    table = folder / "table.json"
+    table.write_text(table.read_text(encoding="utf-8").replace('"format":2', '"format":1'), encoding="utf-8")
+    with pytest.raises(TraceError, match="version 1, not 2"):
+        Recording(folder)
+
+
 def test_all_versions_of_clang(tmp_path: Path) -> None:
     """Typed pointers (14) and opaque ones (15 and later): the same events."""
     found = find_all()

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from plait.cli.options import AtLeastOne, Count, Flag, Quiet, Seconds, after_dashes
 from plait.cli.output import emit, note, writable
 from plait.kernel.errors import UsageError
-from plait.kernel.verdict import Verdict
+from plait.kernel.trace import Trace
 
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 Names = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
@@ -133,11 +133,9 @@ def show(
 
         note(f"{chrome}: {write_chrome(recording, chrome):,} events")
     if html is not None:
-        from plait.epa.lanes import sync_verdict
-        from plait.report.html import report
+        from plait.epa.lanes import sync_trace
 
-        html.write_text(report(sync_verdict(recording)), encoding="utf-8")
-        note(f"html: {html}")
+        _page(html, f"What the threads of {trace} did to each other", sync_trace(recording))
     if json:
         _json(
             {
@@ -231,7 +229,10 @@ def reversible(
         _json(found)
     else:
         emit("\n".join(reversibility_lines(found)))
-    _page(html, found.verdict)
+    if html is not None and found.verdict.trace is not None:
+        _page(html, f"Not pseudo-deterministic: {trace}", found.verdict.trace)
+    elif html is not None:
+        note("there is no witness to draw")
     return found.verdict.exit_code
 
 
@@ -375,10 +376,13 @@ def _json(data: Any) -> None:
     emit(msgspec.json.encode(data).decode())
 
 
-def _page(file: Path | None, verdict: Verdict) -> None:
-    if file is None:
-        return
-    from plait.report.html import report
+def _page(file: Path, title: str, trace: Trace) -> None:
+    """A trace in the diagram that all rooms share."""
+    from html import escape
 
-    file.write_text(report(verdict), encoding="utf-8")
+    from plait.report.html import trace_fragment
+
+    head = f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'
+    body = f'<body style="font-family: system-ui, sans-serif"><h1 style="font-size: 1.3rem">{escape(title)}</h1>'
+    file.write_text(f"{head}{body}{trace_fragment(trace)}</body></html>\n", encoding="utf-8")
     note(f"html: {file}")

@@ -12,7 +12,7 @@ import msgspec
 
 from plait.epa.instrument import Instrumentation
 from plait.epa.llvm import Llvm
-from plait.epa.table import Table
+from plait.epa.table import FORMAT, Table
 from plait.epa.toolchain import Toolchain, find
 from plait.kernel.errors import UsageError
 
@@ -61,7 +61,12 @@ def build(
             _run([toolchain.clang, "-O0", "-fPIE", "-c", str(instrumented), "-o", str(compiled)])
             objects.append(str(compiled))
         table = Table(
-            program.sites, program.globals, str(toolchain.version), [str(s) for s in sources], program.warnings
+            program.sites,
+            program.globals,
+            str(toolchain.version),
+            [str(s) for s in sources],
+            program.warnings,
+            FORMAT,
         )
         objects += [_recorder(toolchain, folder), _embed(toolchain, folder, table)]
         linker = toolchain.clang_cpp if any(s.suffix in _CPP for s in sources) else toolchain.clang

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from plait.epa.recording import OPERATIONS, Recording
 from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
-from plait.kernel.verdict import Statistics, Verdict
 
 _MOST = 400
 _HIDDEN = {"created", "wait for", "barrier"}
@@ -47,9 +46,3 @@ def sync_trace(recording: Recording, *, limit: int = _MOST) -> Trace:
         events=events,
         explanation=None if len(events) < limit else f"The first {limit} synchronisation events.",
     )
-
-
-def sync_verdict(recording: Recording) -> Verdict:
-    """The same, in what the report takes."""
-    statistics = Statistics(recording.native.records, 0, 0, 0, 0.0, 0, "recording", 1)
-    return Verdict("holds", statistics, [], model=str(recording.folder), trace=sync_trace(recording))

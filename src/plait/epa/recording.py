@@ -11,7 +11,7 @@ import msgspec
 
 from plait._native import EpaTrace, epa_operations
 from plait.epa.run import RUN_FILE, Run
-from plait.epa.table import Table
+from plait.epa.table import FORMAT, Table
 from plait.kernel.errors import TraceError
 
 OPERATIONS = dict(epa_operations())
@@ -60,11 +60,15 @@ class Recording:
             raise TraceError(f"{folder} is not a trace", hint="plait epa run prog.epa makes one: a folder")
         try:
             self.table = msgspec.json.decode((folder / "table.json").read_bytes(), type=Table)
+            if self.table.format != FORMAT:
+                raise ValueError(f"its records are of version {self.table.format}, not {FORMAT}")
             self.run = self._read_run()
             sites = [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent) for s in self.table.sites]
             self.native = EpaTrace(folder, sites)
         except (OSError, ValueError, msgspec.DecodeError) as error:
-            raise TraceError(f"{folder} cannot be read: {error}", hint="record it again: plait epa run") from None
+            raise TraceError(
+                f"{folder} cannot be read: {error}", hint="build the program and record it again"
+            ) from None
         self.threads = [ThreadInfo(*row) for row in self.native.threads()]
         self._modules = self.native.modules()
 

@@ -159,7 +159,7 @@ def _object(recording: Recording, pair: dict[str, Any]) -> str:
 
 def _node(recording: Recording, node: tuple[int, int, int, int]) -> str:
     thread, op, object_, site = node
-    name = OPERATIONS[op]
+    name = OPERATIONS.get(op, f"operation {op}")
     what = name
     if name in ("create", "join") and object_ < len(recording.threads):
         what = f"{name} {recording.threads[object_].name}"

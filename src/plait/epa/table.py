@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+FORMAT = 2
+"""The version of the records (docs/epa.md) that is written and read."""
 Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
 """What kind of value a site has. A `word` is an integer as wide as a pointer: it may be an address."""
 
@@ -48,6 +50,8 @@ class Table(msgspec.Struct, frozen=True):
     clang: str
     sources: list[str]
     warnings: list[str] = []
+    format: int = 0
+    """The version of the records that the program writes."""
 
     def site(self, number: int) -> Site:
         """The site of a recorded number.
