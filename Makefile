@@ -12,7 +12,7 @@ CARGO := cargo
 MANIFEST := --manifest-path rust/Cargo.toml
 PIP_TOOLS := pip-tools==7.6.2
 
-.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test browser bench lock wheel clean
+.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test browser clang bench lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -42,7 +42,7 @@ demo: setup ## Check Paxos, then a faulty twin: both verdicts, the counterexampl
 	@echo
 	@echo "The faulty Paxos is violated, as it should be. Open the report: file://$(CURDIR)/plait-report.html"
 
-test: setup browser rust-lint rust-test python-lint python-test ## Everything that CI runs
+test: setup browser clang rust-lint rust-test python-lint python-test ## Everything that CI runs
 
 lint: setup rust-lint python-lint ## The checks that run nothing
 
@@ -74,6 +74,18 @@ browser: ## Debian's chromium, for the test of the HTML report
 	else \
 	  echo "browser: chromium or chromedriver is missing, and installing them takes root and apt-get:"; \
 	  echo "browser: the test of the HTML report is SKIPPED. Install the packages chromium and chromium-driver."; \
+	fi
+
+clang: ## Debian's clang, for the tests of error propagation analysis
+	@if command -v clang-19 clang-16 clang-15 clang-14 clang >/dev/null; then \
+	  echo "clang: it is there"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    clang-14 clang-19 libstdc++-12-dev >/dev/null) || \
+	    echo "clang: apt-get could not install clang-14 and clang-19: the tests of plait epa are SKIPPED"; \
+	else \
+	  echo "clang: it is missing, and installing it takes root and apt-get: the tests of plait epa are SKIPPED."; \
+	  echo "clang: Install the package clang-14 or clang-19."; \
 	fi
 
 bench: setup ## The benchmarks, as ratios in one run

@@ -135,6 +135,16 @@ def test_cli_lists_every_option() -> None:
             assert f"`{option.replace('_', '-')}" in text, f"plait {command} {option} is not in docs/cli.md"
 
 
+def test_cli_lists_every_option_of_epa() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    tree = ast.parse((ROOT / "src" / "plait" / "cli" / "epa.py").read_text(encoding="utf-8"))
+    for function in (n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")):
+        assert f"| `{function.name}` " in text
+        for argument in function.args.kwonlyargs:
+            option = {"output": "-o", "quiet": "-q"}.get(argument.arg, f"--{argument.arg.replace('_', '-')}")
+            assert f"`{option}`" in text, f"plait epa {function.name} {option} is not in docs/cli.md"
+
+
 def test_cli_lists_every_field_of_the_json() -> None:
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for name in check(ping_pong()).to_json():

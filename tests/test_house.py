@@ -90,13 +90,18 @@ def test_every_room_is_known() -> None:
     assert rooms <= ALLOWED.keys() | FRONTS
 
 
-def test_only_check_talks_to_the_native_engine() -> None:
+def test_only_check_and_epa_talk_to_the_native_engine() -> None:
     for file in MODULES:
         room = dotted(file).split(".")[1]
-        if room in ("check", *FRONTS):
+        if room in ("check", "epa", *FRONTS):
             continue
         for target, line, _ in imports(ast.parse(file.read_text(encoding="utf-8")), dotted(file)):
             assert target != "plait._native", f"{file}, line {line}"
+
+
+def test_only_one_file_of_epa_knows_z3() -> None:
+    for file in (PACKAGE / "epa").rglob("*.py"):
+        assert ("import z3" in file.read_text(encoding="utf-8")) == (file.name == "solver.py"), file
 
 
 @pytest.mark.parametrize("file", [*MODULES, ROOT / "src" / "_plait_pytest.py"], ids=lambda f: f.name)

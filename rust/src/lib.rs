@@ -7,6 +7,7 @@ pub mod classes;
 pub mod control;
 pub mod dfs;
 pub mod dpor;
+pub mod epa;
 pub mod facts;
 pub mod graph;
 pub mod hash;
@@ -43,4 +44,6 @@ mod _native {
     use crate::canon::Codec;
     #[pymodule_export]
     use crate::engine::{Engine, Store, Transition};
+    #[pymodule_export]
+    use crate::epa::bindings::{EpaTrace, epa_operations, epa_reversible};
 }

@@ -1,9 +1,10 @@
 """The native engine (rust/): canonical content, and searches over lazily tabulated automata."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, final
 
-__all__ = ["Codec", "Engine", "Store", "Transition"]
+__all__ = ["Codec", "Engine", "EpaTrace", "Store", "Transition", "epa_operations", "epa_reversible"]
 
 @final
 class Codec:
@@ -127,3 +128,45 @@ class Engine:
 
     def fingerprints(self) -> list[int]:
         """Fingerprints of all states visited by the last search."""
+
+_Word = tuple[str, int, int]
+_Step = tuple[int, int, int, int, int, bool, int | None]
+
+@final
+class EpaTrace:
+    """A recorded execution of a threaded program (see docs/epa.md), read and sanitized."""
+
+    def __new__(cls, folder: Path, sites: Sequence[tuple[int, int, Sequence[int], int]]) -> EpaTrace: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def object_count(self) -> int: ...
+    @property
+    def shared_objects(self) -> int: ...
+    def threads(self) -> list[tuple[str, int | None, int, bool, int]]:
+        """Name, parent, number of events, whether it ended, and the number of its file, of each thread."""
+    def object(self, number: int) -> tuple[str, int | None, int, int, int, int, int, int, int]:
+        """Kind, owner, site, nth, base, size, local index, begin and end of validity."""
+    def modules(self) -> list[str]: ...
+    def events(self, thread: int, from_: int, to: int) -> list[tuple[int, int, bool, _Word, _Word]]:
+        """Site, kind, whether it writes, and the two words of each event."""
+    def runs(self) -> list[tuple[int, int, int, int]]:
+        """Thread, number of events, synchronisation (0: none) and its object, in the order of the whole run."""
+    def faults(self) -> list[tuple[int, int, int, int, int]]:
+        """Thread, place, site, value before and after."""
+    def object_at(self, address: int) -> int | None:
+        """The last global or heap object that an address lay in."""
+    def executions(self) -> list[tuple[int, int, int, int]]:
+        """Thread, site, values made there, calls made there."""
+    def digest(self) -> int: ...
+    def reversible(self, *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]: ...
+    def steps(self) -> list[_Step]: ...
+    def compare(self, faulty: EpaTrace) -> dict[str, Any]: ...
+    def outcome(self, faulty: EpaTrace) -> tuple[bool, bool]:
+        """Whether the traces are equal, and whether more deviates than the values that faults changed."""
+
+def epa_reversible(steps: Sequence[_Step], *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]:
+    """Decide reversibility of steps."""
+
+def epa_operations() -> list[tuple[int, str]]:
+    """Names of what synchronises, by number."""

@@ -15,6 +15,7 @@ from types import ModuleType
 from cyclopts import App, CycloptsError
 
 import plait
+from plait.cli.options import split_dashes
 from plait.cli.output import close, complain
 from plait.kernel.errors import PlaitError
 from plait.model.loader import reads
@@ -89,6 +90,33 @@ _EXAMPLES = {
     "bench rounds": """\
   plait bench rounds --quick
   plait bench rounds --markdown > rounds.md""",
+    "epa": """\
+  plait epa build examples/epa/kmeans.c -o kmeans.epa
+  plait epa run kmeans.epa -- 4 60
+  plait epa reversible kmeans.trace
+  plait epa campaign kmeans.epa --runs 200 --plot kmeans.svg -- 4 60""",
+    "epa build": """\
+  plait epa build prog.c -o prog.epa
+  plait epa build main.cpp util.c --clang 14 -- -Iinclude -DTHREADS=4""",
+    "epa run": """\
+  plait epa run prog.epa -- 4 100
+  plait epa run prog.epa -o faulty.trace --fault bitflip:12:T_0_1:0:32 -- 4 100""",
+    "epa show": """\
+  plait epa show prog.trace --limit 50
+  plait epa show prog.trace --thread T_0_1
+  plait epa show prog.trace --chrome prog.json""",
+    "epa sanitize": """\
+  plait epa sanitize prog.trace | head
+  plait epa sanitize prog.trace -o prog.txt""",
+    "epa reversible": """\
+  plait epa reversible prog.trace
+  plait epa reversible prog.trace --benign-same-value --allow rand""",
+    "epa compare": """\
+  plait epa compare prog.trace faulty.trace --html propagation.html
+  plait epa compare prog.trace faulty.trace --json | jq .threads""",
+    "epa campaign": """\
+  plait epa campaign prog.epa --faults bitflip,mallsize --runs 500 -- 4 100
+  plait epa campaign prog.epa --faults skipunlock,droplock,killthread --runs 50 -- 4""",
     "bench peers": """\
   plait bench peers --quick
   plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
@@ -108,6 +136,10 @@ _EXAMPLES = {
 _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error."
 
 
+_EPA_EXIT_CODES = (
+    "Exit codes: 0 done, equal or pseudo-deterministic, 1 deviating or not pseudo-deterministic, 2 usage error, "
+    "3 inconclusive or interrupted, 4 internal error."
+)
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
 )
@@ -118,7 +150,7 @@ _PEERS_EXIT_CODES = (
 
 
 def _epilogue(command: str) -> str:
-    codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+    codes = {"bench": _BENCH_EXIT_CODES, "epa": _EPA_EXIT_CODES}.get(command.partition(" ")[0], _EXIT_CODES)
     codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
@@ -159,6 +191,10 @@ counterexample is executed before it is shown; it is saved, and the command that
 Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order; docs/rounds.md says what follows.""",
     "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
     "gyro": "Scale out a SQL application: which of its operations need no coordination.",
+    "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
+
+Traces of two runs differ in addresses and in the schedule. Plait removes both, and proves from one golden run that \
+whatever still differs comes from a fault.""",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -216,7 +252,28 @@ parameter to route each so that as few as possible need coordination; and for th
 change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might \
 read.""",
 }
-_GROUPS = {"bench": _BENCHES, "gyro": _GYRO, "rounds": _ROUNDS}
+_EPA = {
+    "build": """Compile C and C++ sources to a program that records itself.
+
+It needs clang and the libLLVM of the same version (14 or later). What follows -- goes to clang.""",
+    "run": """Run such a program: its output, and the trace of all its threads.
+
+A trace is a folder. What was recorded survives a crash, and says where it was cut off.""",
+    "show": "Print a trace, event by event, or write it for Perfetto or the viewer.",
+    "sanitize": """Print a trace without what allocation and scheduling made different.
+
+Addresses become memory objects with offsets (Algorithm 4 of the thesis), threads get canonical names (Algorithm 5). The \
+objects and the thread map follow the events; the digest on stderr is equal for equal traces.""",
+    "reversible": """Check that comparisons with a trace are sound: no two dependent events can come in another order.
+
+A trace that fails comes with a witness: the two events, and a schedule that reverses them.""",
+    "compare": "Compare a faulty run with the golden one: first deviations, and how the error spread.",
+    "campaign": """Inject faults, one per run, and tell what became of them.
+
+The golden run is checked first. Crash, hang, SDC (silent data corruption), masked and no effect are counted by type of \
+fault, with the share of runs that deviate.""",
+}
+_GROUPS = {"bench": _BENCHES, "epa": _EPA, "gyro": _GYRO, "rounds": _ROUNDS}
 _PLACES = {"rounds import": "plait.cli.distal:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
 """Where a command of a group is, unless it is the function of its name in the module of the group."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
@@ -242,6 +299,8 @@ reads(".distal", _distal)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    if tokens[:1] == ["epa"]:
+        tokens = split_dashes(tokens)
     try:
         code = app(tokens, exit_on_error=False, print_error=False)
     except PlaitError as error:

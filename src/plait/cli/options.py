@@ -117,3 +117,19 @@ def split(parameters: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"-p {name} is given twice: {found[name]!r} and {value!r}", hint="keep one of them")
         found[name] = value
     return found
+
+
+_after_dashes: list[str] = []
+
+
+def split_dashes(tokens: Sequence[str]) -> list[str]:
+    """Keep what follows `--` for the program or compiler that it is meant for; the tokens before it."""
+    found = list(tokens)
+    at = found.index("--") if "--" in found else len(found)
+    _after_dashes[:] = found[at + 1 :]
+    return found[:at]
+
+
+def after_dashes() -> list[str]:
+    """What followed `--`."""
+    return list(_after_dashes)

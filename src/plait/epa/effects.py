@@ -1,0 +1,188 @@
+"""What functions outside of the program do: memory they read and write, and answers that no input determines.
+
+Instrumentation sees only the program's own instructions. For the functions below it records the memory that a call
+reads and writes; the memory of other external functions is unseen, which a reversibility check lists as an
+assumption. Calls of functions whose result is not determined by their arguments break local determinism (Definition
+5, condition 1).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Access = Literal["read", "write", "read string", "copy"]
+
+
+class Effect(NamedTuple):
+    """An access to memory: at the address in argument `at`, as long as the product of arguments `length` (or `bytes`)."""
+
+    access: Access
+    at: int
+    length: tuple[int, ...] = ()
+    source: int = 0
+    bytes: int = 0
+
+
+_COPY = (Effect("copy", 0, (2,), 1),)
+_TWO_STRINGS = (Effect("read string", 0), Effect("read string", 1))
+_GUARD = (Effect("write", 0, bytes=8),)
+
+EFFECTS: dict[str, tuple[Effect, ...]] = {
+    "memcpy": _COPY,
+    "memmove": _COPY,
+    "llvm.memcpy": _COPY,
+    "llvm.memmove": _COPY,
+    "memset": (Effect("write", 0, (2,)),),
+    "llvm.memset": (Effect("write", 0, (2,)),),
+    "memcmp": (Effect("read", 0, (2,)), Effect("read", 1, (2,))),
+    "bzero": (Effect("write", 0, (1,)),),
+    "fread": (Effect("write", 0, (1, 2)),),
+    "fwrite": (Effect("read", 0, (1, 2)),),
+    "read": (Effect("write", 1, (2,)),),
+    "write": (Effect("read", 1, (2,)),),
+    "qsort": (Effect("write", 0, (1, 2)),),
+    "strlen": (Effect("read string", 0),),
+    "strcmp": _TWO_STRINGS,
+    "strdup": (Effect("read string", 0),),
+    "atoi": (Effect("read string", 0),),
+    "atof": (Effect("read string", 0),),
+    "atol": (Effect("read string", 0),),
+    "puts": (Effect("read string", 0),),
+    "fputs": (Effect("read string", 0),),
+    "__cxa_guard_acquire": _GUARD,
+    "__cxa_guard_release": _GUARD,
+}
+
+PURE = frozenset(
+    [
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "memalign",
+        "aligned_alloc",
+        "posix_memalign",
+        "_Znwm",
+        "_Znam",
+        "_ZdlPv",
+        "_ZdaPv",
+        "_ZdlPvm",
+        "_ZdaPvm",
+        "pthread_create",
+        "pthread_join",
+        "pthread_exit",
+        "pthread_self",
+        "pthread_mutex_init",
+        "pthread_mutex_destroy",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
+        "pthread_rwlock_rdlock",
+        "pthread_rwlock_wrlock",
+        "pthread_rwlock_unlock",
+        "pthread_cond_wait",
+        "pthread_cond_signal",
+        "pthread_cond_broadcast",
+        "pthread_barrier_init",
+        "pthread_barrier_wait",
+        "pthread_barrier_destroy",
+        "pthread_once",
+        "pthread_attr_init",
+        "pthread_attr_destroy",
+        "pthread_attr_setdetachstate",
+        "pthread_rwlock_init",
+        "pthread_rwlock_destroy",
+        "pthread_cond_init",
+        "pthread_cond_destroy",
+        "exit",
+        "abort",
+        "abs",
+        "labs",
+        "sqrt",
+        "sqrtf",
+        "exp",
+        "expf",
+        "log",
+        "logf",
+        "pow",
+        "powf",
+        "fabs",
+        "fabsf",
+        "sin",
+        "cos",
+        "tan",
+        "floor",
+        "ceil",
+        "fmod",
+        "erf",
+        "fmax",
+        "fmin",
+        "round",
+        "printf",
+        "fprintf",
+        "putchar",
+        "fopen",
+        "fclose",
+        "fflush",
+        "__cxa_begin_catch",
+        "__cxa_end_catch",
+        "__cxa_allocate_exception",
+        "__cxa_throw",
+        "__cxa_free_exception",
+        "__cxa_rethrow",
+        "__gxx_personality_v0",
+        "__clang_call_terminate",
+        "_ZSt9terminatev",
+        "__cxa_atexit",
+    ]
+)
+"""External functions that touch no memory that threads share, or whose accesses are recorded elsewhere."""
+
+NONDETERMINISTIC = frozenset(
+    [
+        "rand",
+        "random",
+        "drand48",
+        "lrand48",
+        "mrand48",
+        "rand_r",
+        "arc4random",
+        "getrandom",
+        "getentropy",
+        "time",
+        "clock",
+        "clock_gettime",
+        "gettimeofday",
+        "times",
+        "getpid",
+        "getppid",
+        "gettid",
+        "getrusage",
+        "sched_getcpu",
+        "getcpu",
+        "pthread_mutex_trylock",
+        "pthread_mutex_timedlock",
+        "pthread_rwlock_tryrdlock",
+        "pthread_rwlock_trywrlock",
+        "pthread_cond_timedwait",
+        "pthread_barrier_wait",
+        "select",
+        "poll",
+        "epoll_wait",
+        "_ZNSt6chrono3_V212system_clock3nowEv",
+        "_ZNSt6chrono3_V212steady_clock3nowEv",
+        "_ZNSt13random_device9_M_getvalEv",
+    ]
+)
+"""Functions whose result depends on something else than the input and their thread's own past. Only calls whose
+result is used count: a barrier tells one thread, any of them, that it is special."""
+
+
+def effects_of(name: str) -> tuple[Effect, ...]:
+    """The effects of a function, intrinsic or not.
+
+    >>> effects_of("llvm.memcpy.p0.p0.i64")[0].access
+    'copy'
+    """
+    if name.startswith("llvm."):
+        name = ".".join(name.split(".")[:2])
+    return EFFECTS.get(name, ())

@@ -1,0 +1,142 @@
+"""A comparison as one HTML page: both runs side by side on their lanes, and the propagation graph."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import pairwise
+
+from plait.epa.comparison import Comparison, Deviation, Spot, path_to_output
+
+_STYLE = """
+:root { --ink: #1c2430; --soft: #5c6878; --line: #d6dbe2; --bad: #b3261e; --bad-soft: #fdecea; --paper: #fff;
+  --edge: #7a8797 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9ee; --soft: #9aa6b5; --line: #38424f; --bad: #ff8a80; --bad-soft: #40201e; --paper: #14181e }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
+  max-width: 72rem; padding: 0 1rem }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+.soft { color: var(--soft) }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 }
+td, th { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line);
+  font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; vertical-align: top }
+th { font-family: system-ui, sans-serif; color: var(--soft); font-weight: 600 }
+tr.differs td { background: var(--bad-soft) } tr.differs td:first-child { border-left: 3px solid var(--bad) }
+.graph { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px }
+svg text { font: 12px ui-monospace, monospace; fill: var(--ink) }
+svg .lane { fill: none; stroke: var(--line) } svg .name { font-weight: 600 }
+svg .box { fill: var(--paper); stroke: var(--edge) } svg .root { fill: var(--bad-soft); stroke: var(--bad); stroke-width: 2 }
+svg .path { stroke: var(--bad); stroke-width: 2 } svg .link { fill: none; stroke: var(--edge); opacity: .55 }
+svg .link.on { stroke: var(--bad); stroke-width: 2; opacity: 1 } svg .link.across { stroke-dasharray: 5 3 }
+"""
+_MOST = 80
+_WIDTH, _HEIGHT, _GAP, _TOP = 250, 34, 40, 40
+
+
+def comparison_html(found: Comparison) -> str:
+    """The page."""
+    verdict = "The runs are equal" if found.equal else "The faulty run deviates"
+    output = "another output" if found.output_differs else "the same output"
+    parts = [
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(verdict)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(verdict)}</h1>",
+        f'<p class="soft">golden {escape(found.golden)} · faulty {escape(found.faulty)} · {escape(found.ending)} · {output}',
+        f" · fault {escape(found.fault)}</p>" if found.fault else "</p>",
+    ]
+    for thread in found.threads:
+        parts.append(_thread(thread))
+    if found.spots:
+        parts += ["<h2>How the error spread</h2>", _explanation(found), f'<div class="graph">{graph_svg(found)}</div>']
+        parts.append(_table(found))
+    return "\n".join([*parts, "</body></html>"])
+
+
+def _thread(thread: Deviation) -> str:
+    if thread.first is None:
+        return f'<h2>{escape(thread.thread)}</h2><p class="soft">equal</p>'
+    rows = "".join(
+        f'<tr class="{"differs" if line.differs else ""}"><td>{escape(line.golden or "")}</td>'
+        f"<td>{escape(line.faulty or '')}</td><td>{escape(line.place)}</td></tr>"
+        for line in thread.lines
+    )
+    counts = f"{thread.changed:,} changed, {thread.missing:,} missing, {thread.extra:,} extra"
+    path = "; it took another path" if thread.parted else ""
+    return (
+        f"<h2>{escape(thread.thread)}</h2><p>First deviation at event {thread.index:,}: {counts}{path}.</p>"
+        f"<table><thead><tr><th>golden</th><th>faulty</th><th>source</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _explanation(found: Comparison) -> str:
+    more = len(found.spots) - _MOST
+    cut = f" The first {_MOST} of {len(found.spots)} instructions are drawn." if more > 0 else ""
+    return (
+        '<p class="soft">One box is an instruction of a thread with its deviating executions; a line means that one used '
+        "what another had made, dashed where it crosses threads. Red is the fault, and a shortest way from it to the "
+        f"output, or to the last instruction reached.{cut}</p>"
+    )
+
+
+def graph_svg(found: Comparison) -> str:
+    """Boxes on the lanes of their threads, downwards in the order in which the error got there."""
+    spots = found.spots[:_MOST]
+    lanes = list(dict.fromkeys(s.thread for s in spots))
+    path = path_to_output(found)
+    on_path = set(pairwise(path))
+    x = {lane: 20 + i * (_WIDTH + _GAP * 2) for i, lane in enumerate(lanes)}
+    y = [_TOP + 20 + i * (_HEIGHT + 14) for i in range(len(spots))]
+    width, height = 40 + len(lanes) * (_WIDTH + _GAP * 2), _TOP + 40 + len(spots) * (_HEIGHT + 14)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img" aria-label="propagation">'
+    ]
+    for lane in lanes:
+        middle = x[lane] + _WIDTH / 2
+        parts.append(f'<text class="name" x="{middle}" y="24" text-anchor="middle">{escape(lane)}</text>')
+        parts.append(f'<path class="lane" d="M{middle} {_TOP}V{height - 10}"/>')
+    for link in found.links:
+        if link.source >= len(spots) or link.target >= len(spots):
+            continue
+        sx, sy = x[spots[link.source].thread], y[link.source]
+        tx, ty = x[spots[link.target].thread], y[link.target]
+        on = " on" if (link.source, link.target) in on_path else ""
+        kind = f"link{' across' if link.across else ''}{on}"
+        if link.across:
+            begin = sx + _WIDTH if tx > sx else sx
+            end = tx if tx > sx else tx + _WIDTH
+            bend = (begin + end) / 2
+        else:
+            begin = end = sx + _WIDTH
+            bend = begin + 14 + min(26, abs(link.target - link.source) * 3)
+        from_, to = sy + _HEIGHT / 2, ty + _HEIGHT / 2
+        d = f"M{begin} {from_}C{bend} {from_} {bend} {to} {end} {to}"
+        through = f" through {link.object}" if link.object else ""
+        parts.append(f'<path class="{kind}" d="{d}"><title>{escape(link.via + through)}, {link.times}x</title></path>')
+    for i, spot in enumerate(spots):
+        kind = "root" if spot.root else "box path" if i in path else "box"
+        parts.append(
+            f'<rect class="{kind}" x="{x[spot.thread]}" y="{y[i]}" width="{_WIDTH}" height="{_HEIGHT}" rx="4"/>'
+        )
+        parts.append(f'<text x="{x[spot.thread] + 8}" y="{y[i] + 14}">[{i}] {escape(_cut(spot.what, 28))}</text>')
+        parts.append(f'<text x="{x[spot.thread] + 8}" y="{y[i] + 28}">{escape(_cut(_place(spot), 32))}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def _place(spot: Spot) -> str:
+    return f"{spot.place.rsplit('/', 1)[-1]}, {spot.events:,}x"
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _table(found: Comparison) -> str:
+    rows = "".join(
+        f"<tr><td>[{link.source}] → [{link.target}]</td><td>{escape(link.via)}</td><td>{escape(link.object or '')}</td>"
+        f"<td>{link.times:,}</td></tr>"
+        for link in found.links
+    )
+    head = "<tr><th>from, to</th><th>by</th><th>through</th><th>times</th></tr>"
+    table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f"<details><summary>All {len(found.links)} links</summary>{table}</details>"

@@ -1,0 +1,195 @@
+"""The LLVM-C API of an installed libLLVM, called with ctypes: the few functions that the instrumentation needs.
+
+The C API is stable from LLVM 14 to 19. What differs is the pointers: typed in 14, opaque from 15 on. The
+instrumentation never looks at the type a pointer points to, and passes addresses to the recorder as 64-bit integers,
+so that both are alike.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from plait.kernel.errors import UsageError
+
+Ref = int
+"""A value, a type, a block, a module: an address in LLVM's memory."""
+
+# Opcodes and kinds of the C API (llvm-c/Core.h); they do not change between versions.
+RET, BR, INVOKE, ALLOCA, LOAD, STORE, GEP, PTRTOINT, BITCAST, PHI, CALL = 1, 2, 5, 26, 27, 28, 29, 39, 41, 44, 45
+CMPXCHG, RMW, LANDINGPAD = 56, 57, 59
+OPCODES = {
+    8: "add", 9: "fadd", 10: "sub", 11: "fsub", 12: "mul", 13: "fmul", 14: "udiv", 15: "sdiv", 16: "fdiv", 17: "urem",
+    18: "srem", 19: "frem", 20: "shl", 21: "lshr", 22: "ashr", 23: "and", 24: "or", 25: "xor", 26: "alloca", 27: "load",
+    28: "store", 29: "getelementptr", 30: "trunc", 31: "zext", 32: "sext", 33: "fptoui", 34: "fptosi", 35: "uitofp",
+    36: "sitofp", 37: "fptrunc", 38: "fpext", 39: "ptrtoint", 40: "inttoptr", 42: "icmp", 43: "fcmp", 44: "phi",
+    45: "call", 46: "select", 49: "va_arg", 50: "extractelement", 53: "extractvalue", 56: "cmpxchg", 57: "atomicrmw",
+    66: "fneg", 68: "freeze", 1: "return", 5: "invoke", 59: "landingpad",
+}  # fmt: skip
+"""Instructions that have a name in traces."""
+HALF, FLOAT, DOUBLE, FP80, FP128, INTEGER, POINTER, VECTOR, VOID = 1, 2, 3, 4, 5, 8, 12, 13, 0
+
+_P, _U, _N, _S = ctypes.c_void_p, ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_char_p
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    # name: result, arguments
+    "ContextCreate": (_P,),
+    "CreateMemoryBufferWithContentsOfFile": (ctypes.c_int, _S, _P, _P),
+    "ParseBitcodeInContext2": (ctypes.c_int, _P, _P, _P),
+    "WriteBitcodeToFile": (ctypes.c_int, _P, _S),
+    "VerifyModule": (ctypes.c_int, _P, ctypes.c_int, _P),
+    "GetModuleDataLayout": (_P, _P),
+    "SizeOfTypeInBits": (_N, _P, _P),
+    "StoreSizeOfType": (_N, _P, _P),
+    "ABISizeOfType": (_N, _P, _P),
+    "GetFirstFunction": (_P, _P),
+    "GetNextFunction": (_P, _P),
+    "GetFirstGlobal": (_P, _P),
+    "GetNextGlobal": (_P, _P),
+    "IsDeclaration": (ctypes.c_int, _P),
+    "IsThreadLocal": (ctypes.c_int, _P),
+    "GlobalGetValueType": (_P, _P),
+    "GetFirstBasicBlock": (_P, _P),
+    "GetNextBasicBlock": (_P, _P),
+    "GetFirstInstruction": (_P, _P),
+    "GetNextInstruction": (_P, _P),
+    "GetInstructionOpcode": (ctypes.c_int, _P),
+    "GetNumOperands": (ctypes.c_int, _P),
+    "GetNumArgOperands": (_U, _P),
+    "GetOperand": (_P, _P, _U),
+    "SetOperand": (None, _P, _U, _P),
+    "GetCalledValue": (_P, _P),
+    "GetNormalDest": (_P, _P),
+    "SetNormalDest": (None, _P, _P),
+    "InsertBasicBlockInContext": (_P, _P, _P, _S),
+    "GetOrdering": (ctypes.c_int, _P),
+    "GetAllocatedType": (_P, _P),
+    "IsAFunction": (_P, _P),
+    "IsAInstruction": (_P, _P),
+    "IsAInlineAsm": (_P, _P),
+    "IsAConstantInt": (_P, _P),
+    "IsAGlobalValue": (_P, _P),
+    "IsAArgument": (_P, _P),
+    "ConstIntGetSExtValue": (ctypes.c_longlong, _P),
+    "TypeOf": (_P, _P),
+    "GetTypeKind": (ctypes.c_int, _P),
+    "GetIntTypeWidth": (_U, _P),
+    "GetValueName2": (_S, _P, _P),
+    "GetDebugLocLine": (_U, _P),
+    "GetDebugLocFilename": (_P, _P, _P),
+    "GetDebugLocDirectory": (_P, _P, _P),
+    "InstructionGetDebugLoc": (_P, _P),
+    "SetCurrentDebugLocation2": (None, _P, _P),
+    "ReplaceAllUsesWith": (None, _P, _P),
+    "CreateBuilderInContext": (_P, _P),
+    "PositionBuilderBefore": (None, _P, _P),
+    "PositionBuilderAtEnd": (None, _P, _P),
+    "BuildCall2": (_P, _P, _P, _P, _P, _U, _S),
+    "BuildZExt": (_P, _P, _P, _P, _S),
+    "BuildTrunc": (_P, _P, _P, _P, _S),
+    "BuildBitCast": (_P, _P, _P, _P, _S),
+    "BuildPtrToInt": (_P, _P, _P, _P, _S),
+    "BuildIntToPtr": (_P, _P, _P, _P, _S),
+    "BuildLShr": (_P, _P, _P, _P, _S),
+    "BuildXor": (_P, _P, _P, _P, _S),
+    "BuildMul": (_P, _P, _P, _P, _S),
+    "BuildBr": (_P, _P, _P),
+    "BuildRetVoid": (_P, _P),
+    "IntTypeInContext": (_P, _P, _U),
+    "VoidTypeInContext": (_P, _P),
+    "PointerType": (_P, _P, _U),
+    "FunctionType": (_P, _P, _P, _U, ctypes.c_int),
+    "StructTypeInContext": (_P, _P, _P, _U, ctypes.c_int),
+    "ArrayType": (_P, _P, _U),
+    "AddFunction": (_P, _P, _S, _P),
+    "AddGlobal": (_P, _P, _P, _S),
+    "SetInitializer": (None, _P, _P),
+    "SetSection": (None, _P, _S),
+    "SetAlignment": (None, _P, _U),
+    "ConstInt": (_P, _P, _N, ctypes.c_int),
+    "ConstBitCast": (_P, _P, _P),
+    "ConstStructInContext": (_P, _P, _P, _U, ctypes.c_int),
+    "ConstArray": (_P, _P, _P, _U),
+    "AppendBasicBlockInContext": (_P, _P, _P, _S),
+    "GetFirstUse": (_P, _P),
+    "GetModuleContext": (_P, _P),
+    "GetElementType": (_P, _P),
+}
+
+
+class Llvm:
+    """An installed libLLVM. `llvm.BuildZExt(…)` is `LLVMBuildZExt(…)`."""
+
+    def __init__(self, library: Path) -> None:
+        try:
+            loaded = ctypes.CDLL(str(library))
+            for name, (result, *arguments) in _SIGNATURES.items():
+                function = getattr(loaded, f"LLVM{name}")
+                function.restype = result
+                function.argtypes = arguments
+                setattr(self, name, function)
+        except (OSError, AttributeError) as error:
+            raise UsageError(f"{library} cannot be used: {error}", hint="install another version of clang") from None
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"LLVM{name} is not among the signatures of {__name__}")
+
+    def read(self, context: Ref, file: Path) -> Ref:
+        """Parse bitcode."""
+        buffer, module, message = _P(), _P(), _P()
+        failed = self.CreateMemoryBufferWithContentsOfFile(
+            str(file).encode(), ctypes.byref(buffer), ctypes.byref(message)
+        ) or self.ParseBitcodeInContext2(context, buffer, ctypes.byref(module))
+        if failed or module.value is None:
+            raise UsageError(f"{file} cannot be read as LLVM bitcode", hint="clang and libLLVM must be of one version")
+        return module.value
+
+    def verify(self, module: Ref) -> str | None:
+        """What is wrong with a module, if anything."""
+        message = _P()
+        if self.VerifyModule(module, 2, ctypes.byref(message)) and message.value:
+            return ctypes.string_at(message.value).decode(errors="replace")
+        return None
+
+    def name(self, value: Ref) -> str:
+        """A value's name, or nothing."""
+        length = ctypes.c_size_t()
+        found: bytes | None = self.GetValueName2(value, ctypes.byref(length))
+        return found.decode(errors="replace") if found else ""
+
+    def place(self, value: Ref) -> tuple[str, int]:
+        """File and line of an instruction or a function."""
+        parts = []
+        for get in (self.GetDebugLocDirectory, self.GetDebugLocFilename):
+            length = _U()
+            at = get(value, ctypes.byref(length))
+            parts.append(ctypes.string_at(at, length.value).decode(errors="replace") if at else "")
+        line: int = self.GetDebugLocLine(value)
+        return str(Path(*parts)) if parts[1] else "", line
+
+    def functions(self, module: Ref) -> Iterator[Ref]:
+        """The functions of a module."""
+        yield from self._chain(self.GetFirstFunction(module), self.GetNextFunction)
+
+    def globals(self, module: Ref) -> Iterator[Ref]:
+        """The variables of a module."""
+        yield from self._chain(self.GetFirstGlobal(module), self.GetNextGlobal)
+
+    def instructions(self, function: Ref) -> Iterator[Ref]:
+        """The instructions of a function, block by block."""
+        for block in self._chain(self.GetFirstBasicBlock(function), self.GetNextBasicBlock):
+            yield from self._chain(self.GetFirstInstruction(block), self.GetNextInstruction)
+
+    @staticmethod
+    def _chain(first: Ref | None, following: Any) -> Iterator[Ref]:
+        here = first
+        while here:
+            after = following(here)
+            yield here
+            here = after
+
+
+def array(values: Sequence[Ref]) -> Any:
+    """A C array of references."""
+    return (_P * max(1, len(values)))(*values)

@@ -1,0 +1,185 @@
+"""A recorded trace with its table: events and objects by name (thesis 004, Listings 6 and 7)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from plait._native import EpaTrace, epa_operations
+from plait.epa.run import RUN_FILE, Run
+from plait.epa.table import FORMAT, Table
+from plait.kernel.errors import TraceError
+
+OPERATIONS = dict(epa_operations())
+"""Names of what synchronises, by their numbers in traces."""
+VALUE, LOAD, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 4, 5, 6, 9
+"""Kinds of events (`rust/src/epa/format.rs`)."""
+_KINDS = {2: "load", 3: "store", 4: "alloca", 5: "enter", 6: "return", 7: "call", 8: "argument", 9: "landingpad",
+          10: "memory", 11: "copy to", 14: "copy from"}  # fmt: skip
+_GIVEN = 0x40000000
+"""Numbers of globals from here on are what the kernel gave the program: argv, envp, and the strings of argv."""
+_CLASSES = {"pointer": 1, "word": 2}
+
+Word = tuple[str, int, int]
+EventRow = tuple[int, int, bool, Word, Word]
+
+
+class ThreadInfo(NamedTuple):
+    """A thread of a trace, with its canonical name (Algorithm 5)."""
+
+    name: str
+    parent: int | None
+    events: int
+    ended: bool
+    uid: int
+    """The number of its file."""
+
+
+class MemoryObject(NamedTuple):
+    """A memory object (Algorithm 4): what it is called, and the parts that Listing 7 shows."""
+
+    name: str
+    kind: str
+    base: int
+    thread: str | None
+    local: int
+    size: int
+    valid: tuple[int, int]
+
+
+class Recording:
+    """A trace folder, read and sanitized."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not folder.is_dir():
+            raise TraceError(f"{folder} is not a trace", hint="plait epa run prog.epa makes one: a folder")
+        try:
+            self.table = msgspec.json.decode((folder / "table.json").read_bytes(), type=Table)
+            if self.table.format != FORMAT:
+                raise ValueError(f"its records are of version {self.table.format}, not {FORMAT}")
+            self.run = self._read_run()
+            sites = [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent) for s in self.table.sites]
+            self.native = EpaTrace(folder, sites)
+        except (OSError, ValueError, msgspec.DecodeError) as error:
+            raise TraceError(
+                f"{folder} cannot be read: {error}", hint="build the program and record it again"
+            ) from None
+        self.threads = [ThreadInfo(*row) for row in self.native.threads()]
+        self._modules = self.native.modules()
+
+    def _read_run(self) -> Run | None:
+        path = self.folder / RUN_FILE
+        return msgspec.json.decode(path.read_bytes(), type=Run) if path.exists() else None
+
+    @property
+    def cuts(self) -> list[str]:
+        """What is missing from the trace: threads that did not end, recordings that a full disk ended."""
+        full = {p.name.removeprefix("full-") for p in self.folder.glob("full-*")}
+        found = []
+        for thread in self.threads:
+            if str(thread.uid) in full:
+                found.append(f"{thread.name}: the disk was full, its trace ends there")
+            elif not thread.ended:
+                why = self.run.ending if self.run else "the run was interrupted"
+                found.append(f"{thread.name} did not end ({why}): its trace is complete up to there")
+        return found
+
+    @property
+    def output(self) -> bytes:
+        """What the program printed."""
+        path = self.folder / "stdout"
+        return path.read_bytes() if path.exists() else b""
+
+    def executions(self) -> list[tuple[str, int, int, int]]:
+        """How many values each thread made at each site, and how many calls."""
+        return [(self.threads[t].name, site, values, calls) for t, site, values, calls in self.native.executions()]
+
+    def object(self, number: int) -> MemoryObject:
+        """A memory object by its number."""
+        kind, owner, site, nth, base, size, local, start, end = self.native.object(number)
+        thread = self.threads[owner].name if owner is not None else None
+        if kind == "global" and site >= _GIVEN:
+            name = ("argv", "envp")[site - _GIVEN] if site < _GIVEN + 2 else f"argv[{site - _GIVEN - 2}]"
+        elif kind in ("global", "local"):
+            name = self.table.globals[site].name or f"global{site}"
+            name = name if kind == "global" else f"{thread}:{name}"
+        elif kind == "library":
+            name = self._modules[site]
+        elif kind == "default":
+            name = f"d{number}"
+        else:
+            made = self.table.site(site) if site else None
+            if kind == "heap":
+                label = f"{made.name or 'heap'}@{self.table.place(site)}" if made else "heap"
+            else:
+                label = (made.name if made else "") or f"stack@{self.table.place(site)}"
+                label = label.removesuffix(".addr")
+            name = f"{thread}:{label}#{nth}"
+        return MemoryObject(name, kind, base, thread, local, size, (start, end))
+
+    def objects(self) -> Iterator[MemoryObject]:
+        """All memory objects, in the order in which they were made."""
+        for number in range(self.native.object_count):
+            yield self.object(number)
+
+    def word(self, word: Word, kind: str = "plain") -> str:
+        """A value as sanitized traces show it."""
+        tag, value, offset = word
+        if tag == "object":
+            name = self.object(value).name
+            return f"{name}+{offset}" if offset else name
+        if tag == "thread":
+            return self.threads[value].name
+        if tag == "unknown":
+            return f"d{value}"
+        if kind == "double":
+            return repr(struct.unpack("d", struct.pack("Q", value))[0])
+        if kind == "float":
+            return repr(struct.unpack("f", struct.pack("I", value & 0xFFFFFFFF))[0])
+        return f"{value:#x}" if kind in ("pointer", "opaque") and value else str(value)
+
+    def text(self, row: EventRow) -> str:
+        """An event as sanitized traces show it: what, its value, its operand."""
+        number, kind, writes, a, b = row
+        site = self.table.site(number) if number else None
+        what = _KINDS.get(kind) or (site.op if site else "?")
+        value_kind = site.kind if site else "plain"
+        if kind == 2 or kind == 3:
+            return f"{what} {self.word(b, value_kind)} {self.word(a, 'pointer')}"
+        if kind == 4:
+            return f"{what} {self.word(a)} {b[1]}"
+        if kind in (5, 9):
+            return f"{what} {site.name if site else ''}".rstrip()
+        if kind == 7:
+            called = site.name if site and site.name else self.word(a, "pointer")
+            return f"call {called}"
+        if kind == 8:
+            index = site.index if site else 0
+            return f"argument {index}: {self.word(a, value_kind)}"
+        if kind in (10, 11, 14):
+            what = ("write" if writes else "read") if kind == 10 else what
+            return f"{what} {self.word(a, 'pointer')}, {b[1]} bytes"
+        if kind == 6:
+            return f"return {self.word(a, value_kind)}" if value_kind != "none" else "return"
+        if site and site.op == "call":
+            return f"result of {site.name or 'call'}: {self.word(a, value_kind)}"
+        return f"{what} {self.word(a, value_kind)}"
+
+    def merged(self, limit: int | None = None) -> Iterator[tuple[int, int, EventRow]]:
+        """Events in the order of the whole run: thread, place in the thread, event."""
+        reached = [0] * len(self.threads)
+        shown = 0
+        for thread, length, _, _ in self.native.runs():
+            take = length if limit is None else min(length, limit - shown)
+            start = reached[thread]
+            for i, row in enumerate(self.native.events(thread, start, start + take)):
+                yield thread, start + i, row
+            reached[thread] += length
+            shown += take
+            if limit is not None and shown >= limit:
+                return

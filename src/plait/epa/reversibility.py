@@ -1,0 +1,260 @@
+"""`plait epa reversible`: does a trace satisfy the pseudo-deterministic condition (thesis 004, Definition 5)?
+
+Condition 2 (no two dependent events can come in reversed order) is decided in Rust, and by Z3 where that leaves a
+question. Condition 1 (local determinism) is violated by calls of functions that no input determines.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from plait.epa.effects import EFFECTS, NONDETERMINISTIC, PURE
+from plait.epa.recording import OPERATIONS, Recording
+from plait.epa.steps import settle
+from plait.kernel.trace import Event, Lane, Snapshot, Trace
+from plait.kernel.verdict import PropertyResult, Statistics, Verdict
+
+_SHOWN = 40
+"""Events of a permuted schedule that a trace shows."""
+
+
+class Witness(msgspec.Struct, frozen=True):
+    """Two dependent events that can come in the other order."""
+
+    object: str
+    first: str
+    second: str
+    first_place: str
+    second_place: str
+    locks: list[str]
+    """Locks that both are under."""
+    schedule: list[str]
+    """Synchronisation events in an order that reverses the two."""
+    advice: str
+
+
+class Reversibility(msgspec.Struct, frozen=True):
+    """All that the check found."""
+
+    verdict: Verdict
+    witnesses: list[Witness]
+    nondeterministic: list[str]
+    """Calls whose result no input determines, with their places."""
+    unseen: list[str]
+    """External functions whose accesses to memory are not recorded."""
+    dependencies: int
+    shared_objects: int
+    objects: int
+    settled_by_solver: int
+
+
+def check(
+    recording: Recording,
+    *,
+    benign_same_value: bool = False,
+    allow: Iterable[str] = (),
+    nondeterministic: Iterable[str] = (),
+    limit: int = 5,
+) -> Reversibility:
+    """Check a trace. `nondeterministic` adds names of functions to the list, `allow` takes names off it."""
+    started = time.perf_counter()
+    report = recording.native.reversible(benign_same_value=benign_same_value, limit=limit)
+    open_pairs = sum(pair["schedule"] is None for pair in report["pairs"])
+    pairs = settle(report)
+    certain = [p for p in pairs if p["schedule"] is not None]
+    witnesses = [_witness(recording, report, pair) for pair in certain]
+    listed = (NONDETERMINISTIC | set(nondeterministic)) - set(allow)
+    calls, unseen = _calls(recording, listed)
+    bound = None
+    if recording.cuts:
+        bound = "the trace was cut off: " + recording.cuts[0]
+    elif report["overflow"]:
+        bound = "there are more unordered pairs of events than are kept"
+    elif len(certain) < len(pairs):
+        bound = "Z3 did not decide a pair in time"
+    properties = [
+        _property("reversibility", bool(certain), bound, f"{report['dependencies']:,} dependent pairs"),
+        _property(
+            "local determinism", bool(calls), bound, ", ".join(calls) or "no call is known to be nondeterministic"
+        ),
+    ]
+    trace = _trace(recording, report, certain[0]) if certain else None
+    broken = next((p.name for p in properties if p.status == "violated"), None)
+    statistics = Statistics(
+        states=recording.native.records,
+        transitions=report["dependencies"],
+        terminal_states=0,
+        depth=report["rounds"],
+        seconds=time.perf_counter() - started,
+        python_calls=0,
+        search="vector clocks",
+        workers=1,
+    )
+    verdict = Verdict(
+        status="violated" if broken else "inconclusive" if bound else "holds",
+        statistics=statistics,
+        properties=properties,
+        model=str(recording.folder),
+        property=broken,
+        message=_message(broken, witnesses, calls),
+        bound=bound,
+        trace=trace,
+        warnings=list(report["warnings"]),
+    )
+    shared = recording.native.shared_objects
+    return Reversibility(
+        verdict, witnesses, calls, unseen, report["dependencies"], shared, recording.native.object_count, open_pairs
+    )
+
+
+def _property(name: str, violated: bool, bound: str | None, note: str) -> PropertyResult:
+    status: Any = "violated" if violated else "inconclusive" if bound else "holds"
+    return PropertyResult(name, "always", status, note)
+
+
+def _message(broken: str | None, witnesses: list[Witness], calls: list[str]) -> str | None:
+    if broken == "reversibility":
+        w = witnesses[0]
+        return f"{w.first} and {w.second} can come in the other order: both access {w.object}"
+    return f"not determined by the input: {', '.join(calls)}" if broken else None
+
+
+def _calls(recording: Recording, listed: set[str] | frozenset[str]) -> tuple[list[str], list[str]]:
+    """Executed calls of nondeterministic functions, and of functions whose accesses to memory are unseen."""
+    table = recording.table
+    defined = {g.name for g in table.globals if g.kind == "function"}
+    executed = {site for _, site, _, _ in recording.executions() if site}
+    calls, unseen = set(), set()
+    for number in executed:
+        site = table.site(number)
+        if site.op != "call" or not site.name or site.name in defined or site.name.startswith("llvm."):
+            continue
+        if site.name in listed and (site.kind != "none" or site.name != "pthread_barrier_wait"):
+            calls.add(f"{site.name} at {table.place(number)}")
+        if site.name not in PURE | EFFECTS.keys() | listed:
+            unseen.add(site.name)
+    return sorted(calls), sorted(unseen)
+
+
+def _describe(recording: Recording, access: tuple[int, int, int, bool, int | None]) -> str:
+    thread, site, _, writes, value = access
+    what = "writes" if writes else "reads"
+    shown = f" {value}" if value is not None else ""
+    where = f" at {recording.table.place(site)}" if site else ""
+    return f"{recording.threads[thread].name} {what}{shown}{where}"
+
+
+def _object(recording: Recording, pair: dict[str, Any]) -> str:
+    if pair["object"] == 2**64 - 1:
+        return "a pthread_once control: who comes first runs the routine"
+    if pair["object"] == 2**64 - 2:
+        return f"memory at {pair['offset']:#x}, which nobody is known to have allocated"
+    name = recording.object(pair["object"]).name
+    return f"{name}+{pair['offset']}" if pair["offset"] else name
+
+
+def _node(recording: Recording, node: tuple[int, int, int, int]) -> str:
+    thread, op, object_, site = node
+    name = OPERATIONS.get(op, f"operation {op}")
+    what = name
+    if name in ("create", "join") and object_ < len(recording.threads):
+        what = f"{name} {recording.threads[object_].name}"
+    elif "lock" in name or name in ("arrive", "depart"):
+        what = f"{name} {_lock(recording, object_)}"
+    where = f" ({recording.table.place(site)})" if site else ""
+    return f"{recording.threads[thread].name} {what}{where}"
+
+
+def _lock(recording: Recording, address: int) -> str:
+    """What a lock is called; locks mostly are global or on the heap."""
+    number = recording.native.object_at(address)
+    if number is None:
+        return f"{address:#x}"
+    found = recording.object(number)
+    return found.name + (f"+{address - found.base}" if address > found.base else "")
+
+
+def _held(report: dict[str, Any], thread: int, *, until: int | None = None, since: int | None = None) -> set[int]:
+    """Locks that a thread holds just before one of its synchronisation events (or at its end), or just after one."""
+    held = set()
+    for lock, owner, _, acquire, release in report["sections"]:
+        if owner != thread:
+            continue
+        if since is not None:
+            inside = acquire <= since and (release is None or release > since)
+        else:
+            inside = release is None or (until is not None and acquire < until <= release)
+        if inside:
+            held.add(lock)
+    return held
+
+
+def _witness(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -> Witness:
+    first, second = pair["first"], pair["second"]
+    common = _held(report, first[0], until=pair["early"]) & _held(report, second[0], since=pair["late"])
+    locks = sorted(_lock(recording, lock) for lock in common)
+    one, other = recording.threads[first[0]].name, recording.threads[second[0]].name
+    advice = f"order them: join {one} before {other} gets there, or put a barrier between them"
+    if locks:
+        advice = f"{', '.join(locks)} keeps the two apart, but lets either come first; {advice}"
+    return Witness(
+        object=_object(recording, pair),
+        first=_describe(recording, first),
+        second=_describe(recording, second),
+        first_place=recording.table.place(first[1]) if first[1] else "",
+        second_place=recording.table.place(second[1]) if second[1] else "",
+        locks=locks,
+        schedule=[label for _, label, _ in _schedule(recording, report, pair)],
+        advice=advice,
+    )
+
+
+def _schedule(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -> list[tuple[int, str, bool]]:
+    """The permuted schedule as (thread, what, whether it is one of the two events)."""
+    found: list[tuple[int, str, bool]] = []
+    first, second = pair["first"], pair["second"]
+    done = False
+    for number in pair["schedule"]:
+        node = report["nodes"][number]
+        if number == pair["early"]:
+            found.append((first[0], _describe(recording, first), True))
+            done = True
+        found.append((node[0], _node(recording, node), False))
+        if number == pair["late"]:
+            found.append((second[0], _describe(recording, second), True))
+    if not done:
+        found.append((first[0], _describe(recording, first), True))
+    return found
+
+
+def _trace(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -> Trace:
+    """The permuted schedule around the two events, for the viewer."""
+    steps = _schedule(recording, report, pair)
+    last = max(i for i, step in enumerate(steps) if step[2])
+    start = max(0, last + 1 - _SHOWN)
+    empty = Snapshot(fields={t.name: {} for t in recording.threads})
+    events = [
+        Event(
+            lane=recording.threads[thread].name,
+            kind="step",
+            label=label.partition(" ")[2],
+            state=empty,
+            note="one of the two" if marked else None,
+        )
+        for thread, label, marked in steps[start : last + 1]
+    ]
+    lanes = [Lane(t.name, "thread") for t in recording.threads]
+    return Trace(
+        target=str(recording.folder),
+        parameters={},
+        property="reversibility",
+        lanes=lanes,
+        messages=[],
+        initial=empty,
+        events=events,
+        explanation=f"{_describe(recording, pair['second'])} before {_describe(recording, pair['first'])}.",
+    )

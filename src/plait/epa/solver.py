@@ -1,0 +1,137 @@
+"""The reversibility formula of the thesis (section 5.4.3), given to Z3. The only file of this room that knows Z3.
+
+An integer per event says when it happens. Program order, creation, joins and barriers are inequalities; two critical
+sections of one lock are a disjunction. `decide` asks about two synchronisation events, for what vector clocks and
+lock closure left open. `formula_decides` is the whole formula with its disjunction over all dependent pairs, as the
+thesis has it: it is the reference that the fast check is measured against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import z3  # type: ignore[import-untyped]
+
+from plait.epa.steps import Step
+
+Section = tuple[int, int, bool, int, int | None]
+"""Lock, thread, whether exclusive, and the nodes that acquire and release."""
+
+
+class Answer(NamedTuple):
+    """Whether the order can be reversed (None: Z3 did not say in time), and a schedule if so."""
+
+    reversible: bool | None
+    schedule: list[int] | None = None
+
+
+def decide(
+    threads: Sequence[int],
+    before: Sequence[Sequence[int]],
+    sections: Sequence[Section],
+    early: int,
+    late: int,
+    *,
+    timeout: float = 60.0,
+) -> Answer:
+    """Can synchronisation event `late` come before `early`? `threads` is the thread of each event in observed order."""
+    solver = z3.Solver()
+    solver.set("timeout", int(timeout * 1000))
+    times = [z3.Int(f"x{i}") for i in range(len(threads))]
+    last: dict[int, int] = {}
+    for i, thread in enumerate(threads):
+        if thread in last:
+            solver.add(times[last[thread]] < times[i])
+        last[thread] = i
+        solver.add(*(times[source] < times[i] for source in before[i]))
+    solver.add(*_exclusions(sections, times))
+    solver.add(times[late] < times[early])
+    result = solver.check()
+    if result == z3.sat:
+        model = solver.model()
+        value = [model.eval(t, model_completion=True).as_long() for t in times]
+        return Answer(True, sorted(range(len(times)), key=lambda i: (value[i], i)))
+    return Answer(False if result == z3.unsat else None)
+
+
+def _exclusions(sections: Sequence[Section], times: Sequence[Any]) -> list[Any]:
+    """No two sections of one lock overlap, if one of them is exclusive."""
+    found = []
+    for i, (lock, thread, exclusive, acquire, release) in enumerate(sections):
+        for other_lock, other_thread, other_exclusive, other_acquire, other_release in sections[i + 1 :]:
+            if lock != other_lock or thread == other_thread or not (exclusive or other_exclusive):
+                continue
+            first = times[release] < times[other_acquire] if release is not None else z3.BoolVal(False)
+            second = times[other_release] < times[acquire] if other_release is not None else z3.BoolVal(False)
+            if release is not None or other_release is not None:
+                found.append(z3.Or(first, second))
+    return found
+
+
+def formula_decides(steps: Sequence[Step], *, benign_same_value: bool = False, timeout: float = 600.0) -> bool | None:
+    """Whether the trace satisfies the formula Φ ∧ R: some two dependent events can come in reversed order."""
+    times = [z3.Int(f"x{i}") for i in range(len(steps))]
+    solver = z3.Solver()
+    solver.set("timeout", int(timeout * 1000))
+    edges, sections = _structure(steps)
+    solver.add(*(times[a] < times[b] for a, b in edges))
+    solver.add(*_exclusions(sections, times))
+    reversed_pairs = []
+    for j, late in enumerate(steps):
+        for i in range(j):
+            if steps[i].depends(late, benign_same_value=benign_same_value):
+                reversed_pairs.append(times[j] <= times[i])
+    if not reversed_pairs:
+        return False
+    solver.add(z3.Or(reversed_pairs))
+    result = solver.check()
+    return None if result == z3.unknown else bool(result == z3.sat)
+
+
+def _structure(steps: Sequence[Step]) -> tuple[list[tuple[int, int]], list[Section]]:
+    """The edges and the critical sections of a trace, straight from the definitions."""
+    edges: list[tuple[int, int]] = []
+    sections: list[list[Any]] = []
+    last: dict[int, int] = {}
+    created: dict[int, int] = {}
+    held: dict[tuple[int, int], tuple[int, int]] = {}
+    counts: dict[int, int] = {}
+    arrivals: dict[int, list[int]] = {}
+    departures: list[tuple[int, int, int]] = []
+    arrived: dict[tuple[int, int], int] = {}
+    for i, step in enumerate(steps):
+        if step.op == "barrier":
+            counts[step.object] = step.extra
+        if step.thread in last:
+            edges.append((last[step.thread], i))
+        elif step.thread in created:
+            edges.append((created[step.thread], i))
+        last[step.thread] = i
+        if step.op == "create":
+            created[step.object] = i
+        elif step.op == "join" and step.object in last:
+            edges.append((last[step.object], i))
+        elif step.op in ("lock", "read lock", "write lock"):
+            depth, index = held.get((step.object, step.thread), (0, -1))
+            if depth == 0:
+                index = len(sections)
+                sections.append([step.object, step.thread, step.op != "read lock", i, None])
+            held[step.object, step.thread] = (depth + 1, index)
+        elif step.op in ("unlock", "rw unlock"):
+            depth, index = held.get((step.object, step.thread), (0, -1))
+            if depth:
+                held[step.object, step.thread] = (depth - 1, index)
+                if depth == 1:
+                    sections[index][4] = i
+        elif step.op == "arrive":
+            arrived[step.object, step.thread] = len(arrivals.setdefault(step.object, []))
+            arrivals[step.object].append(i)
+        elif step.op == "depart" and (step.object, step.thread) in arrived:
+            departures.append((step.object, i, arrived[step.object, step.thread]))
+    for barrier, node, arrival in departures:
+        count, all_of_it = counts.get(barrier, 0), arrivals[barrier]
+        if count and len({steps[a].thread for a in all_of_it}) == count:
+            start = arrival // count * count
+            edges += [(a, node) for a in all_of_it[start : start + count]]
+    return edges, [(s[0], s[1], s[2], s[3], s[4]) for s in sections]

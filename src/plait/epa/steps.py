@@ -1,0 +1,73 @@
+"""A trace as the reversibility check sees it: accesses to memory, and what synchronises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from plait._native import epa_operations, epa_reversible
+
+_NAMES = dict(epa_operations())
+_NUMBERS = {name: number for number, name in _NAMES.items()}
+
+
+class Step(NamedTuple):
+    """An event. `op` is 'access' or what synchronises: create, start, end, join, lock, unlock, arrive, depart, …
+
+    The object of a create or a join is the other thread; `extra` of an access is the offset, of a barrier how many it
+    waits for.
+    """
+
+    thread: int
+    op: str
+    object: int = 0
+    extra: int = 0
+    length: int = 1
+    writes: bool = False
+    value: int | None = None
+
+    def depends(self, later: Step, *, benign_same_value: bool = False) -> bool:
+        """Definition of D: of different threads, on the same memory, at least one writes.
+
+        >>> Step(0, "access", 7, writes=True).depends(Step(1, "access", 7))
+        True
+        """
+        if self.thread == later.thread or not (self.op == later.op == "access") or self.object != later.object:
+            return False
+        if not (self.writes or later.writes) or self.extra >= later.extra + later.length:
+            return False
+        if later.extra >= self.extra + self.length:
+            return False
+        same = self.value is not None and self.value == later.value
+        return not (benign_same_value and self.writes and later.writes and same)
+
+
+def from_rows(rows: Sequence[tuple[int, int, int, int, int, bool, int | None]]) -> list[Step]:
+    """Steps of a trace, from what the native module gives."""
+    return [
+        Step(thread, _NAMES[op] if op else "access", object_, extra, length, writes, value)
+        for thread, op, object_, extra, length, writes, value in rows
+    ]
+
+
+def fast_check(steps: Sequence[Step], *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]:
+    """Vector clocks, lock closure and greedy schedules, on steps."""
+    rows = [(s.thread, _NUMBERS.get(s.op, 0), s.object, s.extra, s.length, s.writes, s.value) for s in steps]
+    return epa_reversible(rows, benign_same_value=benign_same_value, limit=limit)
+
+
+def settle(report: dict[str, Any], *, timeout: float = 60.0) -> list[dict[str, Any]]:
+    """Give Z3 the pairs that are left open. The pairs that are reversible, or that not even Z3 decided (`schedule` None)."""
+    found = []
+    for pair in report["pairs"]:
+        if pair["schedule"] is None:
+            from plait.epa.solver import decide
+
+            threads = [node[0] for node in report["nodes"]]
+            answer = decide(threads, report["before"], report["sections"], pair["early"], pair["late"], timeout=timeout)
+            if answer.reversible is False:
+                report["refuted"] += 1
+                continue
+            pair["schedule"] = answer.schedule
+        found.append(pair)
+    return found

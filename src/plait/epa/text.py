@@ -1,0 +1,174 @@
+"""Traces, checks, comparisons and campaigns as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plait.epa.campaign import OUTCOMES, Summary
+from plait.epa.comparison import Comparison, path_to_output
+from plait.epa.recording import ALLOCA, ENTER, LANDING, LOAD, RETURN, VALUE, EventRow, Recording
+from plait.epa.reversibility import Reversibility
+
+_SPOTS = 25
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+class _Operands:
+    """What the operands of results were: the last value that each site made in the current frame of its thread."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.frames: list[list[tuple[str, dict[int, str]]]] = [[] for _ in recording.threads]
+
+    def see(self, thread: int, row: EventRow) -> str:
+        """Note an event; its operands, if it is a result of some."""
+        number, kind, _, a, b = row
+        if not number:
+            return ""
+        site = self.recording.table.site(number)
+        frames = self.frames[thread]
+        if kind == ENTER:
+            frames.append((site.function, {}))
+        while kind == LANDING and len(frames) > 1 and frames[-1][0] != site.function:
+            frames.pop()
+        values = frames[-1][1] if frames else {}
+        said = ""
+        if kind == VALUE and site.shape:
+            said = ", ".join(values.get(int(o[1:]), "?") if o.startswith("#") else o for o in site.shape)
+        if kind in (VALUE, LOAD, ALLOCA):
+            values[number] = self.recording.word(b if kind == LOAD else a, site.kind)
+        if kind == RETURN and frames:
+            frames.pop()
+        return f" <- {said}" if said else ""
+
+
+def event_lines(recording: Recording, thread: str | None, limit: int | None) -> Iterator[str]:
+    """Events, one per line: number, thread, what, its operands, where (Listing 6b)."""
+    shown = 0
+    operands = _Operands(recording)
+    for i, (t, _, row) in enumerate(recording.merged(None if thread else limit)):
+        name = recording.threads[t].name
+        if thread is not None and name != thread:
+            continue
+        place = recording.table.place(row[0]) if row[0] else ""
+        yield f"{i} {name} {recording.text(row)}{operands.see(t, row)}" + (f"  ({place})" if place else "")
+        shown += 1
+        if limit is not None and shown >= limit:
+            return
+
+
+def object_lines(recording: Recording) -> Iterator[str]:
+    """The memory object set and the thread map (Listing 7)."""
+    for number, o in enumerate(recording.objects()):
+        thread = o.thread or "_"
+        yield (
+            f"o{number} := {{name={o.name}, ba={o.base:x}, t={thread}, l_idx={o.local}, "
+            f"s={o.size}, v=[{o.valid[0]},{o.valid[1]}]}}"
+        )
+    for i, info in enumerate(recording.threads):
+        yield f"M({i}) := {info.name}"
+
+
+def overview(recording: Recording) -> list[str]:
+    """What a trace is made of."""
+    run = recording.run
+    lines = []
+    if run is not None:
+        lines.append(f"{' '.join([run.program, *run.arguments])}: {run.ending} after {run.seconds:.3f} s")
+        if run.fault:
+            lines.append(f"fault: {run.fault.text} ({recording.table.words(run.fault.site)})")
+    lines.append(
+        f"{recording.native.records:,} records, {_plural(len(recording.threads), 'thread')}, "
+        f"{recording.native.object_count:,} memory objects ({recording.native.shared_objects:,} shared)"
+    )
+    width = max(len(t.name) for t in recording.threads)
+    lines += [f"  {t.name:<{width}}  {t.events:>12,} events" for t in recording.threads]
+    return lines + [f"cut off: {cut}" for cut in recording.cuts]
+
+
+def reversibility_lines(found: Reversibility) -> list[str]:
+    """The verdict of the check, with its witnesses."""
+    verdict = found.verdict
+    word = {"holds": "pseudo-deterministic", "violated": "NOT pseudo-deterministic", "inconclusive": "inconclusive"}
+    lines = [f"{word[verdict.status]}: {verdict.model}"]
+    lines.append(
+        f"  {verdict.statistics.states:,} records, {found.objects:,} objects, {found.shared_objects:,} of them shared, "
+        f"{found.dependencies:,} dependencies between threads, {verdict.statistics.seconds:.3f} s"
+    )
+    if found.settled_by_solver:
+        lines.append(f"  {found.settled_by_solver} pairs were left to Z3")
+    if verdict.bound:
+        lines.append(f"  not decided: {verdict.bound}")
+    for i, w in enumerate(found.witnesses):
+        lines += ["", f"can be reversed: {w.object}", f"  observed first   {w.first}", f"  observed second  {w.second}"]
+        if w.locks:
+            lines.append(f"  both hold        {', '.join(w.locks)}")
+        if i == 0:
+            lines.append("  a schedule in which the second comes first:")
+            steps = w.schedule
+            cut = next((k for k, s in enumerate(steps) if s == w.second), 0)
+            end = next((k for k, s in enumerate(steps) if k > cut and s == w.first), len(steps) - 1)
+            shown = [*range(max(0, cut - 5), cut + 1), *range(max(cut + 1, end - 5), end + 1)]
+            for before, k in zip([-1, *shown], shown, strict=False):
+                lines += [f"    … {k - before - 1} more"] * (k > before + 1) + [f"    {steps[k]}"]
+        lines.append(f"  to make it irreversible: {w.advice}")
+    if found.nondeterministic:
+        lines += ["", "not determined by the input (local determinism):"]
+        lines += [f"  {call}" for call in found.nondeterministic]
+    if found.unseen:
+        lines += ["", f"assumed to share no memory between threads: {', '.join(found.unseen)}"]
+    return lines + [f"warning: {w}" for w in verdict.warnings]
+
+
+def comparison_lines(found: Comparison) -> list[str]:
+    """First deviations per thread, then the propagation."""
+    output = "another output" if found.output_differs else "the same output"
+    lines = [f"{'equal' if found.equal else 'deviating'}: {found.faulty} against {found.golden}"]
+    lines.append(f"  the faulty run: {found.ending}, {output}" + (f", fault {found.fault}" if found.fault else ""))
+    for t in found.threads:
+        if t.first is None:
+            continue
+        path = ", took another path" if t.parted else ""
+        counts = f"{t.changed:,} changed, {t.missing:,} missing, {t.extra:,} extra"
+        lines += ["", f"{t.thread}: first deviation at event {t.index:,} ({t.first.place}); {counts}{path}"]
+        lines += [f"  golden  {t.first.golden or '(nothing)'}", f"  faulty  {t.first.faulty or '(nothing)'}"]
+    if not found.spots:
+        return lines
+    lines += [
+        "",
+        f"propagation: {len(found.spots)} instructions, {len(found.links)} links, in the order they were reached",
+    ]
+    incoming: dict[int, list[str]] = {}
+    for link in found.links:
+        through = f" through {link.object}" if link.object else ""
+        source = f"[{link.source}]" + (f" of {found.spots[link.source].thread}" if link.across else "")
+        incoming.setdefault(link.target, []).append(f"{source} by {link.via}{through}")
+    for i, spot in enumerate(found.spots[:_SPOTS]):
+        why = "the fault" if spot.root else "; ".join(incoming.get(i, [])[:3]) or "no known source"
+        lines.append(f"  [{i}] {spot.thread} {spot.what} ({spot.place}), {spot.events:,}x  <- {why}")
+    if len(found.spots) > _SPOTS:
+        lines.append(f"  … and {len(found.spots) - _SPOTS} more (--json or --html has them all)")
+    path_ = path_to_output(found)
+    if len(path_) > 1:
+        lines += ["", "a way of the error: " + " -> ".join(f"[{i}]" for i in path_)]
+        lines += [f"  [{i}] {found.spots[i].thread} {found.spots[i].what} ({found.spots[i].place})" for i in path_]
+    return lines
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """A campaign: a line per type of fault, as in Figure 17."""
+    names = list(OUTCOMES)
+    head = f"  {'fault':<11} {'runs':>6} " + " ".join(f"{n:>7}" for n in names) + "   coverage (95 % interval)"
+    lines = [f"{summary.header.program} {' '.join(summary.header.arguments)}, seed {summary.header.seed}", head]
+    for share in summary.shares:
+        counts = " ".join(f"{share.outcomes[n]:>7,}" for n in names)
+        interval = f"{share.coverage:7.1%} ({share.low:.1%} to {share.high:.1%})"
+        lines.append(f"  {share.type:<11} {share.runs:>6,} {counts}  {interval}")
+    lines.append(
+        f"  MPFNR of crashes and SDC: {summary.missed_rate:.1%} ({summary.missed} of {summary.failures:,} do not differ; "
+        f"{summary.direct} only in the corrupted value)"
+    )
+    return lines + ([] if summary.complete else ["  the campaign is not complete: run it again to go on"])

@@ -1,0 +1,136 @@
+"""The reversibility check against the thesis' formula and against all permutations."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from plait.epa.solver import decide, formula_decides
+from plait.epa.steps import Step, fast_check, settle
+from tests.epa.schedules import can_be_reversed, random_trace
+
+
+def traces(count: int, start: int = 0) -> list[list[Step]]:
+    found = (t for t in map(random_trace, itertools.count(start)) if t is not None and 8 <= len(t) <= 26)
+    return list(itertools.islice(found, count))
+
+
+def reversible(trace: list[Step], *, benign_same_value: bool = False) -> bool:
+    pairs = settle(fast_check(trace, benign_same_value=benign_same_value))
+    assert all(pair["schedule"] is not None for pair in pairs), "Z3 decides all of these"
+    return bool(pairs)
+
+
+def test_the_check_agrees_with_the_formula_and_with_all_permutations() -> None:
+    answers = []
+    for trace in traces(500):
+        expected = can_be_reversed(trace)
+        assert reversible(trace) == expected, trace
+        assert formula_decides(trace) == expected, trace
+        answers.append(expected)
+    assert 100 < sum(answers) < 450, "both answers occur often"
+
+
+def test_benign_writes_of_one_value() -> None:
+    answers = []
+    for trace in traces(150, start=50_000):
+        expected = can_be_reversed(trace, benign_same_value=True)
+        assert reversible(trace, benign_same_value=True) == expected, trace
+        answers.append(expected != can_be_reversed(trace))
+    assert sum(answers) > 0, "the option makes a difference"
+
+
+def test_schedules_are_permutations_that_reverse() -> None:
+    """Each schedule that is given as a witness keeps program order and locks, and puts the second event first."""
+    shown = 0
+    for trace in traces(120, start=90_000):
+        report = fast_check(trace)
+        for pair in settle(report):
+            order = {node: when for when, node in enumerate(pair["schedule"])}
+            assert sorted(order) == list(range(len(report["nodes"])))
+            for node, sources in enumerate(report["before"]):
+                assert all(order[source] < order[node] for source in sources)
+            threads: dict[int, list[int]] = {}
+            for node, (thread, *_) in enumerate(report["nodes"]):
+                threads.setdefault(thread, []).append(order[node])
+            assert all(line == sorted(line) for line in threads.values())
+            for one, other in itertools.combinations(report["sections"], 2):
+                if one[0] == other[0] and one[1] != other[1] and (one[2] or other[2]):
+                    spans = sorted((order[s[3]], order[s[4]]) for s in (one, other))
+                    assert spans[0][1] < spans[1][0]
+            if pair["early"] is not None:
+                assert order[pair["late"]] < order[pair["early"]]
+            shown += 1
+    assert shown > 50
+
+
+def access(thread: int, *, writes: bool, object_: int = 0) -> Step:
+    return Step(thread, "access", object_, 0, 4, writes)
+
+
+def test_a_lock_does_not_order() -> None:
+    """Two sections of one lock can come in the other order; joined threads cannot."""
+    begin = [Step(0, "start"), Step(0, "create", 1), Step(0, "create", 2)]
+    one, two = (
+        [Step(t, "start"), Step(t, "lock", 9), access(t, writes=True), Step(t, "unlock", 9), Step(t, "end")]
+        for t in (1, 2)
+    )
+    assert reversible([*begin, *one, *two])
+    joined = [Step(0, "start"), Step(0, "create", 1), *one, Step(0, "join", 1), Step(0, "create", 2), *two]
+    assert not reversible(joined)
+
+
+def test_locks_that_order_by_closure() -> None:
+    """The second section must follow the first, because the thread of the second is created inside of the first."""
+    trace = [
+        Step(0, "start"), Step(0, "lock", 9), Step(0, "create", 1), Step(1, "start"), access(0, writes=True),
+        Step(0, "unlock", 9), Step(1, "lock", 9), access(1, writes=True), Step(1, "unlock", 9), Step(1, "end"),
+    ]  # fmt: skip
+    assert not reversible(trace)
+    assert not can_be_reversed(trace)
+    assert fast_check(trace)["rounds"] > 1, "vector clocks alone do not order the two"
+    without = [s for s in trace if "lock" not in s.op]
+    assert reversible(without)
+
+
+def test_a_barrier_orders_only_if_all_of_its_threads_are_known() -> None:
+    def trace(count: int) -> list[Step]:
+        return [
+            Step(0, "start"), Step(0, "barrier", 5, count), Step(0, "create", 1), Step(0, "create", 2),
+            Step(1, "start"), access(1, writes=True), Step(1, "arrive", 5), Step(2, "start"), Step(2, "arrive", 5),
+            Step(2, "depart", 5), access(2, writes=False), Step(1, "depart", 5), Step(1, "end"), Step(2, "end"),
+        ]  # fmt: skip
+
+    assert not reversible(trace(2))
+    assert reversible(trace(1))
+    assert "orders nothing" not in str(fast_check(trace(2))["warnings"])
+    assert "taken to order nothing" in fast_check(trace(1))["warnings"][0]
+
+
+@pytest.mark.parametrize("late_first", [True, False])
+def test_z3_alone(late_first: bool) -> None:
+    """Two threads, one lock: either section can come first, unless an edge says otherwise."""
+    threads, sections = [0, 0, 1, 1], [(7, 0, True, 0, 1), (7, 1, True, 2, 3)]
+    before = [[], [], [] if late_first else [1], []]
+    answer = decide(threads, before, sections, early=1, late=2)
+    assert answer.reversible is late_first
+    assert answer.schedule == ([2, 3, 0, 1] if late_first else None)
+
+
+def test_z3_agrees_on_what_it_would_be_left_with() -> None:
+    """Pairs that the greedy schedule decided, given to Z3; and pairs of synchronisation events that are ordered."""
+    asked = 0
+    for trace in traces(60, start=120_000):
+        report = fast_check(trace)
+        for pair in report["pairs"]:
+            if pair["early"] is not None:
+                pair["schedule"] = None
+                asked += 1
+        assert len(settle(report)) == len(report["pairs"])
+        threads = [node[0] for node in report["nodes"]]
+        for thread in set(threads):
+            line = [i for i, t in enumerate(threads) if t == thread]
+            answer = decide(threads, report["before"], report["sections"], early=line[0], late=line[-1])
+            assert answer.reversible is False or len(line) == 1
+    assert asked > 30
