@@ -1,0 +1,71 @@
+"""Conflicts between transactions: the first phase of Algorithm 1 (thesis 004, section 2.3.1).
+
+For each pair of transactions, each pair of entries that share an attribute, one of them a write, is a clause if both
+conditions can be true of one row. All pairs of entries are accumulated; the thesis' pseudocode looks at one of each kind.
+A clause is kept with the pairs of keys that it forces to be equal: these decide, in the second phase, whether a
+partitioning makes it local.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+
+from plait.gyro.entries import Entry
+from plait.gyro.solver import Solver
+from plait.gyro.terms import terms
+from plait.gyro.transactions import Key, Transaction
+
+
+@dataclasses.dataclass
+class Clause:
+    """One way in which a write of one operation meets a read or a write of another."""
+
+    writer: int
+    other: int
+    """Transactions, by number. The writer's operation is the first."""
+    write: Entry
+    access: Entry
+    written: bool
+    """Whether the access is a write too; then there is a clause for the other direction."""
+    equal: frozenset[tuple[Key, Key]]
+    """Pairs of the writer's and the other's keys that are equal whenever the clause is true."""
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        return self.write.attributes & self.access.attributes
+
+
+def conflicts(
+    transactions: Sequence[Transaction], solver: Solver, *, tell: Callable[[str], None] = lambda _: None
+) -> list[Clause]:
+    """All clauses. A transaction is compared with itself too: two operations of it."""
+    found: list[Clause] = []
+    keys = [_keys(t) for t in transactions]
+    for (i, one), (j, other) in itertools.product(enumerate(transactions), repeat=2):
+        if one.writes:
+            tell(f"{one.name} and {other.name}")
+        for write, (access, written) in itertools.product(
+            one.writes, [(e, False) for e in other.reads] + [(e, True) for e in other.writes]
+        ):
+            if write.table != access.table or not write.attributes & access.attributes:
+                continue
+            if not solver.conflict(write, access):
+                continue
+            equal = frozenset(
+                (left, right)
+                for left, right in itertools.product(_mentioned(write, keys[i]), _mentioned(access, keys[j]))
+                if solver.implies_equal(write, left, access, right)
+            )
+            found.append(Clause(i, j, write, access, written, equal))
+    return found
+
+
+def _keys(transaction: Transaction) -> set[Key]:
+    """What may be a key: parameters that are compared with columns of one kind."""
+    return {key for key, kind in transaction.kinds.items() if kind not in (None, "other")}
+
+
+def _mentioned(entry: Entry, keys: set[Key]) -> list[Key]:
+    return [t for t in dict.fromkeys(terms(entry.condition)) if t in keys]  # type: ignore[misc]

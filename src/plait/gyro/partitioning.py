@@ -1,0 +1,238 @@
+"""The partitioning array: the second phase of Algorithm 1 (thesis 004, section 2.3.1), and classes (section 2.3.2).
+
+Each transaction gets a *home key*: operations execute at the server that the value of this parameter is mapped to. Ids that
+a server generates are mapped to that server, so they are keys as well, at no cost. A clause is *at home* if it forces a key of
+the writer to be equal to a key of the other: then both operations are at one server. A transaction is local if all clauses
+in which it writes are at home; readers pay nothing.
+
+With a *second key* a transaction may be local at times: if both keys are mapped to one server, an operation is at home with
+respect to both; if not, it is global. It always executes where its home key says, so others may count on that key alone.
+
+The cost is the weight of what needs the token: all of a global transaction, and of one that is local at times the share
+1 - 1/servers of its operations, as if keys were independent. Among arrays of the same cost, the thesis' cost decides (the
+weights of both sides of each conflict that remains), then fewer keys.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from plait.gyro.conflicts import Clause
+from plait.gyro.terms import Parameter
+from plait.gyro.transactions import Key, Transaction
+
+Class = Literal["local", "global", "local/global"]
+Choice = tuple[str, ...]
+"""The home key, and perhaps a second one: names of parameters. Empty: any server."""
+Cost = tuple[float, float, int]
+_ORDER: tuple[Class, ...] = ("local", "local/global", "global")
+
+
+@dataclasses.dataclass(frozen=True)
+class Partitioning:
+    """An array of keys, what it makes of the transactions, and how it was found."""
+
+    choices: tuple[Choice, ...]
+    classes: tuple[Class, ...]
+    remaining: tuple[Clause, ...]
+    """Clauses that are not at home."""
+    cost: Cost
+    exhaustive: bool
+    arrays: int
+    """How many arrays there are."""
+    tried: int
+    """How many of them, whole or in part, were looked at."""
+
+
+class Problem:
+    """Transactions and their clauses, prepared for looking at many arrays."""
+
+    def __init__(self, transactions: Sequence[Transaction], clauses: Sequence[Clause], servers: int) -> None:
+        self.transactions = transactions
+        self.clauses = clauses
+        self.share = 1 - 1 / servers
+        self.weights = [t.weight for t in transactions]
+        self._between: dict[tuple[int, int], list[Clause]] = {}
+        for clause in clauses:
+            self._between.setdefault((clause.writer, clause.other), []).append(clause)
+        self.options = [self._options(i) for i in range(len(transactions))]
+        self._generated = [frozenset(t.generated) for t in transactions]
+        self._verdicts: dict[tuple[int, int, Choice, Choice], Class] = {}
+
+    def _options(self, number: int) -> list[Choice]:
+        """The keys that a transaction may have: parameters that some clause forces to be equal to another's key.
+
+        A parameter that is of no use where another is not is left out: it cannot be in a cheaper array.
+        """
+        uses: dict[str, set[object]] = {}
+        for i, clause in enumerate(self.clauses):
+            for left, right in clause.equal:
+                if clause.writer == clause.other == number:
+                    if left == right and isinstance(left, Parameter):
+                        uses.setdefault(left.name, set()).add((i, "both"))
+                    for mine, role, theirs in ((left, "writer", right), (right, "other", left)):
+                        if isinstance(mine, Parameter):
+                            uses.setdefault(mine.name, set()).add((i, role, theirs))
+                elif clause.writer == number and isinstance(left, Parameter):
+                    uses.setdefault(left.name, set()).add((i, "writer", right))
+                elif clause.other == number and isinstance(right, Parameter):
+                    uses.setdefault(right.name, set()).add((i, "other", left))
+        ordered = [n for n in self.transactions[number].parameters if n in uses]
+        for name in reversed(ordered.copy()):
+            if any(other != name and uses[name] <= uses[other] for other in ordered):
+                ordered.remove(name)
+        choices: list[Choice] = [(n,) for n in ordered] or [()]
+        if self.transactions[number].writes and not self.transactions[number].refusals:
+            choices += list(itertools.permutations(ordered, 2))
+        return choices
+
+    def least(self) -> tuple[list[Class], set[tuple[int, int]]]:
+        """What no array can avoid: the best class of each transaction, and conflicts that always remain."""
+        classes: list[Class] = ["local"] * len(self.options)
+        remaining: set[tuple[int, int]] = set()
+        for writer, other in self.pairs:
+            both = [(c, c) for c in self.options[writer]] if writer == other else None
+            choices = both or itertools.product(self.options[writer], self.options[other])
+            best = min((self.pair(writer, other, *c) for c in choices), key=_ORDER.index)
+            classes[writer] = worse(classes[writer], best)
+            if best != "local":
+                remaining.add((min(writer, other), max(writer, other)))
+        return classes, remaining
+
+    @property
+    def arrays(self) -> int:
+        total = 1
+        for choices in self.options:
+            total *= len(choices)
+        return total
+
+    def pair(self, writer: int, other: int, mine: Choice, theirs: Choice) -> Class:
+        """What all clauses between two transactions make of the writer."""
+        found = self._verdicts.get((writer, other, mine, theirs))
+        if found is None:
+            classes = {self.at_home(c, mine, theirs) for c in self._between.get((writer, other), ())}
+            found = "global" if "global" in classes else "local/global" if "local/global" in classes else "local"
+            self._verdicts[writer, other, mine, theirs] = found
+        return found
+
+    def at_home(self, clause: Clause, mine: Choice, theirs: Choice) -> Class:
+        """`local` if both operations are at one server; `local/global` if they are when the writer's keys agree."""
+        homes: set[Key] = {*self._generated[clause.writer], *(Parameter(n) for n in mine[:1])}
+        others: set[Key] = {*self._generated[clause.other], *(Parameter(n) for n in theirs[:1])}
+        if any(left in homes and right in others for left, right in clause.equal):
+            return "local"
+        second = {Parameter(n) for n in mine[1:]}
+        if any(left in second and right in others for left, right in clause.equal):
+            return "local/global"
+        return "global"
+
+    def classes(self, choices: Sequence[Choice]) -> list[Class]:
+        """The class of each transaction under an array."""
+        found: list[Class] = ["local"] * len(choices)
+        for writer, other in self.pairs:
+            found[writer] = worse(found[writer], self.pair(writer, other, choices[writer], choices[other]))
+        return found
+
+    def price(self, classes: Sequence[Class]) -> float:
+        """The weight of the operations that need the token."""
+        shares = {"local": 0.0, "global": 1.0, "local/global": self.share}
+        return round(sum(w * shares[c] for w, c in zip(self.weights, classes, strict=True)), 9)
+
+    def cost(self, choices: Sequence[Choice]) -> Cost:
+        """The price, the thesis' cost, and the number of keys."""
+        remaining = {(min(p), max(p)) for p in self.pairs if self.pair(*p, choices[p[0]], choices[p[1]]) != "local"}
+        return self.price(self.classes(choices)), self.charge(remaining), sum(len(c) for c in choices)
+
+    def charge(self, pairs: set[tuple[int, int]]) -> float:
+        """The thesis' cost of conflicts that remain."""
+        return round(sum(self.weights[i] + self.weights[j] for i, j in pairs), 9)
+
+    @property
+    def pairs(self) -> Iterable[tuple[int, int]]:
+        """Writers and others between which there is a clause."""
+        return self._between
+
+    def partitioning(self, choices: Sequence[Choice], *, exhaustive: bool, tried: int) -> Partitioning:
+        """What an array makes of the transactions."""
+        classes = self.classes(choices)
+        tidy = tuple(c if k == "local/global" else c[:1] for c, k in zip(choices, classes, strict=True))
+        remaining = [c for c in self.clauses if self.at_home(c, tidy[c.writer], tidy[c.other]) != "local"]
+        return Partitioning(
+            tidy, tuple(classes), tuple(remaining), self.cost(tidy), exhaustive, self.arrays, tried
+        )  # fmt: skip
+
+
+def worse(one: Class, other: Class) -> Class:
+    """The class that needs the token more often."""
+    return max(one, other, key=_ORDER.index)
+
+
+def partition(
+    transactions: Sequence[Transaction], clauses: Sequence[Clause], *, servers: int = 3, budget: int = 200_000
+) -> Partitioning:
+    """The array of least cost: exhaustively, by branch and bound; or the best that was found within the budget."""
+    problem = Problem(transactions, clauses, servers)
+    start = _descend(problem, [options[0] for options in problem.options])
+    best, tried, complete = _branch_and_bound(problem, start, budget)
+    if not complete:
+        generator = random.Random(0)
+        for _ in range(20):
+            other = _descend(problem, [generator.choice(options) for options in problem.options])
+            best = min(best, other, key=problem.cost)
+    return problem.partitioning(best, exhaustive=complete, tried=tried)
+
+
+def _descend(problem: Problem, choices: list[Choice]) -> list[Choice]:
+    """Change one choice at a time for as long as that is cheaper."""
+    cost = problem.cost(choices)
+    improved = True
+    while improved:
+        improved = False
+        for i, options in enumerate(problem.options):
+            for option in options:
+                candidate = [*choices[:i], option, *choices[i + 1 :]]
+                if (price := problem.cost(candidate)) < cost:
+                    choices, cost, improved = candidate, price, True
+    return choices
+
+
+def _branch_and_bound(problem: Problem, start: list[Choice], budget: int) -> tuple[list[Choice], int, bool]:
+    """Choose for one transaction after the other; give up where what is certain already costs as much as the best."""
+    best, least = start, problem.cost(start)
+    count = len(problem.options)
+    between = {i: [(w, o) for w, o in problem.pairs if i in (w, o)] for i in range(count)}
+    order = sorted(range(count), key=lambda i: (len(problem.options[i]) > 1, -len(between[i])))
+    tried = 0
+
+    def extend(depth: int, choices: dict[int, Choice], classes: list[Class], remaining: set[tuple[int, int]]) -> bool:
+        nonlocal best, least, tried
+        if depth == count:
+            best = [choices[i] for i in range(count)]
+            least = problem.cost(best)
+            return True
+        i = order[depth]
+        for option in problem.options[i]:
+            tried += 1
+            if tried > budget:
+                return False
+            choices[i] = option
+            certain, kept = list(classes), set(remaining)
+            for writer, other in between[i]:
+                if writer in choices and other in choices:
+                    verdict = problem.pair(writer, other, choices[writer], choices[other])
+                    certain[writer] = worse(certain[writer], verdict)
+                    if verdict != "local":
+                        kept.add((min(writer, other), max(writer, other)))
+            cheaper = (problem.price(certain), problem.charge(kept)) < least[:2]
+            complete = not cheaper or extend(depth + 1, choices, certain, kept)
+            del choices[i]
+            if not complete:
+                return False
+        return True
+
+    complete = extend(0, {}, *problem.least())
+    return best, tried, complete

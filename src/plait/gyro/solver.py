@@ -1,0 +1,162 @@
+"""Questions about conditions, answered by Z3; no other file knows of it.
+
+A value is a real number and whether it is NULL: everything that SQL orders can be embedded in the reals, whole numbers as
+themselves, strings as distinct reals. Conditions are three-valued: a pair of formulas, when it is true and when it is
+false. A comparison is of one kind (numbers or text); of other kinds, or between kinds, it is opaque. Variables have the kind
+in their names, so that a parameter that is compared with numbers and with text is two unrelated variables.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import z3
+
+from plait.gyro.entries import Entry
+from plait.gyro.terms import (
+    And,
+    Column,
+    Compare,
+    Condition,
+    Constant,
+    Generated,
+    IsNull,
+    Kind,
+    Not,
+    Opaque,
+    Or,
+    Parameter,
+    Same,
+    Term,
+)
+
+_Value = tuple[z3.BoolRef, z3.ArithRef]
+_Truth = tuple[z3.BoolRef, z3.BoolRef]
+Key = Parameter | Generated
+
+
+class Solver:
+    """Satisfiability of conflicts between an operation of one transaction and an operation of another (or of the same)."""
+
+    def __init__(self) -> None:
+        self.questions = 0
+        self._solver = z3.Solver()
+        self._strings: dict[str, z3.ArithRef] = {}
+        self._fresh = itertools.count()
+        self._formulas: dict[tuple[Entry, int], tuple[z3.BoolRef, dict[Key, Kind | None]]] = {}
+
+    def conflict(self, one: Entry, other: Entry) -> bool:
+        """Whether two operations can touch the same row by these entries."""
+        return self._satisfiable(*self._both(one, other))
+
+    def implies_equal(self, one: Entry, left: Key, other: Entry, right: Key) -> bool:
+        """Whether two operations that conflict in these entries must have the same value in these parameters.
+
+        >>> row = Column("cart", "id", "number")
+        >>> entry = Entry("cart", frozenset({"id"}), Compare("=", row, Parameter("c")), "cart", "query")
+        >>> Solver().implies_equal(entry, Parameter("c"), entry, Parameter("c"))
+        True
+        """
+        kinds = [self._formula(one, 0)[1].get(left), self._formula(other, 1)[1].get(right)]
+        if kinds[0] is None or kinds[0] != kinds[1]:
+            return False
+        (null, value), (null2, value2) = self._variable(left, kinds[0], 0), self._variable(right, kinds[0], 1)
+        same = z3.And(null == null2, z3.Implies(z3.Not(null), value == value2))
+        return not self._satisfiable(*self._both(one, other), z3.Not(same))
+
+    def _both(self, one: Entry, other: Entry) -> list[z3.BoolRef]:
+        formulas = [self._formula(one, 0), self._formula(other, 1)]
+        parts = [formula for formula, _ in formulas]
+        # Ids that are generated for one column are never equal.
+        for left, right in itertools.product(*([k for k in keys if isinstance(k, Generated)] for _, keys in formulas)):
+            if left.source == right.source:
+                parts.append(self._variable(left, "number", 0)[1] != self._variable(right, "number", 1)[1])
+        if self._strings:
+            parts.append(z3.Distinct(*self._strings.values()))
+        return parts
+
+    def _satisfiable(self, *formulas: z3.BoolRef) -> bool:
+        self.questions += 1
+        self._solver.push()
+        self._solver.add(*formulas)
+        answer = self._solver.check()
+        self._solver.pop()
+        return bool(answer != z3.unsat)
+
+    # -- formulas ----------------------------------------------------------------------------------------------------
+
+    def _formula(self, entry: Entry, side: int) -> tuple[z3.BoolRef, dict[Key, Kind | None]]:
+        """When a row is meant, and the kind of each key that it speaks of; None if there are two."""
+        if (entry, side) not in self._formulas:
+            keys: dict[Key, Kind | None] = {}
+            asserted: list[z3.BoolRef] = []
+
+            def value(term: Term, kind: Kind) -> _Value:
+                if isinstance(term, Parameter | Generated):
+                    keys[term] = kind if keys.get(term, kind) == kind else None
+                if isinstance(term, Column):
+                    row = term.instance == entry.instance
+                    name = f"row.{term.name}" if row else f"{side}:{term.instance}.{term.name}"
+                    if not term.nullable:
+                        asserted.append(z3.Not(z3.Bool(f"{name}:{kind}?")))
+                    return z3.Bool(f"{name}:{kind}?"), z3.Real(f"{name}:{kind}")
+                return self._variable(term, kind, side)
+
+            true, _ = self._truth(entry.condition, value)
+            self._formulas[entry, side] = z3.And(true, *asserted), keys
+        return self._formulas[entry, side]
+
+    def _variable(self, term: Term, kind: Kind, side: int) -> _Value:
+        if isinstance(term, Constant):
+            if term.value is None:
+                return z3.BoolVal(True), z3.RealVal(0)
+            if isinstance(term.value, str):
+                known = self._strings.setdefault(term.value, z3.Real(f"string:{len(self._strings)}"))
+                return z3.BoolVal(False), known
+            return z3.BoolVal(False), z3.RealVal(term.value)
+        if isinstance(term, Generated):
+            return z3.BoolVal(False), z3.Real(f"{side}:new:{term.source}:{term.site}:{kind}")
+        name = f"{side}:{term.name if isinstance(term, Parameter) else f'?{term.number}'}:{kind}"  # type: ignore[union-attr]
+        return z3.Bool(f"{name}?"), z3.Real(name)
+
+    def _truth(self, condition: Condition, value: Callable[[Term, Kind], _Value]) -> _Truth:
+        if isinstance(condition, And | Or):
+            parts = [self._truth(p, value) for p in condition.parts]
+            true, false = [t for t, _ in parts], [f for _, f in parts]
+            return (z3.And(true), z3.Or(false)) if isinstance(condition, And) else (z3.Or(true), z3.And(false))
+        if isinstance(condition, Not):
+            true_, false_ = self._truth(condition.part, value)
+            return false_, true_
+        if isinstance(condition, IsNull):
+            if not isinstance(condition.term, Column):
+                return self._anything()
+            null, _ = value(condition.term, condition.term.kind)
+            return null, z3.Not(null)
+        if isinstance(condition, Opaque):
+            return self._anything()
+        kind = _kind(condition.left, condition.right)
+        if kind is None:
+            return self._anything()
+        (null, left), (null2, right) = value(condition.left, kind), value(condition.right, kind)
+        if isinstance(condition, Same):
+            same = z3.And(null == null2, z3.Or(null, left == right))
+            return same, z3.Not(same)
+        known = z3.And(z3.Not(null), z3.Not(null2))
+        holds = {"=": left == right, "<": left < right, "<=": left <= right}[condition.operator]
+        return z3.And(known, holds), z3.And(known, z3.Not(holds))
+
+    def _anything(self) -> _Truth:
+        number = next(self._fresh)
+        true, false = z3.Bool(f"opaque:{number}+"), z3.Bool(f"opaque:{number}-")
+        return z3.And(true, z3.Not(false)), z3.And(false, z3.Not(true))
+
+
+def _kind(left: Term, right: Term) -> Kind | None:
+    """What a comparison compares: the kind of its columns, if constants are of that kind too."""
+    kinds = {t.kind for t in (left, right) if isinstance(t, Column)}
+    kinds |= {t.kind for t in (left, right) if isinstance(t, Constant) and t.value is not None}
+    if len(kinds) != 1 or not any(isinstance(t, Column) for t in (left, right)):
+        return None
+    kind = kinds.pop()
+    return None if kind == "other" else kind

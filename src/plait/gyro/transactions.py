@@ -1,0 +1,101 @@
+"""A transaction of the application: its parameters, its statements, and the read and write sets that they add up to."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from plait.gyro.entries import Entry, NotUnderstoodError
+from plait.gyro.schema import Schema
+from plait.gyro.statements import Ids, footprints
+from plait.gyro.terms import TRUE, Column, Compare, Generated, Kind, Parameter, Same, Term, atoms
+
+Key = Parameter | Generated
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """SQL text, a term for each placeholder, and where it stands."""
+
+    sql: str
+    bindings: dict[str, Term]
+    place: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """Something that makes a transaction unknown: it may read and write everything."""
+
+    place: str
+    reason: str
+    remedy: str
+
+
+@dataclasses.dataclass
+class Transaction:
+    """A procedure with parameters. An operation is a call of it."""
+
+    name: str
+    parameters: tuple[str, ...]
+    place: str
+    weight: float = 1.0
+    statements: list[Statement] = dataclasses.field(default_factory=list)
+    refusals: list[Refusal] = dataclasses.field(default_factory=list)
+    reads: list[Entry] = dataclasses.field(default_factory=list)
+    writes: list[Entry] = dataclasses.field(default_factory=list)
+    known: dict[str, Term] = dataclasses.field(default_factory=dict)
+    """What its statements returned so far, by name."""
+
+    @property
+    def read_only(self) -> bool:
+        return not self.writes
+
+    def add(self, sql: str, bindings: dict[str, Term], schema: Schema, *, place: str, ids: Ids = "server") -> list[
+        tuple[str, Term]
+    ]:  # fmt: skip
+        """Add a statement; what it returns, the id that it generates as `lastrowid`."""
+        site = len(self.statements)
+        self.statements.append(Statement(sql, bindings, place))
+        outputs: list[tuple[str, Term]] = []
+        try:
+            for found in footprints(sql, bindings, schema, where=place, site=site, ids=ids):
+                found.number(site)
+                self.reads += found.reads
+                self.writes += found.writes
+                outputs = found.outputs + ([("lastrowid", found.generated)] if found.generated is not None else [])
+        except NotUnderstoodError as error:
+            self.refuse(place, str(error), "write it with the SQL that is understood (docs/gyro.md)")
+        return outputs
+
+    def refuse(self, place: str, reason: str, remedy: str) -> None:
+        """Give up on the transaction: it is global, and so is whoever writes what it might read."""
+        if all(r.place != place or r.reason != reason for r in self.refusals):
+            self.refusals.append(Refusal(place, reason, remedy))
+
+    def finish(self, schema: Schema) -> None:
+        """Drop entries that are there twice; a refused transaction reads and writes everything."""
+        if self.refusals:
+            site = len(self.statements)
+            everything = [Entry(t.name, t.all, TRUE, t.name, "unknown", frozenset(), site) for t in schema.tables.values()]
+            self.reads += everything
+            self.writes += everything
+        self.reads = list(dict.fromkeys(self.reads))
+        self.writes = list(dict.fromkeys(self.writes))
+
+    @property
+    def kinds(self) -> dict[Key, Kind | None]:
+        """The kind of the columns that each parameter and each generated id is compared with; None if there are two."""
+        found: dict[Key, Kind | None] = {}
+        for entry in (*self.reads, *self.writes):
+            for atom in atoms(entry.condition):
+                if isinstance(atom, Compare | Same):
+                    for term, other in ((atom.left, atom.right), (atom.right, atom.left)):
+                        if isinstance(term, Parameter | Generated) and isinstance(other, Column):
+                            found[term] = other.kind if found.get(term, other.kind) == other.kind else None
+        return found
+
+    @property
+    def generated(self) -> tuple[Generated, ...]:
+        """The ids that its server generates: they route to that server, wherever it is."""
+        return tuple(k for k in self.kinds if isinstance(k, Generated))
+
+

@@ -1,0 +1,109 @@
+"""What a variable of a Python function may hold, as far as the analysis of applications keeps track of it.
+
+A value is a term (a parameter, a constant, a generated id, something unknown), a container of values that is handed to
+`execute`, or something of the database interface: a connection or cursor, what a statement returned, a row of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import TypeAlias
+
+from plait.gyro.terms import Constant, Generated, Parameter, Term, Unknown
+
+_handles = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Handle:
+    """A connection, cursor, session or engine. Two names of one cursor have the same number."""
+
+    number: int = dataclasses.field(default_factory=lambda: next(_handles))
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a statement returned: names and terms of its columns, `lastrowid` last if an INSERT made an id."""
+
+    outputs: tuple[tuple[str, Term], ...] = ()
+
+    @property
+    def lastrowid(self) -> Term:
+        found = [t for n, t in self.outputs if n == "lastrowid"]
+        return found[0] if found else Unknown("the id of a row that was inserted")
+
+    @property
+    def columns(self) -> list[tuple[str, Term]]:
+        return [(n, t) for n, t in self.outputs if n != "lastrowid"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of a result, or None if there is none; then it is of no use."""
+
+    columns: tuple[tuple[str, Term], ...]
+
+    def at(self, key: object) -> Term:
+        """The column by its number or name."""
+        if isinstance(key, int) and 0 <= key < len(self.columns):
+            return self.columns[key][1]
+        found = [t for n, t in self.columns if n == key]
+        return found[0] if len(found) == 1 else Unknown("a column of a row")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sequence:
+    """A tuple, or a list that nobody changes."""
+
+    items: tuple[Value, ...]
+    mutable: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Mapping:
+    """A dict with constant keys that nobody changes."""
+
+    items: tuple[tuple[str, Value], ...]
+    mutable: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Many:
+    """Any number of values like this one: a comprehension."""
+
+    item: Value
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """SQLAlchemy's text(), with what was bound to it."""
+
+    sql: str
+    bound: tuple[tuple[str, Value], ...] = ()
+
+
+Value: TypeAlias = Term | Handle | Result | Row | Sequence | Mapping | Many | Text
+
+
+def as_term(value: Value) -> Term:
+    """The value as a parameter of a statement."""
+    return value if isinstance(value, Parameter | Constant | Generated | Unknown) else Unknown("a container or a row")
+
+
+def merge(one: Value | None, other: Value | None) -> Value:
+    """What holds after either of two branches."""
+    if one is not None and one == other:
+        return one
+    if isinstance(one, Handle) or isinstance(other, Handle):
+        return Handle()  # it may be a connection: whoever gets it may execute SQL
+    return Unknown("it differs between branches")
+
+
+def has_handle(value: Value) -> bool:
+    """Whether a connection is in it."""
+    if isinstance(value, Sequence):
+        return any(has_handle(i) for i in value.items)
+    if isinstance(value, Mapping):
+        return any(has_handle(i) for _, i in value.items)
+    return isinstance(value, Handle) or (isinstance(value, Many) and has_handle(value.item))
