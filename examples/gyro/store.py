@@ -1,6 +1,6 @@
 """The online store of thesis 004, figure 4: carts are partitioned, and only orders need coordination.
 
-    plait gyro analyze examples/gyro/store.py
+plait gyro analyze examples/gyro/store.py
 """
 
 SCHEMA = """

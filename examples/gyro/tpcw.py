@@ -52,9 +52,7 @@ def get_name(db, customer_id):
 
 def get_book(db, item_id):
     """Product detail."""
-    return db.execute(
-        "SELECT * FROM item, author WHERE item.i_a_id = author.a_id AND i_id = ?", (item_id,)
-    ).fetchone()  # fmt: skip
+    return db.execute("SELECT * FROM item, author WHERE item.i_a_id = author.a_id AND i_id = ?", (item_id,)).fetchone()
 
 
 def get_customer(db, user_name):
@@ -144,7 +142,7 @@ def get_most_recent_order(db, user_name):
 def get_cart(db, cart_id):
     return db.execute(
         "SELECT * FROM shopping_cart_line, item WHERE scl_i_id = item.i_id AND scl_sc_id = ?", (cart_id,)
-    ).fetchall()  # fmt: skip
+    ).fetchall()
 
 
 # -- carts -------------------------------------------------------------------------------------------------------------
@@ -163,7 +161,8 @@ def do_cart(db, cart_id, item_id, changes):
             db.execute("DELETE FROM shopping_cart_line WHERE scl_sc_id = ? AND scl_i_id = ?", (cart_id, item))
         else:
             db.execute(
-                "UPDATE shopping_cart_line SET scl_qty = ? WHERE scl_sc_id = ? AND scl_i_id = ?", (quantity, cart_id, item)
+                "UPDATE shopping_cart_line SET scl_qty = ? WHERE scl_sc_id = ? AND scl_i_id = ?",
+                (quantity, cart_id, item),
             )
     (count,) = db.execute("SELECT COUNT(*) FROM shopping_cart_line WHERE scl_sc_id = ?", (cart_id,)).fetchone()
     if count == 0:
@@ -176,15 +175,16 @@ def do_cart(db, cart_id, item_id, changes):
 def _add_item(db, cart_id, item_id):
     line = db.execute(
         "SELECT scl_qty FROM shopping_cart_line WHERE scl_sc_id = ? AND scl_i_id = ?", (cart_id, item_id)
-    ).fetchone()  # fmt: skip
+    ).fetchone()
     if line is not None:
         db.execute(
-            "UPDATE shopping_cart_line SET scl_qty = ? WHERE scl_sc_id = ? AND scl_i_id = ?", (line[0] + 1, cart_id, item_id)
+            "UPDATE shopping_cart_line SET scl_qty = ? WHERE scl_sc_id = ? AND scl_i_id = ?",
+            (line[0] + 1, cart_id, item_id),
         )
     else:
         db.execute(
             "INSERT INTO shopping_cart_line (scl_sc_id, scl_qty, scl_i_id) VALUES (?, ?, ?)", (cart_id, 1, item_id)
-        )  # fmt: skip
+        )
 
 
 # -- customers ---------------------------------------------------------------------------------------------------------
@@ -242,9 +242,7 @@ def buy_confirm(db, cart_id, customer_id, card_type, card_number, card_name, car
     return _order(db, cart_id, customer_id, address_id, (card_type, card_number, card_name, card_expiry), shipping)
 
 
-def buy_confirm_ship_to(
-    db, cart_id, customer_id, card_type, card_number, card_name, card_expiry, shipping, address
-):  # fmt: skip
+def buy_confirm_ship_to(db, cart_id, customer_id, card_type, card_number, card_name, card_expiry, shipping, address):
     """Order what is in the cart, to another address."""
     address_id = _enter_address(db, address)
     return _order(db, cart_id, customer_id, address_id, (card_type, card_number, card_name, card_expiry), shipping)

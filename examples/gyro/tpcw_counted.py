@@ -8,7 +8,6 @@ Everything else is in `tpcw.py`.
 from datetime import date
 
 from tpcw import (
-    SCHEMA,
     _syllables,
     admin_update,
     do_author_search,
@@ -96,15 +95,15 @@ def buy_confirm(db, cart_id, customer_id, card_type, card_number, card_name, car
     return _order(db, cart_id, customer_id, address_id, (card_type, card_number, card_name, card_expiry), shipping)
 
 
-def buy_confirm_ship_to(
-    db, cart_id, customer_id, card_type, card_number, card_name, card_expiry, shipping, address
-):  # fmt: skip
+def buy_confirm_ship_to(db, cart_id, customer_id, card_type, card_number, card_name, card_expiry, shipping, address):
     address_id = _enter_address(db, address)
     return _order(db, cart_id, customer_id, address_id, (card_type, card_number, card_name, card_expiry), shipping)
 
 
 def _order(db, cart_id, customer_id, address_id, card, shipping):
-    discount, billing = db.execute("SELECT c_discount, c_addr_id FROM customer WHERE c_id = ?", (customer_id,)).fetchone()
+    discount, billing = db.execute(
+        "SELECT c_discount, c_addr_id FROM customer WHERE c_id = ?", (customer_id,)
+    ).fetchone()
     lines = get_cart(db, cart_id)
     total = sum(line["scl_qty"] * line["i_cost"] for line in lines) * (100 - discount) / 100
     (greatest,) = db.execute("SELECT MAX(o_id) FROM orders").fetchone()

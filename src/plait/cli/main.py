@@ -55,6 +55,14 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
+    "gyro": """\
+  plait gyro analyze examples/gyro/store.py
+  plait gyro analyze examples/gyro/tpcw.py --html tpcw.html""",
+    "gyro analyze": """\
+  plait gyro analyze shop.py --schema shop.sql
+  plait gyro analyze shop/ --dialect postgres --schema shop.sql --html shop.html
+  plait gyro analyze transactions.yaml --weights weights.yaml
+  plait gyro analyze shop.py --json | jq '.operations[] | select(.class == "global") | .name'""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -69,6 +77,8 @@ _BENCH_EXIT_CODES = (
 
 def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+    if command.startswith("gyro"):
+        codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -97,6 +107,7 @@ Every step shows the messages it took and sent and the fields it changed. The ex
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
     "bench": "Measure the tables of the papers again, on this machine.",
+    "gyro": "Scale out a SQL application: which of its operations need no coordination.",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -114,14 +125,22 @@ Paxos and its faulty twin, echo multicast, and the regular register: single mess
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
 }
+_GYRO = {
+    "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).
+
+From the source, without running it: what each transaction reads and writes, which transactions conflict, by which \
+parameter to route each so that as few as possible need coordination; and for those that do, who is in the way and what \
+change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might read.""",
+}
+_GROUPS = {"bench": _BENCHES, "gyro": _GYRO}
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
-    if _name == "bench":
-        _bench = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
-        for _table, _about in _BENCHES.items():
-            _bench.command(
-                f"plait.cli.bench:{_table}", name=_table, help=_about, help_epilogue=_epilogue(f"bench {_table}")
+    if _name in _GROUPS:
+        _group = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
+        for _inner, _about in _GROUPS[_name].items():
+            _group.command(
+                f"plait.cli.{_name}:{_inner}", name=_inner, help=_about, help_epilogue=_epilogue(f"{_name} {_inner}")
             )
-        app.command(_bench)
+        app.command(_group)
         continue
     app.command(f"plait.cli.{_name}:{_name}", name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
 
@@ -137,8 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         error.verbose = False
         command = next((t for t in tokens if t in _COMMANDS), None)
-        if command == "bench":
-            command = " ".join([command, *(t for t in tokens[1:2] if t in _BENCHES)])
+        if command in _GROUPS:
+            command = " ".join([command, *(t for t in tokens[1:2] if t in _GROUPS[command])])
         complain(str(error).strip(), f"see plait {command} --help" if command else "see plait --help")
         code = USAGE_ERROR
     except KeyboardInterrupt:

@@ -20,10 +20,9 @@ from plait.gyro.transactions import Transaction
 def advise(clause: Clause, transactions: Sequence[Transaction], choices: Sequence[Choice]) -> str:
     """What would take a clause away."""
     writer, other = transactions[clause.writer], transactions[clause.other]
-    for transaction in dict.fromkeys(t.name for t in (writer, other)):
-        refused = next(t for t in (writer, other) if t.name == transaction).refusals
-        if refused:
-            return f"{transaction} ({refused[0].place}): {refused[0].remedy}"
+    for side in (writer, other):
+        if side.refusals:
+            return f"{side.name} ({side.refusals[0].place}): {side.refusals[0].remedy}"
     shared = clause.attributes
     table = clause.write.table
     if not clause.written and shared <= clause.access.output:
@@ -57,7 +56,10 @@ def advise(clause: Clause, transactions: Sequence[Transaction], choices: Sequenc
 
 def _first(columns: dict[str, Term], choice: Choice) -> dict[str, Term]:
     """Ids that are generated first, then the home key."""
-    rank = {name: 0 if isinstance(t, Generated) else 1 if t == Parameter(*choice[:1] or [""]) else 2 for name, t in columns.items()}
+    rank = {
+        name: 0 if isinstance(t, Generated) else 1 if t == Parameter(*choice[:1] or [""]) else 2
+        for name, t in columns.items()
+    }
     return {name: columns[name] for name in sorted(columns, key=rank.__getitem__)}
 
 

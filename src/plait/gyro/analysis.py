@@ -47,10 +47,17 @@ def analyze(
     begin = time.perf_counter()
     if servers < 2:
         raise UsageError(f"{servers} servers", hint="with fewer than two there is nothing to partition")
-    known, transactions = read(application, schema, dialect=dialect, ids=ids)
+    _known, transactions = read(application, schema, dialect=dialect, ids=ids)
     warnings = _weigh(transactions, weights)
     return classify(
-        str(application), transactions, servers=servers, ids=ids, budget=budget, tell=tell, begin=begin, warnings=warnings
+        str(application),
+        transactions,
+        servers=servers,
+        ids=ids,
+        budget=budget,
+        tell=tell,
+        begin=begin,
+        warnings=warnings,
     )
 
 
@@ -66,8 +73,9 @@ def read(
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"the schema {schema} cannot be read: {error}", hint="name a file with DDL") from None
     suffix = path.suffix.lower()
+    reader: Callable[..., tuple[Schema, list[Transaction]]] = read_python
     if path.is_dir() or suffix == ".py":
-        reader = read_python
+        pass
     elif suffix in (".yaml", ".yml"):
         reader = read_yaml
     elif suffix == ".sql":
@@ -82,7 +90,9 @@ def read(
         )
     names = [t.name for t in transactions]
     if twice := sorted({n for n in names if names.count(n) > 1}):
-        raise UsageError(f"{path}: there are two transactions called {twice[0]}", hint="rename one, or list them in __all__")
+        raise UsageError(
+            f"{path}: there are two transactions called {twice[0]}", hint="rename one, or list them in __all__"
+        )
     return known, transactions
 
 
@@ -133,7 +143,9 @@ def _weigh(transactions: Sequence[Transaction], weights: dict[str, float] | str 
             given = yaml.safe_load(Path(weights).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             said = " ".join(str(error).split())
-            raise UsageError(f"{source} cannot be read: {said}", hint="give a file with lines like `order: 3`") from None
+            raise UsageError(
+                f"{source} cannot be read: {said}", hint="give a file with lines like `order: 3`"
+            ) from None
     if not isinstance(given, dict):
         raise UsageError(f"{source}: expected a number for each transaction", hint="write lines like `order: 3`")
     names = {t.name for t in transactions}
@@ -160,7 +172,7 @@ def _operation(number: int, transactions: Sequence[Transaction], found: Partitio
         name=transaction.name,
         parameters=list(transaction.parameters),
         classed=found.classes[number],
-        keys=list(found.choices[number]),
+        keys=list(found.routes[number]),
         generated=sorted({g.source for g in transaction.generated}),
         read_only=transaction.read_only,
         weight=transaction.weight,
@@ -170,7 +182,9 @@ def _operation(number: int, transactions: Sequence[Transaction], found: Partitio
         writes=[access(e) for e in transaction.writes],
         refused=[f"{r.reason} ({r.place})" for r in transaction.refusals],
         blockers=_blockers(number, transactions, found),
-        kinds={k.name: v for k, v in transaction.kinds.items() if isinstance(k, Parameter) and v not in (None, "other")},
+        kinds={
+            k.name: v for k, v in transaction.kinds.items() if isinstance(k, Parameter) and v not in (None, "other")
+        },
     )
 
 
@@ -218,13 +232,16 @@ def _conflicts(
     shown = []
     for (writer, other, written), group in grouped.items():
         attributes = sorted({f"{c.write.table}.{a}" for c in group for a in c.attributes})
-        local = all(
-            problem.at_home(c, found.choices[writer], found.choices[other]) == "local" for c in group
-        )  # fmt: skip
+        local = all(problem.at_home(c, found.choices[writer], found.choices[other]) == "local" for c in group)
         by = sorted({f"{left} = {right}" for c in group for left, right in c.equal}) if local else []
         shown.append(
             Conflict(
-                transactions[writer].name, transactions[other].name, "writes" if written else "reads", attributes, local, by
+                transactions[writer].name,
+                transactions[other].name,
+                "writes" if written else "reads",
+                attributes,
+                local,
+                by,
             )
         )
     return shown

@@ -68,4 +68,4 @@ def _keys(transaction: Transaction) -> set[Key]:
 
 
 def _mentioned(entry: Entry, keys: set[Key]) -> list[Key]:
-    return [t for t in dict.fromkeys(terms(entry.condition)) if t in keys]  # type: ignore[misc]
+    return [t for t in dict.fromkeys(terms(entry.condition)) if t in keys]

@@ -9,6 +9,7 @@ that is not a constant, or a connection that is handed to code outside, refuses 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from plait.gyro.schema import Schema
@@ -64,7 +65,9 @@ class Walk:
         environment: Environment = {}
         spec = node.args
         positional = [*spec.posonlyargs, *spec.args]
-        defaults = dict(zip([a.arg for a in positional][len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
+        defaults = dict(
+            zip([a.arg for a in positional][len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
+        )
         defaults |= {a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
         for argument in (*positional, *spec.kwonlyargs):
             if argument.arg in arguments:
@@ -129,11 +132,13 @@ class Walk:
             self._try(node, environment)
         elif isinstance(node, ast.Match):
             self.value(node.subject, environment)
-            self.forget(list(node.cases), environment)
+            self.forget(node.cases, environment)
             self.branches(environment, *(case.body for case in node.cases), [])
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if any(isinstance(n, ast.Nonlocal | ast.Global) or _executes(n) for n in ast.walk(node)):
-                self.refuse(node, f"the function {node.name} inside of another executes SQL", "move it to the top level")
+                self.refuse(
+                    node, f"the function {node.name} inside of another executes SQL", "move it to the top level"
+                )
             environment[node.name] = Unknown("a function")
         elif isinstance(node, ast.Delete | ast.Global | ast.Nonlocal):
             self.forget([node], environment)
@@ -183,7 +188,7 @@ class Walk:
         environment.clear()
         environment.update(merged)
 
-    def forget(self, nodes: list[ast.AST] | list[ast.stmt], environment: Environment) -> None:
+    def forget(self, nodes: Iterable[ast.AST], environment: Environment) -> None:
         """Whatever is assigned somewhere inside may be anything."""
         for node in (n for top in nodes for n in ast.walk(top)):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -295,7 +300,9 @@ class Walk:
         for part in node.values:
             plain = isinstance(part, ast.Constant) or (part.conversion == -1 and part.format_spec is None)  # type: ignore[attr-defined]
             found = self.value(part if isinstance(part, ast.Constant) else part.value, environment)  # type: ignore[attr-defined]
-            parts.append(found.value if plain and isinstance(found, Constant) and isinstance(found.value, str) else None)
+            parts.append(
+                found.value if plain and isinstance(found, Constant) and isinstance(found.value, str) else None
+            )
         return Constant("".join(p for p in parts if p)) if None not in parts else Unknown("an f-string")
 
     def _attribute(self, node: ast.Attribute, environment: Environment) -> Value:
@@ -358,7 +365,9 @@ class Walk:
         return self._foreign(name or ast.unparse(function), node, environment)
 
     def _arguments(self, node: ast.Call, environment: Environment) -> list[Value]:
-        return [self.value(a, environment) for a in node.args] + [self.value(k.value, environment) for k in node.keywords]
+        return [self.value(a, environment) for a in node.args] + [
+            self.value(k.value, environment) for k in node.keywords
+        ]
 
     def _follow(self, function: Function, node: ast.Call, environment: Environment) -> Value:
         spec = function.node.args
@@ -447,7 +456,8 @@ class Walk:
         given = rest[0] if rest else named.get("parameters", named.get("params", Sequence(())))
         bound: tuple[tuple[str, Value], ...] = ()
         if isinstance(sql, Text):
-            sql, bound = Constant(sql.sql), sql.bound
+            bound = sql.bound
+            sql = Constant(sql.sql)
         if not (isinstance(sql, Constant) and isinstance(sql.value, str)):
             reason = sql.reason if isinstance(sql, Unknown) else "a parameter"
             self.refuse(node, f"its SQL is not a constant: {reason}", _DYNAMIC)
@@ -462,7 +472,9 @@ class Walk:
         found = Result(tuple(outputs))
         if isinstance(receiver, Handle):
             environment[receiver] = found
-        return found if method not in ("scalar", "scalars") else next((t for _, t in found.columns), Unknown("a result"))
+        return (
+            found if method not in ("scalar", "scalars") else next((t for _, t in found.columns), Unknown("a result"))
+        )
 
 
 def constant(value: object) -> Value:

@@ -54,7 +54,9 @@ def read_yaml(
     if schema is None:
         given = document.get("schema")
         if not isinstance(given, str):
-            raise UsageError(f"{file} names no schema", hint="give --schema FILE, or `schema:` with the DDL or its file")
+            raise UsageError(
+                f"{file} names no schema", hint="give --schema FILE, or `schema:` with the DDL or its file"
+            )
         other = file.parent / given
         if "\n" not in given and "(" not in given:
             if not other.is_file():

@@ -66,9 +66,12 @@ class Module:
     def public(self) -> list[str] | None:
         """What `__all__` says."""
         for node in self.tree.body:
-            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
-                if isinstance(node.value, ast.List | ast.Tuple):
-                    return [e.value for e in node.value.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+            if (
+                isinstance(node, ast.Assign)
+                and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
+                and isinstance(node.value, ast.List | ast.Tuple)
+            ):
+                return [e.value for e in node.value.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
         return None
 
     def find(self, name: str) -> Function | None:
@@ -206,7 +209,7 @@ def _transaction(program: Program, function: Function, schema: Schema, ids: Ids)
     walk.call(function, given)
     transaction.parameters = tuple(
         n for n, v in given.items() if isinstance(v, Parameter) and n not in walk.connections
-    )  # fmt: skip
+    )
     transaction.finish(schema)
     return transaction
 
@@ -222,7 +225,8 @@ def _schema(path: Path, modules: list[Module], dialect: Dialect) -> Schema:
         if file.is_file():
             return parse_schema(file.read_text(encoding="utf-8"), dialect=dialect, source=str(file))
     raise UsageError(
-        f"{path}: there is no schema", hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it"
+        f"{path}: there is no schema",
+        hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
     )
 
 
@@ -231,7 +235,7 @@ def _constants(tree: ast.Module) -> dict[str, Value]:
     stores: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
-            stores |= {name: 2 for name in node.names}
+            stores |= dict.fromkeys(node.names, 2)
     for node in ast.walk(ast.Module([n for n in tree.body if not isinstance(n, Definition | ast.ClassDef)], [])):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             stores[node.id] = stores.get(node.id, 0) + 1

@@ -1,9 +1,9 @@
 """The partitioning array: the second phase of Algorithm 1 (thesis 004, section 2.3.1), and classes (section 2.3.2).
 
-Each transaction gets a *home key*: operations execute at the server that the value of this parameter is mapped to. Ids that
-a server generates are mapped to that server, so they are keys as well, at no cost. A clause is *at home* if it forces a key of
-the writer to be equal to a key of the other: then both operations are at one server. A transaction is local if all clauses
-in which it writes are at home; readers pay nothing.
+Each transaction gets a *home key*: operations execute at the server that the value of this parameter is mapped to. Ids
+that a server generates are mapped to that server, so they are keys as well, at no cost. A clause is *at home* if it forces
+a key of the writer to be equal to a key of the other: then both operations are at one server. A transaction is local if all
+clauses in which it writes are at home; readers pay nothing.
 
 With a *second key* a transaction may be local at times: if both keys are mapped to one server, an operation is at home with
 respect to both; if not, it is global. It always executes where its home key says, so others may count on that key alone.
@@ -37,6 +37,8 @@ class Partitioning:
     """An array of keys, what it makes of the transactions, and how it was found."""
 
     choices: tuple[Choice, ...]
+    routes: tuple[Choice, ...]
+    """The same, without the keys of readers because of which nobody is local: these may read at the nearest server."""
     classes: tuple[Class, ...]
     remaining: tuple[Clause, ...]
     """Clauses that are not at home."""
@@ -74,6 +76,7 @@ class Problem:
                 if clause.writer == clause.other == number:
                     if left == right and isinstance(left, Parameter):
                         uses.setdefault(left.name, set()).add((i, "both"))
+                        continue
                     for mine, role, theirs in ((left, "writer", right), (right, "other", left)):
                         if isinstance(mine, Parameter):
                             uses.setdefault(mine.name, set()).add((i, role, theirs))
@@ -159,11 +162,23 @@ class Problem:
     def partitioning(self, choices: Sequence[Choice], *, exhaustive: bool, tried: int) -> Partitioning:
         """What an array makes of the transactions."""
         classes = self.classes(choices)
-        tidy = tuple(c if k == "local/global" else c[:1] for c, k in zip(choices, classes, strict=True))
+        tidy = [c if k == "local/global" else c[:1] for c, k in zip(choices, classes, strict=True)]
+        routes = tidy
+        for i, transaction in enumerate(self.transactions):
+            free = [*routes[:i], (), *routes[i + 1 :]]
+            if transaction.read_only and self.classes(free) == classes:
+                routes = free
         remaining = [c for c in self.clauses if self.at_home(c, tidy[c.writer], tidy[c.other]) != "local"]
         return Partitioning(
-            tidy, tuple(classes), tuple(remaining), self.cost(tidy), exhaustive, self.arrays, tried
-        )  # fmt: skip
+            tuple(tidy),
+            tuple(routes),
+            tuple(classes),
+            tuple(remaining),
+            self.cost(tidy),
+            exhaustive,
+            self.arrays,
+            tried,
+        )
 
 
 def worse(one: Class, other: Class) -> Class:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 from sqlglot import exp
 
@@ -71,6 +72,10 @@ class Source:
         column = self.table.columns[name]
         return Column(self.instance, name, column.kind, column.nullable)
 
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.table.columns if self.table is not None else self.outputs or ())
+
     def has(self, name: str) -> bool:
         if self.table is not None:
             return name in self.table.columns or (name == "rowid" and self.table.generated is not None)
@@ -104,7 +109,7 @@ class Reader:
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
-    def query(self, node: exp.Expression, outer: Scope | None) -> list[tuple[str, Term]]:
+    def query(self, node: Any, outer: Scope | None) -> list[tuple[str, Term]]:
         """Add what the query reads; what it returns."""
         if isinstance(node, exp.Subquery):
             scope = self._with(node, outer)
@@ -162,7 +167,9 @@ class Reader:
         return outputs
 
     def _starred(self, projection: exp.Expression, scope: Scope) -> list[str]:
-        chosen = [s for s in scope.sources.values() if projection.args.get("table") is None or s.alias == _table(projection)]
+        chosen = [
+            s for s in scope.sources.values() if projection.args.get("table") is None or s.alias == _table(projection)
+        ]
         return [n for s in chosen for n in (s.table.columns if s.table is not None else s.outputs or ())]
 
     def sources(self, scope: Scope, clause: exp.Expression | None, joins: list[exp.Expression]) -> list[Condition]:
@@ -305,7 +312,7 @@ class Reader:
                         return source
                     raise UsageError(
                         f"{self.where}: {table} has no column {name}",
-                        hint=f"its columns: {', '.join(sorted(source.table.columns if source.table else source.outputs or ()))}",
+                        hint=f"its columns: {', '.join(source.names)}",
                     )
             else:
                 found = [s for s in around.sources.values() if s.has(name)]
@@ -350,10 +357,12 @@ class Reader:
             return Compare(operator, right, left) if swapped else Compare(operator, left, right)
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             value = self.term(node.this, scope)
-            return And((
-                Compare("<=", self.term(node.args["low"], scope), value),
-                Compare("<=", value, self.term(node.args["high"], scope)),
-            ))  # fmt: skip
+            return And(
+                (
+                    Compare("<=", self.term(node.args["low"], scope), value),
+                    Compare("<=", value, self.term(node.args["high"], scope)),
+                )
+            )
         if isinstance(node, exp.In) and not node.args.get("query") and not node.args.get("unnest") and node.expressions:
             if not any(isinstance(e, exp.Query) for e in node.expressions):
                 value = self.term(node.this, scope)

@@ -225,7 +225,9 @@ def _column(schema: Schema, table: Table, part: exp.ColumnDef) -> None:
             computed = True
         elif isinstance(rule, exp.CollateColumnConstraint):
             collation = rule.this.name.upper()
-            kind = "text" if collation in ("BINARY", "C", "POSIX", "UCS_BASIC") or collation.endswith("_BIN") else "other"
+            kind = (
+                "text" if collation in ("BINARY", "C", "POSIX", "UCS_BASIC") or collation.endswith("_BIN") else "other"
+            )
         elif isinstance(rule, exp.Reference):
             table.references.append(_reference((name,), rule, None))
         elif isinstance(rule, exp.CheckColumnConstraint):

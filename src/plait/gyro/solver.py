@@ -11,13 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-import z3
+import z3  # type: ignore[import-untyped,unused-ignore]
 
 from plait.gyro.entries import Entry
 from plait.gyro.terms import (
     And,
     Column,
-    Compare,
     Condition,
     Constant,
     Generated,

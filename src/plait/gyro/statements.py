@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import sqlglot
 from sqlglot import exp
@@ -95,7 +95,7 @@ class _Statement(Reader):
         self.site = site
         self.ids = ids
 
-    def run(self, node: exp.Expression) -> Footprint:
+    def run(self, node: Any) -> Footprint:
         """The footprint of a parsed statement."""
         if isinstance(node, exp.Query):
             self.footprint.outputs = [(n, _value(t)) for n, t in self.query(node, None)]
@@ -128,7 +128,11 @@ class _Statement(Reader):
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
         scope = Scope(outside)
         source, table = self._target(target, scope)
-        given = [i.name.lower() for i in node.this.expressions] if isinstance(node.this, exp.Schema) else list(table.columns)
+        given = (
+            [i.name.lower() for i in node.this.expressions]
+            if isinstance(node.this, exp.Schema)
+            else list(table.columns)
+        )
         for name in given:
             if name not in table.columns:
                 raise UsageError(
@@ -137,7 +141,9 @@ class _Statement(Reader):
         rows = self._rows(node, given, outside)
         action = str(node.args.get("alternative") or "").upper()
         conflict = node.args.get("conflict")
-        named = {k.this.name.lower() for k in (conflict.args.get("conflict_keys") or [])} if conflict is not None else set()
+        named = (
+            {k.this.name.lower() for k in (conflict.args.get("conflict_keys") or [])} if conflict is not None else set()
+        )
         for row in rows:
             self._generate(table, row)
             for column in table.columns.values():
@@ -170,7 +176,9 @@ class _Statement(Reader):
         if isinstance(values, exp.Values):
             rows = []
             for row in values.expressions:
-                cells = row.expressions if isinstance(row, exp.Tuple) else [row.this if isinstance(row, exp.Paren) else row]
+                cells = (
+                    row.expressions if isinstance(row, exp.Tuple) else [row.this if isinstance(row, exp.Paren) else row]
+                )
                 if len(cells) != len(given):
                     raise UsageError(
                         f"{self.where}: INSERT has {len(cells)} values for {len(given)} columns",
@@ -277,7 +285,11 @@ class _Statement(Reader):
         self._write(table, columns, condition, source.instance, "update")
         after = [Same(source.term(n), before.get(t, t)) for n, t in assigned.items() if not isinstance(t, Unknown)]
         self._write(
-            table, columns, conjunction(substitute(condition, before), *after), source.instance, "update (rows after it)"
+            table,
+            columns,
+            conjunction(substitute(condition, before), *after),
+            source.instance,
+            "update (rows after it)",
         )
         plain = {n: _value(t) for n, t in assigned.items()}
         for key in table.uniques:
@@ -303,7 +315,9 @@ class _Statement(Reader):
                     if c in row
                 ]
                 attributes = {*reference.target, ROW}
-                self._look(self.schema.tables[reference.table], attributes, conjunction(*named), parent.instance, "foreign key")
+                self._look(
+                    self.schema.tables[reference.table], attributes, conjunction(*named), parent.instance, "foreign key"
+                )
 
     def _children(
         self, table: Table, condition: Condition, instance: str, changed: frozenset[str] | None, seen: set[str]
@@ -334,7 +348,9 @@ class _Statement(Reader):
                     self._write(child, columns, TRUE, row.instance, "cascade (rows after it)")
                 self._children(child, which, row.instance, None if gone else columns, seen | {table.name})
 
-    def _look(self, table: Table, attributes: set[str] | frozenset[str], condition: Condition, instance: str, role: str) -> None:
+    def _look(
+        self, table: Table, attributes: set[str] | frozenset[str], condition: Condition, instance: str, role: str
+    ) -> None:
         self.footprint.reads.append(Entry(table.name, frozenset(attributes), condition, instance, role))
 
     def _write(self, table: Table, attributes: frozenset[str], condition: Condition, instance: str, role: str) -> None:

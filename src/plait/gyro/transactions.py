@@ -49,9 +49,9 @@ class Transaction:
     def read_only(self) -> bool:
         return not self.writes
 
-    def add(self, sql: str, bindings: dict[str, Term], schema: Schema, *, place: str, ids: Ids = "server") -> list[
-        tuple[str, Term]
-    ]:  # fmt: skip
+    def add(
+        self, sql: str, bindings: dict[str, Term], schema: Schema, *, place: str, ids: Ids = "server"
+    ) -> list[tuple[str, Term]]:
         """Add a statement; what it returns, the id that it generates as `lastrowid`."""
         site = len(self.statements)
         self.statements.append(Statement(sql, bindings, place))
@@ -75,7 +75,9 @@ class Transaction:
         """Drop entries that are there twice; a refused transaction reads and writes everything."""
         if self.refusals:
             site = len(self.statements)
-            everything = [Entry(t.name, t.all, TRUE, t.name, "unknown", frozenset(), site) for t in schema.tables.values()]
+            everything = [
+                Entry(t.name, t.all, TRUE, t.name, "unknown", frozenset(), site) for t in schema.tables.values()
+            ]
             self.reads += everything
             self.writes += everything
         self.reads = list(dict.fromkeys(self.reads))
@@ -97,5 +99,3 @@ class Transaction:
     def generated(self) -> tuple[Generated, ...]:
         """The ids that its server generates: they route to that server, wherever it is."""
         return tuple(k for k in self.kinds if isinstance(k, Generated))
-
-

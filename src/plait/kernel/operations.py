@@ -77,7 +77,9 @@ class Operation(msgspec.Struct, frozen=True):
         first, more = certain[0], len({b.other for b in certain}) - 1
         who = "another operation of it" if first.other == self.name else first.other
         others = f", and {more} other transaction{'s' if more > 1 else ''}" if more else ""
-        return f"{who} {first.kind} {first.table}.{', '.join(first.attributes)} at another server{others}"
+        names = ["rows" if a == "*" else a for a in first.attributes]
+        what = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        return f"{who} {first.kind} {first.table} ({what}) at another server{others}"
 
 
 class Conflict(msgspec.Struct, frozen=True):

@@ -1,0 +1,92 @@
+"""`plait gyro`: scale out a SQL application. `analyze` says which of its operations need no coordination."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from plait.cli.options import AtLeastOne, Flag, Quiet
+from plait.cli.output import colored, emit, note, width, writable
+from plait.kernel.errors import UsageError
+
+
+def analyze(
+    application: str,
+    /,
+    *,
+    schema: Annotated[Path | None, Parameter(name="--schema")] = None,
+    weights: Annotated[Path | None, Parameter(name="--weights")] = None,
+    dialect: Literal["sqlite", "postgres", "mysql"] = "sqlite",
+    ids: Literal["server", "table"] = "server",
+    servers: AtLeastOne = 3,
+    json: Flag = False,
+    html: Annotated[Path | None, Parameter(name="--html")] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Classify the transactions of an application (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    application
+        A Python file or package whose functions execute SQL, or a .yaml or .sql file that lists transactions.
+    schema
+        The DDL. By default the application's constant SCHEMA, or schema.sql next to it.
+    weights
+        How often each transaction is called: a YAML file with lines like `order: 3`.
+    dialect
+        The SQL: sqlite, postgres or mysql.
+    ids
+        Who makes the ids that INSERT leaves out: each server its own (server), or the table (table).
+    servers
+        How many servers there will be; it decides what a transaction costs that is local at times.
+    json
+        Print exactly one JSON object on stdout.
+    html
+        Write a report with the conflict graph: one file that needs no network.
+    quiet
+        Print no progress.
+    """
+    writable(html, "--html")
+    from plait.gyro.analysis import analyze as run
+
+    with _progress(quiet) as tell:
+        found = run(
+            application, schema=schema, weights=weights, dialect=dialect, ids=ids, servers=servers or 3, tell=tell
+        )
+    if html is not None:
+        from plait.report.operations_html import classification_page
+
+        try:
+            html.write_text(classification_page(found), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"--html: {html} cannot be written: {error.strerror}", hint="choose another file"
+            ) from None
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode(found).decode())
+    else:
+        from plait.report.operations import classification_text
+
+        emit(classification_text(found, width=width(), color=colored(sys.stdout)))
+    if html is not None:
+        note(f"report: {html}")
+    return 0
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Which pair is looked at, on a terminal; elsewhere nothing, it takes seconds."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield status.update
