@@ -9,7 +9,7 @@ CREATE TABLE notes (owner INTEGER PRIMARY KEY, items TEXT NOT NULL DEFAULT '');
 CREATE TABLE people (id INTEGER PRIMARY KEY, colour TEXT NOT NULL DEFAULT 'none', score INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tickets (id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, label TEXT, drawn REAL);
 CREATE TABLE prizes (id INTEGER PRIMARY KEY, ticket INTEGER NOT NULL, label TEXT);
-CREATE TABLE bids (id INTEGER PRIMARY KEY, user INTEGER NOT NULL, item INTEGER NOT NULL, amount INTEGER NOT NULL);
+CREATE TABLE bids (id INTEGER PRIMARY KEY, bidder INTEGER NOT NULL, item INTEGER NOT NULL, amount INTEGER NOT NULL);
 INSERT INTO boards (id) VALUES (0), (1), (2);
 INSERT INTO notes (owner) VALUES (0), (1), (2), (3), (4), (5);
 INSERT INTO people (id) VALUES (0), (1), (2), (3), (4), (5);
@@ -92,11 +92,11 @@ def prizes(db):
 
 def bid(db, user, item, amount):
     """Local if user and item are at one server, global if not."""
-    return db.execute("INSERT INTO bids (user, item, amount) VALUES (?, ?, ?)", (user, item, amount)).lastrowid
+    return db.execute("INSERT INTO bids (bidder, item, amount) VALUES (?, ?, ?)", (user, item, amount)).lastrowid
 
 
 def bids_by(db, user):
-    return [list(r) for r in db.execute("SELECT id, amount FROM bids WHERE user = ? ORDER BY id", (user,)).fetchall()]
+    return [list(r) for r in db.execute("SELECT id, amount FROM bids WHERE bidder = ? ORDER BY id", (user,)).fetchall()]
 
 
 def bids_on(db, item):

@@ -19,7 +19,7 @@ from plait.gyro.belt.log import Log
 from plait.gyro.belt.node import Node
 from plait.gyro.belt.records import DatabaseGoneError, OperationError, Outcome, Token
 from plait.gyro.belt.routing import Kind, Route, place
-from plait.gyro.belt.sqlite import SqliteDatabase
+from tests.gyro.belt.engines import Engine
 
 
 class Crash(BaseException):
@@ -66,6 +66,7 @@ class Cluster:
     def __init__(
         self,
         folder: Path,
+        engine: Engine,
         module: ModuleType,
         routes: dict[str, Route],
         *,
@@ -76,19 +77,16 @@ class Cluster:
         delay: float = 0.0,
         idle: float = 0.002,
         lost: float = 0.15,
-        open_database: Callable[..., Database] | None = None,
         open_log: Callable[[Path], Log] = lambda folder: EmbeddedLog(folder / "log.db"),
         where: Callable[..., tuple[int, Kind]] = place,
     ) -> None:
-        self.folder, self.servers, self.where = folder, servers, where
+        self.folder, self.engine, self.servers, self.where = folder, engine, servers, where
         self.application = Application(module, routes)
-        self.schema: str = module.SCHEMA
         self.crashes, self.losses, self.delay, self.idle, self.lost = crashes, losses, delay, idle, lost
         self.deaths = 0
         self.events: list[Event] = []
         self.log = open_log(folder)
         self._open_log = open_log
-        self._open_database = open_database or self._sqlite
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._stopped = False
@@ -96,9 +94,8 @@ class Cluster:
         self._nurse = threading.Thread(target=self._revive, daemon=True)
         self._nurse.start()
 
-    def _sqlite(self, server: int, step: Callable[[str], None]) -> Database:
-        file = self.folder / f"server-{server}.db"
-        return SqliteDatabase(file, server=server, servers=self.servers, schema=self.schema, step=step)
+    def _open_database(self, server: int, step: Callable[[str], None]) -> Database:
+        return self.engine.open(server, self.servers, step)
 
     def chance(self, probability: float) -> bool:
         with self._lock:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -48,15 +47,6 @@ class Replay:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         return list(self.db.execute(query))
-
-
-def rows(file: Path, query: str) -> list[tuple[Any, ...]]:
-    """A query on a server's database."""
-    db = apsw.Connection(str(file))
-    try:
-        return list(db.execute(query))
-    finally:
-        db.close()
 
 
 class Observation(msgspec.Struct):

@@ -13,6 +13,10 @@ OURS = "gyro_"
 """How the names of our own tables begin: they are not part of the application's state."""
 
 
+class AgainError(Exception):
+    """The DBMS refused a transaction for the sake of serializability: it has to run again."""
+
+
 class Visit(Protocol):
     """The transaction in which a server executes global operations while it has the token."""
 

@@ -22,7 +22,7 @@ from typing import Protocol
 
 import msgspec
 
-from plait.gyro.belt.database import Database, Visit
+from plait.gyro.belt.database import AgainError, Database, Visit
 from plait.gyro.belt.log import BehindError, Fence, FencedError, Log, LogGoneError
 from plait.gyro.belt.metrics import Metrics
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, Token
@@ -272,6 +272,8 @@ class Node:
                     visit.commit(entries, self.log)
             except BehindError as error:
                 self._catch_up(error.last)
+                continue
+            except AgainError:
                 continue
             if entries:
                 self.applied = self.last = entries[-1].seq
