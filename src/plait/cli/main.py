@@ -63,6 +63,15 @@ _EXAMPLES = {
   plait gyro analyze shop/ --dialect postgres --schema shop.sql --html shop.html
   plait gyro analyze transactions.yaml --weights weights.yaml
   plait gyro analyze shop.py --json | jq '.operations[] | select(.class == "global") | .name'""",
+    "gyro serve": """\
+  plait gyro serve examples/gyro/store.py --servers 3
+  plait gyro serve shop.py --db postgresql --schema shop.sql --data items.sql
+  plait gyro serve shop.py --db postgresql --dsn "host=a dbname=shop" --dsn "host=b dbname=shop" --servers 2
+  curl -d '{"parameters": {"cart": 7}}' http://127.0.0.1:8401/call/create""",
+    "gyro status": """\
+  plait gyro status
+  plait gyro status http://127.0.0.1:8400 --json | jq '.servers[] | .lag'
+  curl http://127.0.0.1:8400/metrics""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -79,6 +88,10 @@ def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
+    if command == "gyro serve":
+        codes = "Exit codes: 0 stopped, 2 usage error, 4 internal error."
+    if command == "gyro status":
+        codes = "Exit codes: 0 every server is well, 1 one is not, 2 usage error, 4 internal error."
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -132,6 +145,15 @@ From the source, without running it: what each transaction reads and writes, whi
 parameter to route each so that as few as possible need coordination; and for those that do, who is in the way and what \
 change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might read.""",
 }
+_GYRO[
+    "serve"
+] = """Run a SQL application on several servers, each with its own DBMS: serializable, as if there were one.
+
+Operations arrive over HTTP as JSON. Local ones are executed at once; global ones when the token comes, and what they \
+changed travels with it. A server that dies is started again and recovers from the log. Ctrl-C stops all."""
+_GYRO["status"] = """Show where the token is, and each server's queue, throughput and lag.
+
+Lag is the number of updates that a server has not applied yet."""
 _GROUPS = {"bench": _BENCHES, "gyro": _GYRO}
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name in _GROUPS:

@@ -59,9 +59,10 @@ def portrait(db, person):
     return list(db.execute("SELECT colour, score FROM people WHERE id = ?", (person,)).fetchone())
 
 
-def praise(db, person):
-    """Global: everybody may praise anybody, and scores are shown to everybody."""
-    db.execute("UPDATE people SET score = score + 1 WHERE id = ?", (person,))
+def praise(db, fan, person):
+    """Global, at the fan's server: the fan's colour is known there, and scores are shown to everybody."""
+    colour = db.execute("SELECT colour FROM people WHERE id = ?", (fan,)).fetchone()[0]
+    db.execute("UPDATE people SET score = score + ? WHERE id = ?", (1 + len(colour), person))
 
 
 def ranking(db):
@@ -76,13 +77,16 @@ def draw(db, owner, label):
 
 
 def drawn(db, owner):
-    return [list(r) for r in db.execute("SELECT id, label FROM tickets WHERE owner = ? ORDER BY id", (owner,)).fetchall()]
+    return [
+        list(r) for r in db.execute("SELECT id, label FROM tickets WHERE owner = ? ORDER BY id", (owner,)).fetchall()
+    ]
 
 
 def award(db, owner):
     """Global: rows of a query over local rows, with ids that are generated, for everybody to see."""
     db.execute(
-        "INSERT INTO prizes (ticket, label) SELECT id, label FROM tickets WHERE owner = ? ORDER BY id DESC LIMIT 2", (owner,)
+        "INSERT INTO prizes (ticket, label) SELECT id, label FROM tickets WHERE owner = ? ORDER BY id DESC LIMIT 2",
+        (owner,),
     )
 
 

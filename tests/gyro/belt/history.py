@@ -24,7 +24,9 @@ class Replay:
         self.db.pragma("foreign_keys", 1)
         self.db.execute(module.SCHEMA + COUNTERS)
         keys = {}
-        for (table,) in list(self.db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'gyro%'")):
+        for (table,) in list(
+            self.db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'gyro%'")
+        ):
             columns = [(r[1], r[2], r[5]) for r in self.db.execute(f"PRAGMA table_info({table})")]
             first = [c for c in columns if c[2]]
             if len(first) == 1 and first[0][1] == "INTEGER":
@@ -81,7 +83,7 @@ def find_cycle(history: Sequence[Observation]) -> list[int] | str | None:
                 edges[writer[key, one]].add(writer[key, other])
     for number, each in enumerate(history):
         for key, found in each.reads:
-            whole = longest[key] if key in longest else []
+            whole = longest.get(key, [])
             if whole[: len(found)] != found:
                 return f"{key}: {found} is no prefix of {whole}"
             if found and (key, found[-1]) in writer:

@@ -1,4 +1,4 @@
-"""The application: its functions by the names of the classification, called with a connection and the request's parameters."""
+"""The application: its functions by the names of the classification, called with a connection and parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Application:
         """A request, checked."""
         operation = self._operations.get(name)
         if operation is None:
-            raise RequestError(404, f"there is no operation {name}", f"known are: {', '.join(sorted(self._operations))}")
+            raise RequestError(
+                404, f"there is no operation {name}", f"known are: {', '.join(sorted(self._operations))}"
+            )
         arguments = operation.arguments(given)
         return Call(request, name, arguments, lambda connection: operation.run(connection, arguments))
 
@@ -64,7 +66,7 @@ class Operation:
 
     def run(self, connection: Any, arguments: Mapping[str, Any]) -> bytes:
         """Call it; the reply as JSON."""
-        given = {name: connection for name in self._connections} | dict(arguments)
+        given = dict.fromkeys(self._connections, connection) | dict(arguments)
         reply = self._function(**given)
         try:
             return msgspec.json.encode(reply)
@@ -97,7 +99,8 @@ def _function(module: ModuleType, name: str) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if not callable(found) or "." in name:
         raise UsageError(
-            f"{module.__name__} has no function {name} to call", hint="operations that are served are functions of the module"
+            f"{module.__name__} has no function {name} to call",
+            hint="operations that are served are functions of the module",
         )
     return found  # type: ignore[no-any-return]
 

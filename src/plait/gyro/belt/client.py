@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from plait.gyro.belt.http import Peer
+from plait.gyro.belt.http import Peer, ask
 from plait.gyro.belt.routing import RequestError, Route, check_names, place
 from plait.kernel.errors import PlaitError, UsageError
 
@@ -42,14 +42,16 @@ class Client:
     Every call has a name of its own, so it can be sent again when a server does not answer: it is executed once.
     """
 
-    def __init__(self, url: str | Sequence[str], *, near: int = 0, patience: float = 30.0, timeout: float = 35.0) -> None:
+    def __init__(
+        self, url: str | Sequence[str], *, near: int = 0, patience: float = 30.0, timeout: float = 35.0
+    ) -> None:
         self._near = near
         self._patience = patience
         self._decoder = msgspec.json.Decoder(Reply)
         found = None
         for known in [url] if isinstance(url, str) else url:
             try:
-                status, body = Peer(known, timeout=5.0).request("GET", "/cluster")
+                status, body = ask(known, "/cluster")
             except OSError:
                 continue
             if status == 200:
@@ -59,6 +61,11 @@ class Client:
             raise UsageError(f"no server answers at {url}", hint="start one with plait gyro serve")
         self.routes = found.routes
         self.peers = [Peer(u, timeout=timeout) for u in found.urls]
+
+    def close(self) -> None:
+        """Close the connections."""
+        for peer in self.peers:
+            peer.close()
 
     def call(self, operation: str, /, **parameters: Any) -> Any:
         """The reply of an operation."""

@@ -1,7 +1,7 @@
 """DB-API connections for the application's functions: its transaction is the middleware's, so it commits when that does.
 
-`commit` and `with connection:` mean nothing here: an operation is one transaction (thesis 004, section 2.4). `rollback` undoes
-what the operation did so far. Rows are tuples whose columns have names as well.
+`commit` and `with connection:` mean nothing here: an operation is one transaction (thesis 004, section 2.4). `rollback`
+undoes what the operation did so far. Rows are tuples whose columns have names as well.
 """
 
 from __future__ import annotations
@@ -194,7 +194,19 @@ def _returns(cursor: apsw.Cursor) -> bool:
     return True
 
 
-_CONTROL = ("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "PRAGMA", "VACUUM", "PREPARE")
+_CONTROL = (
+    "BEGIN",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "RELEASE",
+    "ATTACH",
+    "DETACH",
+    "PRAGMA",
+    "VACUUM",
+    "PREPARE",
+)
 
 
 def refuse_control(sql: str) -> None:

@@ -69,7 +69,10 @@ class EmbeddedLog:
             after = admit(Fence(*row), entries)
             self._db.executemany(
                 "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(e.seq, e.epoch, e.turn, e.holder, e.request, e.operation, e.arguments, e.reply, e.update) for e in entries],
+                [
+                    (e.seq, e.epoch, e.turn, e.holder, e.request, e.operation, e.arguments, e.reply, e.update)
+                    for e in entries
+                ],
             )
             self._db.execute("UPDATE fence SET epoch = ?, turn = ?, last = ?", (after.epoch, after.turn, after.last))
 

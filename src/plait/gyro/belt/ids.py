@@ -38,19 +38,26 @@ class Ids:
 
     def install(self, db: apsw.Connection) -> None:
         """Make the function known to a connection."""
-        db.create_scalar_function(FUNCTION, lambda table: self._next(db, str(table)), 1)
+
+        def following(*given: object) -> int:
+            return self._next(db, str(given[0]))
+
+        db.create_scalar_function(FUNCTION, following, 1)
 
     def _next(self, db: apsw.Connection, table: str) -> int:
         """The next id: the counter is part of the state, so it is undone, kept and recovered with it."""
         key, _ = self._tables[table]
         name, column = quoted(table), quoted(key)
-        found = [row for (row,) in db.execute(f"SELECT last FROM {TABLE} WHERE name = ? AND server = ?", (table, self._server))]
+        found = [
+            row
+            for (row,) in db.execute(f"SELECT last FROM {TABLE} WHERE name = ? AND server = ?", (table, self._server))
+        ]
         if found:
-            last = int(found[0])  # type: ignore[arg-type]
+            last = int(found[0])
         else:
             own = f"SELECT max({column}) FROM {name} WHERE {column} > 0 AND {column} % ? = ?"
             ((greatest,),) = db.execute(own, (self._servers, self._server))
-            last = self._server if greatest is None else int(greatest)  # type: ignore[arg-type]
+            last = self._server if greatest is None else int(greatest)
         last += self._servers
         while list(db.execute(f"SELECT 1 FROM {name} WHERE {column} = ?", (last,))):
             last += self._servers
@@ -73,7 +80,11 @@ class Ids:
         if not isinstance(table, exp.Table) or table.name.lower() not in self._tables:
             return sql
         key, columns = self._tables[table.name.lower()]
-        named = [c.name.lower() for c in target.expressions] if isinstance(target, exp.Schema) else [c.lower() for c in columns]
+        named = (
+            [c.name.lower() for c in target.expressions]
+            if isinstance(target, exp.Schema)
+            else [c.lower() for c in columns]
+        )
         call = exp.Anonymous(this=FUNCTION, expressions=[exp.Literal.string(table.name.lower())])
         source = tree.expression
         if isinstance(source, exp.Values):

@@ -72,6 +72,6 @@ class Metrics:
             ("refused_total", "Requests with bad input.", self.refused),
         ):
             family(name, "counter", about, {"": float(value)})
-        for name, value in gauges.items():
-            family(name, "gauge", name.replace("_", " ").capitalize() + ".", {"": value})
+        for name, gauge in gauges.items():
+            family(name, "gauge", name.replace("_", " ").capitalize() + ".", {"": gauge})
         return "\n".join(lines) + "\n"

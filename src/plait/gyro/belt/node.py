@@ -12,6 +12,7 @@ it in the log. A server that has not seen a token for a while has the log make a
 
 from __future__ import annotations
 
+import itertools
 import logging
 import queue
 import threading
@@ -240,7 +241,7 @@ class Node:
     def _deliver(self, entries: Sequence[Entry], last: int) -> None:
         """Apply the updates that the token brings, and from the log those that it does not."""
         fresh = [e for e in entries if e.seq > self.applied]
-        if fresh and fresh[0].seq == self.applied + 1 and all(b.seq == a.seq + 1 for a, b in zip(fresh, fresh[1:], strict=False)):
+        if fresh and fresh[0].seq == self.applied + 1 and all(b.seq == a.seq + 1 for a, b in itertools.pairwise(fresh)):
             self._apply(fresh)
         if self.applied < last:
             self._catch_up(last)
@@ -311,7 +312,9 @@ class Node:
                 continue
             arguments = msgspec.json.encode(call.arguments)
             entries.append(
-                Entry(seq + 1, self.epoch, self.turn, self.server, call.request, call.operation, arguments, reply, update)
+                Entry(
+                    seq + 1, self.epoch, self.turn, self.server, call.request, call.operation, arguments, reply, update
+                )
             )
             done.append((waiting, Outcome(reply, seq + 1, 0, wrote=True)))
         return entries

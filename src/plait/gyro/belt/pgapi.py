@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, LiteralString, Self, cast
+from typing import Any, Self
 
 import psycopg
 from psycopg import errors
@@ -102,7 +102,7 @@ class PgCursor:
         refuse_control(sql)
         given = parameters if isinstance(parameters, dict) else tuple(parameters)
         try:
-            self._cursor.execute(cast(LiteralString, placeholders(sql)), given or None)
+            self._cursor.execute(placeholders(sql), given or None)
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
             self.connection.conflict = error
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -27,7 +27,8 @@ BEGIN
   END IF;
   INSERT INTO {OURS}changes (relation, kind, old, new) VALUES (
     TG_TABLE_NAME, TG_OP,
-    CASE WHEN TG_OP = 'INSERT' THEN NULL ELSE to_jsonb(OLD) END, CASE WHEN TG_OP = 'DELETE' THEN NULL ELSE to_jsonb(NEW) END);
+    CASE WHEN TG_OP = 'INSERT' THEN NULL ELSE to_jsonb(OLD) END,
+    CASE WHEN TG_OP = 'DELETE' THEN NULL ELSE to_jsonb(NEW) END);
   RETURN NULL;
 END $$;
 """
@@ -37,7 +38,8 @@ _FIRST = f'"0{OURS}capture"'
 _COLUMNS = """
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attgenerated <> '',
        pg_get_serial_sequence(quote_ident(c.relname), a.attname),
-       coalesce((SELECT array_position(i.indkey::int2[], a.attnum) FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary), -1)
+       coalesce((SELECT array_position(i.indkey::int2[], a.attnum) FROM pg_index i
+                 WHERE i.indrelid = c.oid AND i.indisprimary), -1)
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY c.relname, a.attnum
@@ -68,17 +70,24 @@ class Table:
 
     def apply(self, db: psycopg.Connection[Any], kind: str, key: dict[str, Any], row: dict[str, Any]) -> None:
         """Make a row what it is where the operation was executed, whatever it is here."""
-        table, record = sql.Identifier(self.name), sql.SQL("jsonb_populate_record(NULL::{}, %s)").format(sql.Identifier(self.name))
+        table, record = (
+            sql.Identifier(self.name),
+            sql.SQL("jsonb_populate_record(NULL::{}, %s)").format(sql.Identifier(self.name)),
+        )
         match = sql.SQL(" AND ").join(sql.SQL("t.{0} = k.{0}").format(sql.Identifier(c)) for c in self.key)
         columns = sql.SQL(", ").join(sql.Identifier(c) for c in row)
         if kind == "DELETE":
-            db.execute(sql.SQL("DELETE FROM {} AS t USING {} AS k WHERE {}").format(table, record, match), (Jsonb(key),))
+            db.execute(
+                sql.SQL("DELETE FROM {} AS t USING {} AS k WHERE {}").format(table, record, match), (Jsonb(key),)
+            )
         elif kind == "UPDATE":
             changed = sql.SQL(", ").join(sql.SQL("{0} = r.{0}").format(sql.Identifier(c)) for c in row)
             statement = sql.SQL("UPDATE {} AS t SET {} FROM {} AS k, {} AS r WHERE {}")
             db.execute(statement.format(table, changed, record, record, match), (Jsonb(key), Jsonb(row)))
         else:
-            db.execute(sql.SQL("DELETE FROM {} AS t USING {} AS k WHERE {}").format(table, record, match), (Jsonb(key),))
+            db.execute(
+                sql.SQL("DELETE FROM {} AS t USING {} AS k WHERE {}").format(table, record, match), (Jsonb(key),)
+            )
             statement = sql.SQL("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM {}")
             db.execute(statement.format(table, columns, columns, record), (Jsonb(row),))
 
@@ -115,17 +124,22 @@ def install(db: psycopg.Connection[Any], schema: str, server: int, servers: int)
         if known:
             return
         if not tables(db):
-            db.execute(cast(LiteralString, schema))
-        db.execute(cast(LiteralString, _OURS))
+            db.execute(schema)
+        db.execute(_OURS)
         for table in tables(db).values():
             name = sql.Identifier(table.name)
-            for when in (f"AFTER INSERT OR UPDATE OR DELETE ON {{}} FOR EACH ROW {_WHEN}", f"BEFORE TRUNCATE ON {{}} {_WHEN}"):
+            for when in (
+                f"AFTER INSERT OR UPDATE OR DELETE ON {{}} FOR EACH ROW {_WHEN}",
+                f"BEFORE TRUNCATE ON {{}} {_WHEN}",
+            ):
                 label = _FIRST if when.startswith("AFTER") else f'"0{OURS}truncate"'
-                text = cast(LiteralString, f"CREATE TRIGGER {label} {when} EXECUTE FUNCTION {OURS}capture()")
+                text = f"CREATE TRIGGER {label} {when} EXECUTE FUNCTION {OURS}capture()"
                 db.execute(sql.SQL(text).format(name))
             for column, sequence in table.sequences.items():
-                greatest = sql.SQL("SELECT greatest(coalesce(max({}), 0), 0) FROM {}").format(sql.Identifier(column), name)
+                greatest = sql.SQL("SELECT greatest(coalesce(max({}), 0), 0) FROM {}").format(
+                    sql.Identifier(column), name
+                )
                 ((used,),) = db.execute(greatest).fetchall()
                 start = (int(used) // servers + 1) * servers + server
-                text = cast(LiteralString, f"ALTER SEQUENCE {sequence} INCREMENT BY {servers} RESTART WITH {start}")
+                text = f"ALTER SEQUENCE {sequence} INCREMENT BY {servers} RESTART WITH {start}"
                 db.execute(text)

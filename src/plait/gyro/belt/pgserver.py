@@ -16,7 +16,10 @@ from plait.kernel.errors import UsageError
 
 def programs() -> Path | None:
     """The folder with `initdb` and `postgres`: on the path, or where Debian puts the newest."""
-    for name in (shutil.which("initdb"), *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), reverse=True)):
+    for name in (
+        shutil.which("initdb"),
+        *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), reverse=True),
+    ):
         if name is not None and (folder := Path(name).resolve().parent).joinpath("postgres").exists():
             return folder
     return None
@@ -28,7 +31,9 @@ class PostgresServer:
     def __init__(self, folder: Path) -> None:
         found = programs()
         if found is None:
-            raise UsageError("PostgreSQL is not installed", hint="install it (Debian: postgresql), or give --dsn for each server")
+            raise UsageError(
+                "PostgreSQL is not installed", hint="install it (Debian: postgresql), or give --dsn for each server"
+            )
         self._programs = found
         self._folder = folder
         self._sockets = tempfile.mkdtemp(prefix="plait-pg-")  # a socket's path must be short
@@ -38,7 +43,8 @@ class PostgresServer:
                 self._user = pwd.getpwnam("postgres").pw_name
             except KeyError:
                 raise UsageError(
-                    "PostgreSQL does not run as root, and there is no user postgres", hint="run as another user, or give --dsn"
+                    "PostgreSQL does not run as root, and there is no user postgres",
+                    hint="run as another user, or give --dsn",
                 ) from None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -55,13 +61,27 @@ class PostgresServer:
             shutil.chown(self._folder, self._user)
             shutil.chown(self._sockets, self._user)
         if not (data / "PG_VERSION").exists():
-            command = ["initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"]
+            command = [
+                "initdb",
+                "-D",
+                str(data),
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                "-N",
+            ]
             done = subprocess.run(
                 [str(self._programs / command[0]), *command[1:]],
                 user=self._user, cwd="/", capture_output=True, text=True,
             )  # fmt: skip
             if done.returncode:
-                raise UsageError(f"initdb fails: {' '.join(done.stderr.split())[-300:]}", hint="choose another --folder")
+                raise UsageError(
+                    f"initdb fails: {' '.join(done.stderr.split())[-300:]}", hint="choose another --folder"
+                )
         options = {"listen_addresses": "", "unix_socket_directories": self._sockets, "max_prepared_transactions": "16"}
         log = (self._folder / "postgres.log").open("ab")
         self._process = subprocess.Popen(
@@ -73,7 +93,9 @@ class PostgresServer:
         while not self._ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 last = (self._folder / "postgres.log").read_text(errors="replace").strip().splitlines()[-1:]
-                raise UsageError(f"PostgreSQL does not start: {' '.join(last)}", hint=f"see {self._folder / 'postgres.log'}")
+                raise UsageError(
+                    f"PostgreSQL does not start: {' '.join(last)}", hint=f"see {self._folder / 'postgres.log'}"
+                )
             time.sleep(0.05)
 
     def _ready(self) -> bool:

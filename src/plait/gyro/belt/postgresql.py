@@ -1,13 +1,13 @@
 """A server's PostgreSQL: serializable transactions, row triggers that note updates, two-phase commit around the log.
 
 **The rule for the order.** The global operations of a visit are one transaction, and a visit begins after the last one has
-committed. Local operations run meanwhile, all at isolation level SERIALIZABLE. PostgreSQL refuses every transaction that would
-be the pivot of two consecutive rw-dependencies whose last one committed first. The proof that this leaves no cycle uses of
-wr- and ww-dependencies only that the one has committed before the other took its snapshot, and that is true of two
-visits as well. So there is a serial order of all transactions in which visits stand in the order of the log.
+committed. Local operations run meanwhile, all at isolation level SERIALIZABLE. PostgreSQL refuses every transaction that
+would be the pivot of two consecutive rw-dependencies whose last one committed first. The proof that this leaves no cycle
+uses of wr- and ww-dependencies only that the one has committed before the other took its snapshot, and that is true of
+two visits as well. So there is a serial order of all transactions in which visits stand in the order of the log.
 
-**The rule for the log.** PostgreSQL decides about conflicts at PREPARE TRANSACTION. So a visit is prepared, then appended to the
-log, then committed; a prepared transaction survives a crash of either side, and the log says what becomes of it.
+**The rule for the log.** PostgreSQL decides about conflicts at PREPARE TRANSACTION. So a visit is prepared, then appended
+to the log, then committed; a prepared transaction survives a crash of either side, and the log says what becomes of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, LiteralString, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 import psycopg
@@ -36,7 +36,8 @@ _CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
 _GONE = (psycopg.OperationalError, psycopg.InterfaceError)
 _ATTEMPTS = 50
 _DONE = (
-    f"INSERT INTO {OURS}done (request, operation, arguments, reply, seq, at) VALUES (%s, %s, %s, %s, %s, %s) RETURNING position"
+    f"INSERT INTO {OURS}done (request, operation, arguments, reply, seq, at) "
+    "VALUES (%s, %s, %s, %s, %s, %s) RETURNING position"
 )
 
 Result = TypeVar("Result")
@@ -83,7 +84,7 @@ class PostgresqlDatabase:
                 if int(prepared) < 2:
                     raise UsageError(
                         f"PostgreSQL of server {server}: max_prepared_transactions is {prepared}",
-                        hint="set it to 10 in postgresql.conf and start PostgreSQL again: visits are committed in two phases",
+                        hint="set it to 10 in postgresql.conf and restart: visits are committed in two phases",
                     )
         except _GONE as error:
             raise DatabaseGoneError(f"PostgreSQL of server {server}: {_said(error)}") from None
@@ -200,7 +201,9 @@ class PostgresqlDatabase:
         """Finish the prepared transactions that the log has, and undo the others."""
         with self._connection("") as db:
             mine = f"{OURS}{self._server}:%"
-            found = db.execute("SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE %s", (mine,))
+            found = db.execute(
+                "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE %s", (mine,)
+            )
             for (gid,) in found.fetchall():
                 epoch, turn, seq = (int(part) for part in gid.split(":")[1:])
                 entries = log.read(seq - 1, 1)
@@ -322,7 +325,7 @@ class PostgresqlVisit:
 
 @contextmanager
 def _transaction(db: psycopg.Connection[Any], begin: str) -> Iterator[None]:
-    db.execute(cast(LiteralString, begin))
+    db.execute(begin)
     try:
         yield
     except BaseException:
@@ -361,7 +364,7 @@ def _undone(db: psycopg.Connection[Any], error: Exception) -> OperationError:
 
 
 def _int(db: psycopg.Connection[Any], statement: str) -> int:
-    ((found,),) = db.execute(cast(LiteralString, statement)).fetchall()
+    ((found,),) = db.execute(statement).fetchall()
     return int(found)
 
 

@@ -1,9 +1,9 @@
 """A server process: HTTP on one side, its DBMS, the log and the other servers on the other.
 
-    POST /call/OPERATION    {"request": ID, "parameters": {…}}    200 reply, 307 to the server that the operation is mapped to
-    GET  /cluster           servers and routes, for clients
-    GET  /status, /metrics  where the token is, queues, throughput, lag
-    POST /belt/…            between servers, with the secret
+POST /call/OPERATION    {"request": ID, "parameters": {…}}    200 reply, 307 to the server that the operation is mapped to
+GET  /cluster           servers and routes, for clients
+GET  /status, /metrics  where the token is, queues, throughput, lag
+POST /belt/…            between servers, with the secret
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ class Server:
                 raise RequestError(
                     400, f"the body is not a call: {error}", 'send {"parameters": {…}}, and perhaps "request"'
                 ) from None
-            call = self.application.call(given.request or uuid.uuid4().hex, request.path_params["operation"], given.parameters)
+            call = self.application.call(
+                given.request or uuid.uuid4().hex, request.path_params["operation"], given.parameters
+            )
             route = self.application.routes[call.operation]
             server, kind = place(route, call.arguments, self.settings.servers, self.number)
             if server != self.number:

@@ -43,6 +43,8 @@ FULL, NORMAL = 2, 1
 class SqliteDatabase:
     """One file with three writing connections that take turns, and a pool of reading ones."""
 
+    visits: type[SqliteVisit]
+
     def __init__(
         self,
         file: Path,
@@ -94,7 +96,9 @@ class SqliteDatabase:
             with self._local:
                 self._local.execute(schema)
         except apsw.Error as error:
-            raise UsageError(f"{file}: the schema or the data do not fit SQLite: {error}", hint="correct them") from None
+            raise UsageError(
+                f"{file}: the schema or the data do not fit SQLite: {error}", hint="correct them"
+            ) from None
 
     # -- the schema --------------------------------------------------------------------------------------------------
 
@@ -106,7 +110,7 @@ class SqliteDatabase:
 
     def _columns(self, table: str) -> list[tuple[str, str, bool, int]]:
         rows = self._local.execute(f"PRAGMA table_xinfo({quoted(table)})")
-        return [(str(r[1]), str(r[2]), bool(r[3]), int(r[5])) for r in rows]  # type: ignore[call-overload]
+        return [(str(r[1]), str(r[2]), bool(r[3]), int(r[5])) for r in rows]
 
     def _check(self) -> None:
         for table in self._tables():
@@ -158,7 +162,7 @@ class SqliteDatabase:
     @staticmethod
     def _place(db: apsw.Connection) -> tuple[int, int]:
         ((seq, position),) = db.execute(_PLACE)
-        return int(seq), int(position)  # type: ignore[arg-type]
+        return int(seq), int(position)
 
     def read(self, call: Call) -> Outcome:
         """Execute on a snapshot. A write is an error, so a wrong classification shows."""
@@ -191,7 +195,7 @@ class SqliteDatabase:
             try:
                 self._whole()
                 self._global.execute("BEGIN IMMEDIATE")
-                visit = SqliteVisit(self._global, self._place(self._global), self._ids, self._step)
+                visit = self.visits(self._global, self._place(self._global), self._ids, self._step)
                 try:
                     yield visit
                 finally:
@@ -341,7 +345,7 @@ def _run(db: apsw.Connection, call: Call, ids: Ids | None) -> bytes:
 
 def _repeated(db: apsw.Connection, request: str) -> Outcome | None:
     for reply, seq, position in db.execute(_AGAIN, (request,)):
-        return Outcome(reply, seq, position, repeated=True)  # type: ignore[arg-type]
+        return Outcome(reply, seq, position, repeated=True)
     return None
 
 
@@ -357,3 +361,6 @@ def _resolve(reason: int, _change: apsw.TableChange) -> int:
     if reason == apsw.SQLITE_CHANGESET_NOTFOUND:
         return int(apsw.SQLITE_CHANGESET_OMIT)
     return int(apsw.SQLITE_CHANGESET_ABORT)
+
+
+SqliteDatabase.visits = SqliteVisit

@@ -8,13 +8,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from plait.gyro.belt.faults import CRASH
-from plait.gyro.belt.http import Peer
+from plait.gyro.belt.http import ask
 from plait.gyro.belt.settings import Settings
 from plait.kernel.errors import UsageError
 
@@ -25,23 +25,26 @@ _GIVES_UP = {2}
 class Supervisor:
     """The processes of a cluster."""
 
-    def __init__(self, settings: Settings, *, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, settings: Settings, *, tell: Callable[[str], None] = lambda _: None, only: Sequence[int] = ()
+    ) -> None:
         self.settings = settings
         self._tell = tell
+        self._numbers = list(only) or list(range(settings.servers))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._born: dict[int, float] = {}
         self._stopping = False
 
     def start(self, *, wait: float = 20.0) -> None:
         """Start all servers, and come back when they answer."""
-        for url in self.settings.urls:
-            _free(self.settings.host, int(url.rpartition(":")[2]))
+        for number in self._numbers:
+            _free(self.settings.host, int(self.settings.urls[number].rpartition(":")[2]))
         self._file = self.settings.save()
-        for number in range(self.settings.servers):
+        for number in self._numbers:
             self.spawn(number, os.environ.copy())
         deadline = time.monotonic() + wait
-        for number, url in enumerate(self.settings.urls):
-            while not answers(url):
+        for number in self._numbers:
+            while not self._stopping and not answers(self.settings.urls[number]):
                 code = self._processes[number].poll()
                 if code in _GIVES_UP or time.monotonic() > deadline:
                     self.stop()
@@ -79,6 +82,10 @@ class Supervisor:
                 raise UsageError("no server is left", hint="the lines above say why")
             time.sleep(0.1)
 
+    def end(self) -> None:
+        """Let `run` come back."""
+        self._stopping = True
+
     def kill(self, number: int) -> None:
         """As `kill -9` does."""
         self._processes[number].send_signal(signal.SIGKILL)
@@ -106,7 +113,7 @@ class Supervisor:
 def answers(url: str) -> bool:
     """Whether a server answers."""
     try:
-        return Peer(url, timeout=1.0).request("GET", "/status")[0] == 200
+        return ask(url, "/status", timeout=1.0)[0] == 200
     except OSError:
         return False
 
