@@ -42,12 +42,14 @@ class Sqlite:
     def __init__(self, folder: Path, schema: str) -> None:
         self._folder, self._schema = folder, schema
 
+    def file(self, server: int) -> Path:
+        return self._folder / f"server-{server}.db"
+
     def open(self, server: int, servers: int, step: Callable[[str], None]) -> Database:
-        file = self._folder / f"server-{server}.db"
-        return self.made(file, server=server, servers=servers, schema=self._schema, step=step)
+        return self.made(self.file(server), server=server, servers=servers, schema=self._schema, step=step)
 
     def rows(self, server: int, query: str) -> list[tuple[Any, ...]]:
-        db = apsw.Connection(str(self._folder / f"server-{server}.db"))
+        db = apsw.Connection(str(self.file(server)))
         try:
             return list(db.execute(query))
         finally:

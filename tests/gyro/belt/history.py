@@ -40,7 +40,12 @@ class Replay:
             ids = self._ids[event.server]
             ids.install(self.db)
             self.db.execute(f"BEGIN; SAVEPOINT {SAVEPOINT}")
-            reply = getattr(self._module, event.operation)(Connection(self.db, ids), **event.arguments)
+            try:
+                reply = getattr(self._module, event.operation)(Connection(self.db, ids), **event.arguments)
+            except Exception as error:
+                self.db.execute("ROLLBACK")
+                wrong.append((event, error))
+                continue
             self.db.execute("COMMIT")
             reply = msgspec.json.decode(msgspec.json.encode(reply))
             if reply != event.reply:

@@ -56,7 +56,7 @@ def work(
         generator = random.Random(seed * 1000 + number)
         try:
             for count in range(operations):
-                name, arguments = request(generator, 1 + number * 1000 + count, without or set())
+                name, arguments = request(generator, 100_000 * (seed + 1) + 1000 * number + count, without or set())
                 cluster.call(name, arguments, request=f"{seed}-{number}-{count}", here=number % cluster.servers)
         except BaseException as error:
             failures.append(error)

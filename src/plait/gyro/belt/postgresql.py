@@ -74,6 +74,7 @@ class PostgresqlDatabase:
         self._alone = threading.Lock() if parallel == 1 else None
         """With one local operation at a time, the order of commits is known to the client."""
         self._position = 0
+        self._closed = False
         self._pool: queue.LifoQueue[psycopg.Connection[Any]] = queue.LifoQueue()
         self._own: dict[str, psycopg.Connection[Any]] = {}
         try:
@@ -230,6 +231,8 @@ class PostgresqlDatabase:
             db = None
         try:
             if db is None or db.closed:
+                if self._closed:
+                    raise DatabaseGoneError("the server stops")
                 db = psycopg.connect(self._dsn, autocommit=True, connect_timeout=5)
             yield db
         except _GONE as error:
@@ -238,7 +241,7 @@ class PostgresqlDatabase:
             raise DatabaseGoneError(f"PostgreSQL of server {self._server}: {_said(error)}") from None
         finally:
             if db is not None and not db.closed:
-                if db.info.transaction_status != pq.TransactionStatus.IDLE:
+                if self._closed or db.info.transaction_status != pq.TransactionStatus.IDLE:
                     db.close()
                 elif name:
                     self._own[name] = db
@@ -255,7 +258,8 @@ class PostgresqlDatabase:
         raise DatabaseGoneError(f"PostgreSQL of server {self._server} refused it {_ATTEMPTS} times: too many conflicts")
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the connections that nobody uses; the others are closed when they are put back."""
+        self._closed = True
         while not self._pool.empty():
             self._pool.get_nowait().close()
         for db in self._own.values():
