@@ -15,8 +15,8 @@ CREATE TABLE address (
   addr_co_id INTEGER REFERENCES country (co_id));
 CREATE TABLE customer (
   c_id INTEGER PRIMARY KEY, c_uname TEXT, c_passwd TEXT, c_fname TEXT, c_lname TEXT,
-  c_addr_id INTEGER REFERENCES address (addr_id), c_phone TEXT, c_email TEXT, c_since TEXT, c_last_login TEXT, c_login TEXT,
-  c_expiration TEXT, c_discount REAL, c_balance REAL, c_ytd_pmt REAL, c_birthdate TEXT, c_data TEXT);
+  c_addr_id INTEGER REFERENCES address (addr_id), c_phone TEXT, c_email TEXT, c_since TEXT, c_last_login TEXT,
+  c_login TEXT, c_expiration TEXT, c_discount REAL, c_balance REAL, c_ytd_pmt REAL, c_birthdate TEXT, c_data TEXT);
 CREATE TABLE author (a_id INTEGER PRIMARY KEY, a_fname TEXT, a_lname TEXT, a_mname TEXT, a_dob TEXT, a_bio TEXT);
 CREATE TABLE item (
   i_id INTEGER PRIMARY KEY, i_title TEXT, i_a_id INTEGER REFERENCES author (a_id), i_pub_date TEXT, i_publisher TEXT,
@@ -24,8 +24,8 @@ CREATE TABLE item (
   i_related5 INTEGER, i_thumbnail TEXT, i_image TEXT, i_srp REAL, i_cost REAL, i_avail TEXT, i_stock INTEGER, i_isbn TEXT,
   i_page INTEGER, i_backing TEXT, i_dimensions TEXT);
 CREATE TABLE orders (
-  o_id INTEGER PRIMARY KEY, o_c_id INTEGER REFERENCES customer (c_id), o_date TEXT, o_sub_total REAL, o_tax REAL, o_total REAL,
-  o_ship_type TEXT, o_ship_date TEXT, o_bill_addr_id INTEGER REFERENCES address (addr_id),
+  o_id INTEGER PRIMARY KEY, o_c_id INTEGER REFERENCES customer (c_id), o_date TEXT, o_sub_total REAL, o_tax REAL,
+  o_total REAL, o_ship_type TEXT, o_ship_date TEXT, o_bill_addr_id INTEGER REFERENCES address (addr_id),
   o_ship_addr_id INTEGER REFERENCES address (addr_id), o_status TEXT);
 CREATE TABLE order_line (
   ol_id INTEGER, ol_o_id INTEGER REFERENCES orders (o_id), ol_i_id INTEGER REFERENCES item (i_id), ol_qty INTEGER,
@@ -81,7 +81,8 @@ def do_title_search(db, title):
 
 def do_author_search(db, author):
     return db.execute(
-        "SELECT * FROM author, item WHERE author.a_lname LIKE ? AND item.i_a_id = author.a_id ORDER BY item.i_title LIMIT 50",
+        "SELECT * FROM author, item WHERE author.a_lname LIKE ? AND item.i_a_id = author.a_id "
+        "ORDER BY item.i_title LIMIT 50",
         (author,),
     ).fetchall()
 
@@ -228,7 +229,8 @@ def _enter_address(db, address):
     if found is not None:
         return found[0]
     return db.execute(
-        "INSERT INTO address (addr_street1, addr_street2, addr_city, addr_state, addr_zip, addr_co_id) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO address (addr_street1, addr_street2, addr_city, addr_state, addr_zip, addr_co_id) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
         (street1, street2, city, state, code, country_id),
     ).lastrowid
 
@@ -265,7 +267,8 @@ def _order(db, cart_id, customer_id, address_id, card, shipping):
     kind, number, name, expiry = card
     db.execute(
         "INSERT INTO cc_xacts (cx_o_id, cx_type, cx_num, cx_name, cx_expire, cx_xact_amt, cx_xact_date, cx_co_id) "
-        "VALUES (?, ?, ?, ?, ?, ?, CURRENT_DATE, (SELECT co_id FROM address, country WHERE addr_id = ? AND addr_co_id = co_id))",
+        "VALUES (?, ?, ?, ?, ?, ?, CURRENT_DATE, "
+        "(SELECT co_id FROM address, country WHERE addr_id = ? AND addr_co_id = co_id))",
         (order_id, kind, number, name, expiry, total, address_id),
     )
     db.execute("DELETE FROM shopping_cart_line WHERE scl_sc_id = ?", (cart_id,))
@@ -293,7 +296,8 @@ def admin_update(db, item_id, cost, image, thumbnail):
     related = db.execute(
         "SELECT other.ol_i_id FROM orders, order_line AS this, order_line AS other WHERE orders.o_id = this.ol_o_id "
         "AND this.ol_o_id = other.ol_o_id AND this.ol_i_id = ? AND other.ol_i_id <> ? "
-        "AND orders.o_id > (SELECT MAX(o_id) - 10000 FROM orders) GROUP BY other.ol_i_id ORDER BY SUM(other.ol_qty) DESC LIMIT 5",
+        "AND orders.o_id > (SELECT MAX(o_id) - 10000 FROM orders) GROUP BY other.ol_i_id "
+        "ORDER BY SUM(other.ol_qty) DESC LIMIT 5",
         (item_id, item_id),
     ).fetchall()
     found = [row[0] for row in related] + [item_id] * 5

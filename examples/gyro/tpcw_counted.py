@@ -8,6 +8,7 @@ Everything else is in `tpcw.py`.
 from datetime import date
 
 from tpcw import (
+    SCHEMA,
     _syllables,
     admin_update,
     do_author_search,
@@ -28,6 +29,7 @@ from tpcw import (
 )
 
 __all__ = [
+    "SCHEMA",
     "admin_update",
     "buy_confirm",
     "buy_confirm_ship_to",
@@ -63,8 +65,9 @@ def create_new_customer(db, first, last, address, phone, email, birthdate, data,
     customer_id = greatest + 1
     name = _syllables(customer_id)
     db.execute(
-        "INSERT INTO customer (c_id, c_uname, c_passwd, c_fname, c_lname, c_addr_id, c_phone, c_email, c_since, c_last_login, "
-        "c_login, c_expiration, c_discount, c_balance, c_ytd_pmt, c_birthdate, c_data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
+        "INSERT INTO customer (c_id, c_uname, c_passwd, c_fname, c_lname, c_addr_id, c_phone, c_email, c_since, "
+        "c_last_login, c_login, c_expiration, c_discount, c_balance, c_ytd_pmt, c_birthdate, c_data) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
         "CURRENT_DATE, CURRENT_DATE, CURRENT_TIMESTAMP, datetime('now', '+2 hours'), ?, 0, 0, ?, ?)",
         (customer_id, name, name.lower(), first, last, address_id, phone, email, discount, birthdate, data),
     )
@@ -125,7 +128,8 @@ def _order(db, cart_id, customer_id, address_id, card, shipping):
     kind, number, name, expiry = card
     db.execute(
         "INSERT INTO cc_xacts (cx_o_id, cx_type, cx_num, cx_name, cx_expire, cx_xact_amt, cx_xact_date, cx_co_id) "
-        "VALUES (?, ?, ?, ?, ?, ?, CURRENT_DATE, (SELECT co_id FROM address, country WHERE addr_id = ? AND addr_co_id = co_id))",
+        "VALUES (?, ?, ?, ?, ?, ?, CURRENT_DATE, "
+        "(SELECT co_id FROM address, country WHERE addr_id = ? AND addr_co_id = co_id))",
         (order_id, kind, number, name, expiry, total, address_id),
     )
     db.execute("DELETE FROM shopping_cart_line WHERE scl_sc_id = ?", (cart_id,))

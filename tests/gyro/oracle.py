@@ -62,7 +62,8 @@ class Call:
 
 
 def home(value: Any) -> int:
-    return int(value) % SERVERS if str(value).isdigit() else ord(str(value)[0]) % SERVERS
+    """The server of a key: numbers alternate; x and X are at different servers."""
+    return int(value) % SERVERS if str(value).isdigit() else int(str(value).isupper())
 
 
 def calls(transaction: Transaction, found: Operation, fresh: int, most: int, chance: random.Random) -> list[Call]:
@@ -70,7 +71,7 @@ def calls(transaction: Transaction, found: Operation, fresh: int, most: int, cha
     domains: list[list[Any]] = []
     for name in transaction.parameters:
         kind = found.kinds.get(name)
-        values: list[Any] = [0, 1, 100, 101] if kind == "number" else ["x", "0", "1"] if kind == "text" else [0, 1, "x"]
+        values: list[Any] = [0, 1, 100, 101] if kind == "number" else ["x", "X", "1"] if kind == "text" else [0, 1, "x"]
         domains.append(values if name in found.keys else [*values, None])
     every = list(itertools.product(*domains))
     chosen = every if len(every) <= most else chance.sample(every, most)

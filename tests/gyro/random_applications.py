@@ -22,6 +22,7 @@ def schemas(draw: st.DrawFn) -> str:
     )
 
 
+TEXTS = ("'x'", "'X'")
 COLUMNS = {"t": ("id", "a", "b", "n"), "u": ("id", "k", "c")}
 NUMBERS = {"t": ("id", "a", "b"), "u": ("id", "k", "c")}
 
@@ -59,7 +60,7 @@ class Builder:
         if kind == "between":
             return f"{column} BETWEEN {self.value(table)} AND {self.value(table)}"
         if kind == "text" and table == "t":
-            return f"t.n {self.pick('=', '<>')} {self.pick(chr(39) + 'x' + chr(39), chr(39) + 'X' + chr(39), ':' + self.names[-1])}"
+            return f"t.n {self.pick('=', '<>')} {self.pick(*TEXTS, f':{self.names[-1]}')}"
         if kind == "exists" and table == "t":
             return f"{self.pick('', 'NOT ')}EXISTS (SELECT 1 FROM u WHERE u.k = t.id)"
         if kind == "member" and table == "u":
@@ -113,7 +114,7 @@ class Builder:
         values = [f":{self.key}" if self.tight and c == self.homes[table] else self.simple() for c in columns]
         if self.draw(st.integers(0, 2)) == 0:
             cells = ", ".join(values)
-            made = f"INSERT INTO {table} (id{''.join(f', {c}' for c in columns)}) VALUES (:new{''.join(f', {v}' for v in values)})"
+            made = f"INSERT INTO {table} ({', '.join(['id', *columns])}) VALUES ({', '.join([':new', *values])})"
             left = (
                 f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({cells})"
                 if columns
@@ -154,7 +155,8 @@ def applications(draw: st.DrawFn) -> Application:
                 statements.append(builder.insert(ids))
             elif kind == "chain":
                 table = builder.table()
-                sql = f"SELECT {builder.pick(*NUMBERS[table])} AS r FROM {table} WHERE {builder.condition(table)} ORDER BY id LIMIT 1"
+                column, where = builder.pick(*NUMBERS[table]), builder.condition(table)
+                sql = f"SELECT {column} AS r FROM {table} WHERE {where} ORDER BY id LIMIT 1"
                 statements.append((sql, sql))
                 builder.names.append("r")
             else:
@@ -163,3 +165,41 @@ def applications(draw: st.DrawFn) -> Application:
         analysed, executed = zip(*statements, strict=True)
         transactions.append(Transaction(f"t{number}", names, analysed, executed))
     return Application(ddl, tuple(transactions), ids)
+
+
+WRITES = (
+    ("INSERT INTO t (a, b) VALUES (:p, :q)", "INSERT INTO t (id, a, b) VALUES (:new, :p, :q)"),
+    *(
+        (sql, sql)
+        for sql in (
+            "DELETE FROM t WHERE a = :p AND b = :q",
+            "UPDATE t SET n = 'x' WHERE a = :p AND b = :q",
+            "UPDATE t SET n = :q WHERE a = :p",
+            "UPDATE u SET c = c + 1 WHERE k = :p",
+            "UPDATE u SET c = 1 WHERE k = :q AND c = :p",
+            "SELECT c FROM u WHERE k = :q",
+        )
+    ),
+)
+ACCESSES = (
+    "SELECT * FROM t WHERE a = :p",
+    "SELECT b, n FROM t WHERE b = :p",
+    "SELECT COUNT(*) FROM t WHERE b = :p AND a <= 1",
+    "SELECT c FROM u WHERE k = :p",
+    "UPDATE u SET c = 0 WHERE k = :p",
+    "DELETE FROM u WHERE k = :p",
+)
+
+
+@st.composite
+def double_keyed(draw: st.DrawFn) -> Application:
+    """Rows that belong to two keys at once, and transactions that have one of them."""
+    ddl = draw(schemas())
+    transactions = []
+    for number in range(draw(st.integers(1, 2))):
+        chosen = draw(st.lists(st.sampled_from(WRITES), min_size=1, max_size=2))
+        transactions.append(Transaction(f"w{number}", PARAMETERS, *zip(*chosen, strict=True)))
+    for number in range(draw(st.integers(1, 3))):
+        sql = draw(st.sampled_from(ACCESSES))
+        transactions.append(Transaction(f"r{number}", ("p",), (sql,), (sql,)))
+    return Application(ddl, tuple(transactions))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plait.gyro.analysis import analyze
 from plait.kernel.operations import Classification
 from tests.gyro.oracle import Application, violation
-from tests.gyro.random_applications import applications
+from tests.gyro.random_applications import applications, double_keyed
 
 
 def classified(application: Application, folder: Path) -> Classification:
@@ -19,13 +19,37 @@ def classified(application: Application, folder: Path) -> Classification:
     return analyze(file, ids=application.ids, servers=2)  # type: ignore[arg-type]
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
-)
+QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
 @given(application=applications(), seed=st.integers(0, 2**32))
 def test_local_operations_are_noticed_by_nobody_elsewhere(application: Application, seed: int, tmp_path: Path) -> None:
     found = classified(application, tmp_path)
     problem = violation(application, found, seed)
     assert problem is None, f"{problem}\n{application.sql}\n{found.operations}"
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=QUIET)
+@given(application=double_keyed(), seed=st.integers(0, 2**32))
+def test_double_keys(application: Application, seed: int, tmp_path: Path) -> None:
+    found = classified(application, tmp_path)
+    problem = violation(application, found, seed, databases=4, most=6)
+    assert problem is None, f"{problem}\n{application.sql}\n{found.operations}"
+
+
+def test_the_random_applications_have_something_to_be_wrong_about(tmp_path: Path) -> None:
+    """Many of their transactions write and are local; some are local at times; some are global."""
+    seen: dict[str, int] = {}
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @given(application=st.one_of(applications(), double_keyed()))
+    def survey(application: Application) -> None:
+        for operation in classified(application, tmp_path).operations:
+            if not operation.read_only:
+                seen[operation.classed] = seen.get(operation.classed, 0) + 1
+
+    survey()
+    assert seen["local"] >= 10
+    assert seen["global"] >= 10
+    assert seen["local/global"] >= 1

@@ -11,6 +11,7 @@ from plait.model.system import System
 from plait.protocols.abd import abd
 from plait.protocols.atomic_register import atomic_register
 from plait.protocols.chain import chain
+from plait.protocols.conveyor_belt import conveyor_belt
 from plait.protocols.dijkstra_scholten import dijkstra_scholten
 from plait.protocols.echo_multicast import echo_multicast
 from plait.protocols.gossip import gossip
@@ -32,6 +33,9 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "atomic_register, two readers": lambda: atomic_register(base_objects=2, readers=2, reads=1),
     "chain": lambda: chain(writers=1, reads=1),
     "chain, faulty": lambda: chain(servers=2, writers=1, crash=False, faulty="any"),
+    "conveyor_belt": lambda: conveyor_belt(servers=2),
+    "conveyor_belt, crashes": lambda: conveyor_belt(servers=2, carts=0, crashes=1),
+    "conveyor_belt, early": lambda: conveyor_belt(carts=0, faulty="early"),
     "dijkstra_scholten": lambda: dijkstra_scholten(nodes=3, sends=1),
     "dijkstra_scholten, fickle": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="fickle"),
     "dijkstra_scholten, hasty": lambda: dijkstra_scholten(nodes=2, sends=2, faulty="hasty"),

@@ -143,7 +143,8 @@ _GYRO = {
 
 From the source, without running it: what each transaction reads and writes, which transactions conflict, by which \
 parameter to route each so that as few as possible need coordination; and for those that do, who is in the way and what \
-change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might read.""",
+change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might \
+read.""",
 }
 _GYRO[
     "serve"

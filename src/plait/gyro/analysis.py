@@ -19,7 +19,7 @@ from plait.gyro.schema import Dialect, Schema, parse_schema
 from plait.gyro.solver import Solver
 from plait.gyro.statements import Ids
 from plait.gyro.terms import Parameter
-from plait.gyro.transactions import Transaction
+from plait.gyro.transactions import Transaction, settle
 from plait.kernel.errors import UsageError
 from plait.kernel.operations import Access, Blocker, Classification, Conflict, Operation
 
@@ -88,6 +88,7 @@ def read(
             f"{path} has no transactions",
             hint="a transaction is a public function that executes SQL, or one that a .yaml or .sql file lists",
         )
+    settle(transactions, known)
     names = [t.name for t in transactions]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise UsageError(

@@ -1,9 +1,9 @@
 """The statements of a Python function, and which of its parameters flow into them: an abstract walk over its syntax.
 
-The walk goes through every statement once, branches and loops included: all SQL of the function counts, on whatever path. What
-a variable holds is known only if it holds that on every path: branches are merged, a loop forgets what it assigns before its
-body is looked at, calls of the application's own functions are followed. What is not understood gives an unknown value. SQL
-that is not a constant, or a connection that is handed to code outside, refuses the transaction.
+The walk goes through every statement once, branches and loops included: all SQL of the function counts, on whatever path.
+What a variable holds is known only if it holds that on every path: branches are merged, a loop forgets what it assigns
+before its body is looked at, calls of the application's own functions are followed. What is not understood gives an
+unknown value. SQL that is not a constant, or a connection that is handed to code outside, refuses the transaction.
 """
 
 from __future__ import annotations

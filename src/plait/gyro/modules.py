@@ -1,8 +1,8 @@
 """Python applications: which functions of a module or package are transactions, and who calls whom. Nothing is imported.
 
-A transaction is a function that executes SQL: what `__all__` names, or else every public function at the top level (and public
-method of a class) that does. Functions that begin with an underscore are helpers. Calls are followed into functions of
-the same module, of modules next to it, and of the package.
+A transaction is a function that executes SQL: what `__all__` names, or else every public function at the top level (and
+public method of a class) that does. Functions that begin with an underscore are helpers. Calls are followed into functions
+of the same module, of modules next to it, and of the package.
 """
 
 from __future__ import annotations
@@ -256,9 +256,8 @@ def _folded(node: ast.expr, known: dict[str, Value]) -> Value | None:
         return known.get(node.id)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = _folded(node.left, known), _folded(node.right, known)
-        if isinstance(left, Constant) and isinstance(right, Constant):
-            if isinstance(left.value, str) and isinstance(right.value, str):
-                return Constant(left.value + right.value)
+        texts = [v.value for v in (left, right) if isinstance(v, Constant) and isinstance(v.value, str)]
+        return Constant("".join(texts)) if len(texts) == 2 else None
     return None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from plait.gyro.entries import Entry, NotUnderstoodError
 from plait.gyro.schema import Schema
 from plait.gyro.statements import Ids, footprints
-from plait.gyro.terms import TRUE, Column, Compare, Generated, Kind, Parameter, Same, Term, atoms
+from plait.gyro.terms import TRUE, Column, Compare, Generated, Kind, Parameter, Same, Term, atoms, terms
 
 Key = Parameter | Generated
 
@@ -99,3 +100,29 @@ class Transaction:
     def generated(self) -> tuple[Generated, ...]:
         """The ids that its server generates: they route to that server, wherever it is."""
         return tuple(k for k in self.kinds if isinstance(k, Generated))
+
+
+def settle(transactions: Sequence[Transaction], schema: Schema) -> None:
+    """Forget that INSERT looks for a row with the id that was just generated: there is none.
+
+    That holds for ids that nobody gives explicitly. Where somebody does, or where SQL is not known, the look stays.
+    """
+    if any(t.refusals for t in transactions):
+        return
+    own = {(t.name, t.generated) for t in schema.tables.values() if t.generated is not None}
+    for entry in (e for t in transactions for e in t.writes):
+        key = (entry.table, schema.tables[entry.table].generated)
+        made = any(isinstance(t, Generated) and f"{key[0]}.{key[1]}" == t.source for t in terms(entry.condition))
+        if (entry.role == "insert" and not made) or (
+            entry.role.startswith(("update", "cascade")) and key[1] in entry.attributes
+        ):
+            own.discard(key)
+    for transaction in transactions:
+        transaction.reads = [
+            e
+            for e in transaction.reads
+            if not (
+                e.role == "key"
+                and any(isinstance(t, Generated) and tuple(t.source.split(".")) in own for t in terms(e.condition))
+            )
+        ]

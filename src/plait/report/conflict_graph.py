@@ -1,7 +1,7 @@
 """The conflicts of an application as SVG: who writes on the left, who reads or writes the same on the right.
 
-A conflict that the partitioning puts at one server is a dashed line; one that may be between servers is a solid one. Shape says
-what colour says: global transactions have a thick border, those that are local at times a dashed one.
+A conflict that the partitioning puts at one server is a dashed line; one that may be between servers is a solid one.
+Shape says what colour says: global transactions have a thick border, those that are local at times a dashed one.
 """
 
 from __future__ import annotations

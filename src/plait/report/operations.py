@@ -20,7 +20,7 @@ def summary(found: Classification) -> str:
     >>> summary(Classification("shop.py", [], [], 0, 0, 3, "server", True, 1, 1, 0, 0.0))
     '0 local, 0 global, 0 local/global'
     """
-    return ", ".join(f"{found.count(c)} {c}" for c in ("local", "global", "local/global"))  # type: ignore[arg-type]
+    return ", ".join(f"{found.count(c)} {c}" for c in ("local", "global", "local/global"))
 
 
 def effort(found: Classification) -> str:
@@ -34,7 +34,7 @@ def effort(found: Classification) -> str:
 def cost(found: Classification) -> str:
     """What the partitioning costs."""
     weight = sum(o.weight for o in found.operations)
-    return f"Operations that need coordination weigh {found.cost:g} of {weight:g}, with {found.servers} servers."
+    return f"Operations that need coordination weigh {found.cost:.4g} of {weight:g}, with {found.servers} servers."
 
 
 def routed(operation: Operation) -> str:

@@ -28,10 +28,7 @@ for (const svg of document.querySelectorAll('.plait-conflicts')) {
 def classification_page(found: Classification) -> str:
     """The report of `plait gyro analyze --html`."""
     title = f"Operations of {visible(found.application)}"
-    counts = "".join(
-        f"<div><b>{found.count(c)}</b> {c}</div>"  # type: ignore[arg-type]
-        for c in ("local", "global", "local/global")
-    )
+    counts = "".join(f"<div><b>{found.count(c)}</b> {c}</div>" for c in ("local", "global", "local/global"))
     warnings = "".join(f'<p class="warning">{escape(visible(w))}</p>' for w in found.warnings)
     read_only = sum(o.read_only for o in found.operations)
     body = [

@@ -1,0 +1,185 @@
+"""RUBiS, an auction site like eBay: its transactions, written from the public description of the benchmark.
+
+    plait gyro analyze examples/gyro/rubis.py
+
+A page is made of several transactions, as in the original: a list of items first, then what is shown about each of them. A
+bid belongs to a user and to an item: it is local if both are mapped to one server, and global if not (a double key).
+"""
+
+SCHEMA = """
+CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE regions (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE users (
+  id INTEGER PRIMARY KEY, firstname TEXT, lastname TEXT, nickname TEXT UNIQUE, password TEXT, email TEXT, rating INTEGER,
+  balance REAL, creation_date TEXT, region INTEGER);
+CREATE TABLE items (
+  id INTEGER PRIMARY KEY, name TEXT, description TEXT, initial_price REAL, quantity INTEGER, reserve_price REAL, buy_now REAL,
+  nb_of_bids INTEGER, max_bid REAL, start_date TEXT, end_date TEXT, seller INTEGER, category INTEGER);
+CREATE TABLE old_items (
+  id INTEGER PRIMARY KEY, name TEXT, description TEXT, initial_price REAL, quantity INTEGER, reserve_price REAL, buy_now REAL,
+  nb_of_bids INTEGER, max_bid REAL, start_date TEXT, end_date TEXT, seller INTEGER, category INTEGER);
+CREATE TABLE bids (
+  id INTEGER PRIMARY KEY, user_id INTEGER, item_id INTEGER, qty INTEGER, bid REAL, max_bid REAL, date TEXT);
+CREATE TABLE buy_now (id INTEGER PRIMARY KEY, buyer_id INTEGER, item_id INTEGER, qty INTEGER, date TEXT);
+CREATE TABLE comments (
+  id INTEGER PRIMARY KEY, from_user_id INTEGER, to_user_id INTEGER, item_id INTEGER, rating INTEGER, date TEXT, comment TEXT);
+"""
+
+
+# -- browsing ----------------------------------------------------------------------------------------------------------
+
+
+def browse_categories(db):
+    return db.execute("SELECT id, name FROM categories ORDER BY name").fetchall()
+
+
+def browse_regions(db):
+    return db.execute("SELECT id, name FROM regions ORDER BY name").fetchall()
+
+
+def search_items_in_category(db, category):
+    return db.execute(
+        "SELECT id, name, initial_price, end_date FROM items WHERE category = ? AND end_date >= CURRENT_TIMESTAMP "
+        "ORDER BY end_date",
+        (category,),
+    ).fetchall()
+
+
+def search_items_in_region(db, category, region):
+    return db.execute(
+        "SELECT items.id, items.name, items.initial_price, items.end_date FROM items JOIN users ON items.seller = users.id "
+        "WHERE items.category = ? AND users.region = ? AND items.end_date >= CURRENT_TIMESTAMP ORDER BY items.end_date",
+        (category, region),
+    ).fetchall()
+
+
+# -- an item -----------------------------------------------------------------------------------------------------------
+
+
+def view_item(db, item):
+    return db.execute("SELECT * FROM items WHERE id = ?", (item,)).fetchone()
+
+
+def view_old_item(db, item):
+    return db.execute("SELECT * FROM old_items WHERE id = ?", (item,)).fetchone()
+
+
+def view_bid_history(db, item):
+    return db.execute(
+        "SELECT user_id, bid, qty, date FROM bids WHERE item_id = ? ORDER BY date DESC", (item,)
+    ).fetchall()
+
+
+def get_greatest_bids(db, item, quantity):
+    return db.execute(
+        "SELECT bid, qty FROM bids WHERE item_id = ? ORDER BY bid DESC, id LIMIT ?", (item, quantity)
+    ).fetchall()
+
+
+# -- a user ------------------------------------------------------------------------------------------------------------
+
+
+def authenticate(db, nickname, password):
+    return db.execute("SELECT id FROM users WHERE nickname = ? AND password = ?", (nickname, password)).fetchone()
+
+
+def view_user(db, user):
+    return db.execute("SELECT nickname, rating, creation_date FROM users WHERE id = ?", (user,)).fetchone()
+
+
+def view_comments(db, user):
+    return db.execute(
+        "SELECT from_user_id, item_id, rating, date, comment FROM comments WHERE to_user_id = ? ORDER BY date DESC",
+        (user,),
+    ).fetchall()
+
+
+def my_bids(db, user):
+    return db.execute(
+        "SELECT item_id, bid, max_bid, qty, date FROM bids WHERE user_id = ? ORDER BY date DESC", (user,)
+    ).fetchall()
+
+
+def my_purchases(db, user):
+    return db.execute(
+        "SELECT item_id, qty, date FROM buy_now WHERE buyer_id = ? ORDER BY date DESC", (user,)
+    ).fetchall()
+
+
+def my_sales(db, user):
+    return db.execute("SELECT id, name, start_date, end_date FROM items WHERE seller = ?", (user,)).fetchall()
+
+
+def my_old_sales(db, user):
+    return db.execute("SELECT id, name, max_bid, end_date FROM old_items WHERE seller = ?", (user,)).fetchall()
+
+
+# -- what writes -------------------------------------------------------------------------------------------------------
+
+
+def register_user(db, firstname, lastname, nickname, password, email, region):
+    return db.execute(
+        "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance, creation_date, region) "
+        "VALUES (?, ?, ?, ?, ?, 0, 0, CURRENT_TIMESTAMP, (SELECT id FROM regions WHERE name = ?))",
+        (firstname, lastname, nickname, password, email, region),
+    ).lastrowid
+
+
+def register_item(db, user, category, name, description, price, reserve, buy_now, quantity, end):
+    return db.execute(
+        "INSERT INTO items (name, description, initial_price, quantity, reserve_price, buy_now, nb_of_bids, max_bid, "
+        "start_date, end_date, seller, category) VALUES (?, ?, ?, ?, ?, ?, 0, 0, CURRENT_TIMESTAMP, ?, ?, ?)",
+        (name, description, price, quantity, reserve, buy_now, end, user, category),
+    ).lastrowid
+
+
+def store_bid(db, item, user, bid, max_bid, quantity):
+    """Bid for an item: the bid is the user's, and the item shows how many there are and the greatest."""
+    row = db.execute("SELECT nb_of_bids, max_bid FROM items WHERE id = ?", (item,)).fetchone()
+    if row is None:
+        return False
+    count, greatest = row
+    db.execute(
+        "INSERT INTO bids (user_id, item_id, qty, bid, max_bid, date) VALUES (?, ?, ?, ?, ?, CURRENT_TIMESTAMP)",
+        (user, item, quantity, bid, max_bid),
+    )
+    db.execute("UPDATE items SET nb_of_bids = ?, max_bid = ? WHERE id = ?", (count + 1, max(greatest, bid), item))
+    return True
+
+
+def withdraw_bids(db, item, user):
+    """A user takes back all bids for an item."""
+    db.execute("DELETE FROM bids WHERE item_id = ? AND user_id = ?", (item, user))
+    count, greatest = db.execute("SELECT COUNT(*), MAX(bid) FROM bids WHERE item_id = ?", (item,)).fetchone()
+    db.execute("UPDATE items SET nb_of_bids = ?, max_bid = ? WHERE id = ?", (count, greatest or 0, item))
+
+
+def store_buy_now(db, item, user, quantity):
+    """Buy at once; the last piece ends the auction."""
+    (left,) = db.execute("SELECT quantity FROM items WHERE id = ?", (item,)).fetchone()
+    if left < quantity:
+        return False
+    if left == quantity:
+        db.execute("UPDATE items SET quantity = 0, end_date = CURRENT_TIMESTAMP WHERE id = ?", (item,))
+    else:
+        db.execute("UPDATE items SET quantity = ? WHERE id = ?", (left - quantity, item))
+    db.execute(
+        "INSERT INTO buy_now (buyer_id, item_id, qty, date) VALUES (?, ?, ?, CURRENT_TIMESTAMP)", (user, item, quantity)
+    )
+    return True
+
+
+def store_comment(db, author, user, item, rating, comment):
+    """Comment on a user, and change its rating."""
+    db.execute(
+        "INSERT INTO comments (from_user_id, to_user_id, item_id, rating, date, comment) "
+        "VALUES (?, ?, ?, ?, CURRENT_TIMESTAMP, ?)",
+        (author, user, item, rating, comment),
+    )
+    db.execute("UPDATE users SET rating = rating + ? WHERE id = ?", (rating, user))
+
+
+def close_auction(db, item):
+    """Move an item to those that were sold."""
+    db.execute("INSERT INTO old_items SELECT * FROM items WHERE id = ?", (item,))
+    db.execute("DELETE FROM items WHERE id = ?", (item,))

@@ -1,0 +1,414 @@
+"""Conveyor Belt: serializable operations at several servers by a token (thesis 004, section 2.4, Algorithm 2).
+
+A store runs at several servers, each with its own copy of the database. Operations have been partitioned (`plait gyro
+analyze`): to put something into a cart is *local*, it reads the stock and writes a cart of its server only; an order is
+*global*, it reads the cart and takes from the stock, which all servers read.
+
+- A server executes a local operation at once, and tells nobody.
+- Global operations wait in a queue for the token, which goes round. Whoever gets it applies the updates in it that are from
+  others, takes its own out (they have been everywhere), executes what is in its queue, puts the updates of that into the
+  token, and passes it on. An update is the new state of the stock, not the operation.
+
+The thesis leaves faults to others. With `reissues` or `crashes` there is a *log* that survives, and the token has an epoch.
+A global operation is executed, then appended to the log, then committed; meanwhile the database blocks local operations.
+The log may at any time suspect that the token is lost: it starts a new epoch and gives a new token, with all updates of the
+log in it, to some server. (A token that is lost is one that is never delivered: that is among the runs.) The log refuses
+what comes from an older epoch (*fencing*). That server is from now on the one that takes these updates out, after a round.
+A server that has crashed executes nothing before it has asked the log, which starts a new epoch for it: what it sent
+before the crash may still be on its way, and must not be logged after it has read the log.
+
+What is checked: *serializable* (there is an order of the operations in which one server would give the same replies) and
+*prefixes* (Lemma 2 of the thesis: all servers have seen the same global operations in the same order, some fewer of them).
+
+The faulty twins, of Algorithm 2:
+
+- `"skip"`: a server that has nothing to order passes the token on without applying what is in it.
+- `"keep"`: own updates stay in the token; when others apply them again, newer ones are lost.
+- `"early"`: whoever applies an update takes it out, so that the next server never sees it.
+
+And of what faults need:
+
+- `"fencing"`: the log takes updates of any epoch.
+- `"carrier"`: updates of a new token are taken out by the servers that they are from, before everybody has them.
+- `"amnesia"`: a server that has crashed goes on without asking the log.
+- `"peek"`: it asks, but the log starts no new epoch.
+- `"stale"`: a server takes an answer of the log to what it sent before a crash for the answer to what it sent last.
+
+Simplified: the stock and the cart are lists of the operations that wrote them, so that what was read shows who was seen.
+Clients are part of their servers. Requests that wait in the queue survive a crash, as if clients asked again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from plait import (
+    Message,
+    ModelError,
+    Monitor,
+    Pid,
+    Process,
+    System,
+    action,
+    always,
+    crash_recovery,
+    durable,
+    field,
+    init,
+    on,
+    reachable,
+    recovery,
+)
+from plait.model.view import View
+from plait.protocols._parameters import at_least, one_of
+
+Fault = Literal["none", "skip", "keep", "early", "fencing", "carrier", "amnesia", "peek", "stale"]
+
+Update = tuple[Pid, tuple[str, ...], tuple[str, ...]]
+"""Who takes it out of the token; the stock after it; the cart that the order read. The last of the stock is the order."""
+
+Reply = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""The operation, and what it read: the stock and the cart."""
+
+
+class Token(Message):
+    """Whoever has it may execute global operations."""
+
+    epoch: int
+    updates: tuple[Update, ...]
+    fresh: bool = False
+    """Just issued by the log: nobody has seen the updates in this order of servers."""
+
+
+class Append(Message):
+    """An update, to be logged."""
+
+    epoch: int
+    update: Update
+
+
+class Logged(Message):
+    """The update is in the log."""
+
+    epoch: int
+    """Of the update."""
+
+
+class Fenced(Message):
+    """It is not, because there is a newer epoch."""
+
+    epoch: int
+
+
+class Question(Message):
+    """A server that has crashed asks for the log, and for a new epoch."""
+
+
+class Answer(Message):
+    """The log, without a new epoch: only a log that is faulty sends it."""
+
+    updates: tuple[Update, ...]
+
+
+class Server(Process):
+    """Executes operations: local ones at once, global ones when it has the token."""
+
+    number: int
+    servers: int
+    carts: int
+    """Local operations that clients will still ask for."""
+    orders: int
+    """Global operations that clients will still ask for."""
+    stock: tuple[str, ...] = ()
+    """Which orders have taken from it: every server has a copy."""
+    cart: tuple[str, ...] = ()
+    """What was put into it: at this server only."""
+    queue: tuple[str, ...] = ()
+    faulty: Fault = "none"
+
+    @init
+    def start(self) -> None:
+        """The last server has the token first."""
+        if self.number == self.servers - 1:
+            self.pass_on(Token(0, ()))
+
+    @action(when=lambda self: self.carts > 0)
+    def add(self) -> None:
+        """A local operation: reads the stock, writes the cart, replies."""
+        name = f"add {self.number}.{self.carts}"
+        self.carts -= 1
+        self.announce((name, self.stock, self.cart))
+        self.cart += (name,)
+
+    @action(when=lambda self: self.orders > 0)
+    def order(self) -> None:
+        self.queue += (f"order {self.number}.{self.orders}",)
+        self.orders -= 1
+
+    @on(Token)
+    def receive(self, token: Token) -> None:
+        updates = self.apply(token)
+        for name in self.queue:
+            self.announce((name, self.stock, self.cart))
+            read = self.cart
+            self.stock += (name,)
+            updates += ((self.id, self.stock, read),)
+        self.queue = ()
+        self.pass_on(Token(0, updates))
+
+    def apply(self, token: Token) -> tuple[Update, ...]:
+        """Apply the updates of others; what stays in the token."""
+        if self.faulty == "skip" and not self.queue:
+            return tuple(u for u in token.updates if u[0] != self.id)
+        kept: tuple[Update, ...] = ()
+        for update in token.updates:
+            carrier, stock, _ = update
+            if carrier != self.id:
+                self.stock = stock
+            if (carrier != self.id and self.faulty != "early") or self.faulty == "keep":
+                kept += (update,)
+        return kept
+
+    def pass_on(self, token: Token) -> None:
+        """To the next server."""
+        self.send(Server.pid((self.number + 1) % self.servers), token)
+
+
+class LoggedServer(Process):
+    """A server that survives crashes, and the loss of the token, with the help of the log."""
+
+    number: int = durable()
+    servers: int = durable()
+    carts: int = durable()
+    orders: int = durable()
+    stock: tuple[str, ...] = durable(default=())
+    cart: tuple[str, ...] = durable(default=())
+    queue: tuple[str, ...] = durable(default=())
+    faulty: Fault = durable(default="none")
+    epoch: int = durable(default=0)
+    token: Token | None = None
+    """While it has it."""
+    left: int = 0
+    """How many of the queue will be executed in this visit: the snapshot."""
+    waiting: Update | None = None
+    """Executed, and not yet known to be in the log."""
+    ready: bool = True
+
+    @init
+    def start(self) -> None:
+        """The last server has the token first."""
+        if self.number == self.servers - 1:
+            self.send(LoggedServer.pid(0), Token(0, ()))
+
+    @action(when=lambda self: self.carts > 0 and self.ready and self.waiting is None)
+    def add(self) -> None:
+        name = f"add {self.number}.{self.carts}"
+        self.carts -= 1
+        self.announce((name, self.stock, self.cart))
+        self.cart += (name,)
+
+    @action(when=lambda self: self.orders > 0 and self.ready)
+    def order(self) -> None:
+        self.queue += (f"order {self.number}.{self.orders}",)
+        self.orders -= 1
+
+    @on(Token, where=lambda self, m: self.ready or m.fresh)
+    def receive(self, token: Token) -> None:
+        if token.epoch < self.epoch:
+            return
+        self.epoch = token.epoch
+        kept = self.catch_up(token.updates)
+        if token.fresh and self.faulty != "carrier":
+            kept = tuple((self.id, stock, read) for _, stock, read in kept)
+        else:
+            kept = tuple(u for u in kept if u[0] != self.id)
+        self.ready = True
+        self.waiting = None
+        self.token = Token(token.epoch, kept)
+        self.left = len(self.queue)
+
+    def catch_up(self, updates: tuple[Update, ...]) -> tuple[Update, ...]:
+        """Apply what is new; an own order that is in the log is thereby committed, and its client gets the reply."""
+        for _, stock, read in updates:
+            if len(stock) > len(self.stock):
+                if stock[-1] in self.queue:
+                    self.commit(stock, read)
+                self.stock = stock
+        return updates
+
+    def commit(self, stock: tuple[str, ...], read: tuple[str, ...]) -> None:
+        """The order is in the log: make it visible here, and reply."""
+        self.announce((stock[-1], stock[:-1], read))
+        self.queue = tuple(name for name in self.queue if name != stock[-1])
+        self.stock = stock
+
+    @action(when=lambda self: self.token is not None and self.left > 0 and self.waiting is None)
+    def execute(self) -> None:
+        assert self.token is not None
+        self.waiting = (self.id, (*self.stock, self.queue[0]), self.cart)
+        self.send(Log.pid(0), Append(self.token.epoch, self.waiting))
+
+    @on(Logged)
+    def logged(self, m: Logged) -> None:
+        if self.waiting is None or self.token is None or not self.current(m.epoch):
+            return
+        self.commit(self.waiting[1], self.waiting[2])
+        self.token = Token(self.token.epoch, (*self.token.updates, self.waiting))
+        self.waiting = None
+        self.left -= 1
+
+    @on(Fenced)
+    def fenced(self, m: Fenced) -> None:
+        """Roll back; the operation stays in the queue."""
+        if self.current(m.epoch):
+            self.waiting, self.token, self.left = None, None, 0
+
+    def current(self, epoch: int) -> bool:
+        """Whether the log answers what was sent in this epoch."""
+        return epoch == self.epoch or self.faulty == "stale"
+
+    @action(when=lambda self: self.token is not None and self.left == 0)
+    def pass_on(self) -> None:
+        assert self.token is not None
+        self.send(LoggedServer.pid((self.number + 1) % self.servers), self.token)
+        self.token = None
+
+    @recovery
+    def recover(self) -> None:
+        if self.faulty != "amnesia":
+            self.ready = False
+            self.send(Log.pid(0), Question())
+
+    @on(Answer)
+    def answered(self, m: Answer) -> None:
+        self.catch_up(m.updates)
+        self.ready = True
+
+
+class Log(Process):
+    """Keeps updates, survives everything, and says which epoch it is."""
+
+    servers: int
+    reissues: int
+    faulty: Fault
+    updates: tuple[Update, ...] = ()
+    epoch: int = 0
+
+    @on(Append)
+    def append(self, m: Append) -> None:
+        if m.epoch == self.epoch or self.faulty == "fencing":
+            self.updates += (m.update,)
+            self.send(m.sender, Logged(m.epoch))
+        else:
+            self.send(m.sender, Fenced(m.epoch))
+
+    @on(Question)
+    def answer(self, m: Question) -> None:
+        if self.faulty == "peek":
+            self.send(m.sender, Answer(self.updates))
+        else:
+            self.issue(m.sender)
+
+    @action(when=lambda self: self.reissues > 0)
+    def reissue(self) -> None:
+        """The token may be lost; or not, and there are two from now on."""
+        self.reissues -= 1
+        self.issue(LoggedServer.pid(self.choose(range(self.servers))))
+
+    def issue(self, server: Pid) -> None:
+        """A new epoch, and its token."""
+        self.epoch += 1
+        self.send(server, Token(self.epoch, self.updates, True))
+
+
+class History(Monitor):
+    """The replies that clients got."""
+
+    replies: set[Reply] = field(default_factory=set)
+
+    def observe(self, process: Pid, event: Reply) -> None:
+        self.replies.add(event)
+
+
+# -- properties ------------------------------------------------------------------------------------------------------
+
+
+def explained(replies: frozenset[Reply], stock: tuple[str, ...], carts: dict[str, tuple[str, ...]]) -> bool:
+    """Whether one server could execute these operations, in some order, from this state, and reply the same.
+
+    An order that others have seen and that has no reply yet may come anywhere.
+    """
+    if not replies:
+        return True
+    for reply in sorted(replies):
+        name, seen, read = reply
+        home = name.split()[1].split(".")[0]
+        if seen != stock or read != carts.get(home, ()):
+            continue
+        rest = replies - {reply}
+        if name.startswith("order"):
+            if explained(rest, (*stock, name), carts):
+                return True
+        elif explained(rest, stock, {**carts, home: (*read, name)}):
+            return True
+    known = {name for name, _, _ in replies}
+    for name in sorted(
+        {seen[len(stock)] for _, seen, _ in replies if seen[: len(stock)] == stock and len(seen) > len(stock)}
+    ):
+        if name not in known and explained(replies, (*stock, name), carts):
+            return True
+    return False
+
+
+@always
+def serializable(s: View) -> bool:
+    """There is an order of the operations in which one server would have given the same replies."""
+    return explained(frozenset(s[History].replies), (), {})
+
+
+@always
+def prefixes(s: View) -> bool:
+    """Of any two servers, one has seen what the other has seen of the global operations, in the same order."""
+    stocks = [p.stock for p in (*s[Server], *s[LoggedServer])]
+    longest = max(stocks, key=len)
+    return all(longest[: len(stock)] == stock for stock in stocks)
+
+
+@reachable
+def everything_everywhere(s: View) -> bool:
+    """All operations got a reply, and all servers have seen all orders."""
+    servers = [*s[Server], *s[LoggedServer]]
+    orders = {name for name, _, _ in s[History].replies if name.startswith("order")}
+    return all(p.carts == p.orders == 0 and not p.queue and set(p.stock) == orders for p in servers)
+
+
+# -- the model -------------------------------------------------------------------------------------------------------
+
+
+def conveyor_belt(
+    servers: int = 3,
+    carts: int = 1,
+    orders: int = 1,
+    reissues: int = 0,
+    crashes: int = 0,
+    faulty: Fault = "none",
+) -> System:
+    """Servers with so many local and global operations each; with a log if tokens are issued again, or servers crash."""
+    at_least(2, servers=servers)
+    at_least(0, carts=carts, orders=orders, reissues=reissues, crashes=crashes)
+    one_of(get_args(Fault), faulty=faulty)
+    logged = reissues > 0 or crashes > 0
+    if logged == (faulty in ("skip", "keep", "early")) and faulty != "none":
+        needed = "reissues=0 and crashes=0" if logged else "reissues=1 or crashes=1"
+        raise ModelError(f"faulty={faulty!r} is a fault of the protocol with {needed}", hint=f"give {needed}")
+    kind = LoggedServer if logged else Server
+    processes: list[Process] = [
+        kind(number=i, servers=servers, carts=carts, orders=orders, faulty=faulty) for i in range(servers)
+    ]
+    return System(
+        [*processes, *([Log(servers=servers, reissues=reissues, faulty=faulty)] if logged else [])],
+        faults=[crash_recovery(LoggedServer, budget=crashes)] if crashes else [],
+        monitors=[History()],
+        properties=[serializable, prefixes, everything_everywhere],
+        name="conveyor_belt",
+    )
