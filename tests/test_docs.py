@@ -114,8 +114,8 @@ def test_the_numbers_of_the_architecture() -> None:
     assert found.python_calls < 2_000, "less than 2,000 questions"
 
 
-def test_modelling_mentions_everything_that_is_exported() -> None:
-    text = (ROOT / "docs" / "modelling.md").read_text(encoding="utf-8")
+def test_the_manual_mentions_everything_that_is_exported() -> None:
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("modelling.md", "liveness.md"))
     unmentioned = [name for name in plait.__all__ if not re.search(rf"\b{name}\b", text)]
     assert [name for name in unmentioned if name not in ("Network", "Property", "Trace")] == []
 

@@ -175,7 +175,7 @@ impl<'t, 'c> Search<'t, 'c> {
 
     /// What the open properties on single states have read.
     fn reads(&self) -> Vec<(u64, u64)> {
-        let wanted = |property: usize, kind| kind != PropertyKind::Final && self.control.is_open(property);
+        let wanted = |property: usize, kind: PropertyKind| kind.of_states() && self.control.is_open(property);
         let kinds = self.control.kinds.iter().enumerate();
         kinds.map(|(p, &kind)| if wanted(p, kind) { self.control.reads.of(p) } else { (0, 0) }).collect()
     }
@@ -183,7 +183,7 @@ impl<'t, 'c> Search<'t, 'c> {
     fn sees_more(&self) -> bool {
         let kinds = self.control.kinds.iter().zip(&self.seen).enumerate();
         kinds
-            .filter(|(_, (kind, _))| **kind != PropertyKind::Final)
+            .filter(|(_, (kind, _))| kind.of_states())
             .any(|(property, (_, seen))| self.control.reads.of(property) != *seen && self.control.is_open(property))
     }
 

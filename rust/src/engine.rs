@@ -3,19 +3,25 @@
 use crate::bridge::PyModel;
 use crate::classes::Split;
 use crate::control::{Control, Limit, Options, Por};
+use crate::graph::{Graph, MOST_PREDICATES};
 use crate::lens::Lens;
+use crate::liveness::{Automaton, AutomatonNode, Fairness, Product};
 use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::path::{self, Step};
 use crate::search::{self, Strategy};
 use crate::stubborn::{ALL, Seeds, Stubborn};
 use crate::symmetry::Group;
 use crate::tables::{Kind, Tables};
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+
+type StemAndCycle = (Vec<Step>, Vec<Step>);
 
 /// How long a search that is to end waits for user code to return.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -191,6 +197,7 @@ impl Engine {
                 "always" => Ok(PropertyKind::Always),
                 "reachable" => Ok(PropertyKind::Reachable),
                 "final" => Ok(PropertyKind::Final),
+                "predicate" => Ok(PropertyKind::Predicate),
                 _ => Err(PyValueError::new_err(format!("unknown kind of property {kind:?}"))),
             })
             .collect::<PyResult<_>>()?;
@@ -289,45 +296,9 @@ impl Engine {
         };
         let control = Arc::new(Control::new(&crate::model::Model::shape(&*self.model).clone(), options)?);
         self.last = Some(control.clone());
-        let mut interrupt: Option<PyErr> = None;
-        let mut shown = Instant::now();
-        let mut stopped: Option<Instant> = None;
-        let result = py.detach(|| {
-            search::run(&self.tables, &control, strategy, || {
-                if control.ended() && stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                    self.model.interrupt();
-                }
-                Python::attach(|py| {
-                    if let Some(progress) = &progress
-                        && shown.elapsed() > Duration::from_millis(100)
-                    {
-                        shown = Instant::now();
-                        let told = self.counters(py, &control, strategy).and_then(|c| progress.call1(py, (c,)));
-                        if let Err(error) = told {
-                            interrupt = Some(error);
-                            return false;
-                        }
-                    }
-                    py.check_signals().map_err(|error| interrupt = Some(error)).is_ok()
-                })
-            })
-        });
-        if let Some(error) = interrupt
-            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
-        {
-            return Err(error);
-        }
-        result.map_err(raised)?;
+        self.watch(py, &control, strategy, progress, |tick| search::run(&self.tables, &control, strategy, tick))?;
         let report = self.counters(py, &control, strategy)?;
-        let bound = control.bound().map(|limit| match limit {
-            Limit::MaxStates => "max-states",
-            Limit::MaxDepth => "max-depth",
-            Limit::Timeout => "timeout",
-            Limit::Memory => "memory",
-            Limit::Interrupted => "interrupted",
-            Limit::Walks => "walks",
-        });
-        report.set_item("bound", bound)?;
+        report.set_item("bound", bound(&control))?;
         report.set_item("passes", control.passes())?;
         report.set_item("given_up", control.given_up())?;
         let findings: Vec<(usize, u64, u32, Option<Vec<u64>>)> =
@@ -336,6 +307,62 @@ impl Engine {
         if terminals {
             report.set_item("terminals", control.terminals())?;
         }
+        Ok(report)
+    }
+
+    /// Per automaton, a fair run that it accepts, as the steps to a loop and those of the loop; none if there is none.
+    #[pyo3(signature = (*, predicates, automata, max_states, timeout, memory, progress, forget = vec![]))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
+    fn liveness<'py>(
+        &self,
+        py: Python<'py>,
+        predicates: Vec<usize>,
+        automata: Vec<(Automaton, Vec<Fairness>)>,
+        max_states: Option<usize>,
+        timeout: Option<f64>,
+        memory: Option<usize>,
+        progress: Option<Py<PyAny>>,
+        forget: Vec<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        if predicates.len() > MOST_PREDICATES {
+            return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
+        }
+        let options = Options {
+            max_states: max_states.unwrap_or(usize::MAX),
+            timeout: timeout.map(Duration::from_secs_f64),
+            memory: memory.unwrap_or(usize::MAX),
+            forget,
+            ..Options::default()
+        };
+        let control = Control::new(&crate::model::Model::shape(&*self.model).clone(), options)?;
+        let lassos: Mutex<Vec<Option<StemAndCycle>>> = Mutex::default();
+        let silent = AtomicBool::new(false);
+        // Counted as a search without a visited set is: the graph has its own.
+        self.watch(py, &control, Strategy::Stateless, progress, |tick| {
+            search::watched(&self.tables, &control, tick, || {
+                let mut lens = Lens::new(&self.tables);
+                let graph = Graph::new(&mut lens, &control, &predicates)?;
+                silent.store(graph.silent, Relaxed);
+                for (automaton, fairness) in &automata {
+                    let mut product = Product::new(&mut lens, &control, &graph, automaton, fairness)?;
+                    let lasso = product.lasso()?;
+                    let steps = lasso.map(|lasso| lasso.steps(&mut lens, &graph)).transpose()?;
+                    lassos.lock().push(steps);
+                }
+                control.visits.store(graph.len() as u64, Relaxed);
+                Ok(())
+            })
+        })?;
+        let report = self.counters(py, &control, Strategy::Stateless)?;
+        report.set_item("bound", bound(&control))?;
+        report.set_item("silent", silent.into_inner())?;
+        let mut lassos = lassos.into_inner();
+        lassos.resize_with(automata.len(), || None);
+        let lassos: Vec<_> = lassos
+            .into_iter()
+            .map(|lasso| lasso.map(|(stem, cycle)| (self.transitions(stem), self.transitions(cycle))))
+            .collect();
+        report.set_item("lassos", lassos)?;
         Ok(report)
     }
 
@@ -384,7 +411,59 @@ fn partial_order(split: &str, seeds: &str) -> PyResult<Por> {
     Ok(Por { split, seeds })
 }
 
+/// The limit that ended a search, by name.
+fn bound(control: &Control) -> Option<&'static str> {
+    control.bound().map(|limit| match limit {
+        Limit::MaxStates => "max-states",
+        Limit::MaxDepth => "max-depth",
+        Limit::Timeout => "timeout",
+        Limit::Memory => "memory",
+        Limit::Interrupted => "interrupted",
+        Limit::Walks => "walks",
+    })
+}
+
 impl Engine {
+    /// Work with a watch that tells of progress, and stops on Ctrl-C.
+    fn watch(
+        &self,
+        py: Python,
+        control: &Control,
+        strategy: Strategy,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(&mut (dyn FnMut() -> bool + Send)) -> crate::model::Result<()> + Send,
+    ) -> PyResult<()> {
+        let mut interrupt: Option<PyErr> = None;
+        let mut shown = Instant::now();
+        let mut stopped: Option<Instant> = None;
+        let result = py.detach(|| {
+            work(&mut || {
+                if control.ended() && stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                    self.model.interrupt();
+                }
+                Python::attach(|py| {
+                    if let Some(progress) = &progress
+                        && shown.elapsed() > Duration::from_millis(100)
+                    {
+                        shown = Instant::now();
+                        let told = self.counters(py, control, strategy).and_then(|c| progress.call1(py, (c,)));
+                        if let Err(error) = told {
+                            interrupt = Some(error);
+                            return false;
+                        }
+                    }
+                    py.check_signals().map_err(|error| interrupt = Some(error)).is_ok()
+                })
+            })
+        });
+        if let Some(error) = interrupt
+            && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
+        {
+            return Err(error);
+        }
+        result.map_err(raised)
+    }
+
     fn transitions(&self, steps: Vec<Step>) -> Vec<Transition> {
         steps.into_iter().map(|step| Transition { model: self.model.clone(), step }).collect()
     }
@@ -410,5 +489,27 @@ impl Engine {
         report.set_item("table_bytes", table)?;
         report.set_item("memory_bytes", table + tables + self.model.bytes() + frontier * (width + 2) * 8)?;
         Ok(report)
+    }
+}
+
+/// (nodes, initial nodes, number of acceptance sets); a node is (yes, no, next, accepting).
+impl FromPyObject<'_, '_> for Automaton {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Automaton> {
+        type Node = (u64, u64, Vec<u32>, u64);
+        let (nodes, initial, sets): (Vec<Node>, Vec<u32>, u32) = object.extract()?;
+        let node = |(yes, no, next, accepting): Node| AutomatonNode { yes, no, next, accepting };
+        Ok(Automaton { nodes: nodes.into_iter().map(node).collect(), initial, sets })
+    }
+}
+
+/// (strong, handlers with their processes, one for each message)
+impl FromPyObject<'_, '_> for Fairness {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Fairness> {
+        let (strong, handlers, by_message) = object.extract()?;
+        Ok(Fairness { strong, handlers, by_message })
     }
 }

@@ -469,7 +469,7 @@ impl Reads {
     pub fn sight(&self, control: &Control) -> Sight {
         let mut sight = Sight::default();
         for (property, &kind) in control.kinds.iter().enumerate() {
-            if kind != PropertyKind::Final && control.is_open(property) {
+            if kind.of_states() && control.is_open(property) {
                 sight.fields |= self.fields[property].load(Relaxed);
                 sight.inboxes |= self.inboxes[property].load(Relaxed);
             }
@@ -501,7 +501,8 @@ pub fn look(
     mut found: impl FnMut(usize),
 ) -> Result<()> {
     for (property, &kind) in control.kinds.iter().enumerate() {
-        if (kind == PropertyKind::Final) != terminal || !control.is_open(property) {
+        let due = if terminal { kind == PropertyKind::Final } else { kind.of_states() };
+        if !due || !control.is_open(property) {
             continue;
         }
         if !terminal && !control.reads.concern(property, touched) {

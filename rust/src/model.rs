@@ -53,6 +53,15 @@ pub enum PropertyKind {
     Always,
     Reachable,
     Final,
+    /// Part of a temporal formula: evaluated for that alone.
+    Predicate,
+}
+
+impl PropertyKind {
+    /// Whether every state is looked at.
+    pub fn of_states(self) -> bool {
+        matches!(self, PropertyKind::Always | PropertyKind::Reachable)
+    }
 }
 
 /// The fixed shape of a system.

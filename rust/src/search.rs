@@ -26,15 +26,24 @@ impl Drop for Finish<'_> {
 
 /// Search; `tick` is called some times a second, and ends the search by returning false.
 pub fn run(tables: &Tables, control: &Control, strategy: Strategy, tick: impl FnMut() -> bool) -> Result<()> {
+    watched(tables, control, tick, || match control.options.por {
+        Some(por) => reduced(tables, control, strategy, por),
+        None => pass(tables, control, strategy),
+    })
+}
+
+/// Work in another thread, which may ask the model.
+pub fn watched(
+    tables: &Tables,
+    control: &Control,
+    tick: impl FnMut() -> bool,
+    work: impl Fn() -> Result<()> + Sync,
+) -> Result<()> {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _finish = Finish(control);
             tables.model.in_thread(&mut || {
-                let result = match control.options.por {
-                    Some(por) => reduced(tables, control, strategy, por),
-                    None => pass(tables, control, strategy),
-                };
-                if let Err(fault) = result {
+                if let Err(fault) = work() {
                     control.fail(fault);
                 }
             });

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
 from plait.kernel.pid import Pid
+from plait.model.fairness import strong, weak
 from plait.model.faults import crash_recovery, crash_stop
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -25,6 +26,20 @@ from plait.model.network import Network, duplicating, fifo, unordered
 from plait.model.process import Process, action, aux, durable, everyone, init, majority, on, recovery, some
 from plait.model.properties import Property, always, deadlock_free, final, reachable
 from plait.model.system import System
+from plait.model.temporal import (
+    F,
+    G,
+    R,
+    U,
+    W,
+    X,
+    always_eventually,
+    eventually,
+    leads_to,
+    ltl,
+    predicate,
+    stable,
+)
 
 if TYPE_CHECKING:
     from plait.check.api import check
@@ -33,6 +48,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "F",
+    "G",
     "Message",
     "ModelError",
     "Monitor",
@@ -41,13 +58,18 @@ __all__ = [
     "PlaitError",
     "Process",
     "Property",
+    "R",
     "System",
     "Trace",
     "TraceError",
+    "U",
     "UsageError",
     "Verdict",
+    "W",
+    "X",
     "action",
     "always",
+    "always_eventually",
     "aux",
     "check",
     "crash_recovery",
@@ -55,17 +77,24 @@ __all__ = [
     "deadlock_free",
     "duplicating",
     "durable",
+    "eventually",
     "everyone",
     "field",
     "fifo",
     "final",
     "init",
+    "leads_to",
+    "ltl",
     "majority",
     "on",
+    "predicate",
     "reachable",
     "recovery",
     "some",
+    "stable",
+    "strong",
     "unordered",
+    "weak",
 ]
 
 _LAZY = {"check": "plait.check.api", "Trace": "plait.kernel.trace", "Verdict": "plait.kernel.verdict"}

@@ -107,6 +107,18 @@ class Engine:
     ) -> dict[str, Any]:
         """Search, and report counters, findings and the limit that was hit. With `terminals`, also the fingerprints of the
         terminal states; `forget` leaves rules of a reduction out, for tests that show that they are needed."""
+    def liveness(
+        self,
+        *,
+        predicates: Sequence[int],
+        automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]]],
+        max_states: int | None,
+        timeout: float | None,
+        memory: int | None,
+        progress: Callable[[dict[str, Any]], object] | None,
+        forget: Sequence[str] = ...,
+    ) -> dict[str, Any]:
+        """Per automaton over the predicates, a fair run that it accepts: the steps to a loop, and those of the loop."""
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
+from plait.check import liveness
 from plait.check.content import StuckError
 from plait.check.lifting import confirm, lifted
 from plait.check.progress import Progress
@@ -17,7 +18,8 @@ from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
 from plait.model.properties import Property
-from plait.model.system import System
+from plait.model.system import System, with_properties
+from plait.model.temporal import Temporal
 
 Search = Literal["bfs", "dfs", "random", "stateless"]
 WALKS = 10_000
@@ -78,12 +80,21 @@ def check(
         raise UsageError(f"spos={spos!r}", hint="give True or False")
     _validate_choices(decomposition=decomposition, split=split, seeds=seeds, history=history)
     checked = _select(system, properties)
-    system = _with_properties(system, checked)
+    temporal = [p for p in checked if isinstance(p, Temporal)]
+    if temporal and search not in ("bfs", "dfs"):
+        raise UsageError(
+            f"--search {search}: {temporal[0].name} is a temporal property, which needs the graph of all states",
+            hint="use bfs or dfs, or leave it out with --property",
+        )
+    system = with_properties(system, liveness.flattened(checked))
     reductions = plan(system, reduce, search, decomposition, history)
     runner = reductions.runner(system)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
     crew = 1 if reductions.dpor else workers or os.cpu_count() or 1  # dpor decides what to try by what it met before
+    memory = memory if memory is not None else _most_memory()
+    told = (lambda counters: progress(_progress(counters, search))) if progress else None
+    runs = None
     try:
         report = runner.search(
             search,
@@ -91,22 +102,26 @@ def check(
             max_states=max_states,
             max_depth=max_depth,
             timeout=timeout,
-            memory=memory if memory is not None else _most_memory(),
+            memory=memory,
             seed=seed,
             walks=walks,
             keep_going=keep_going,
             spos=spos,
             dpor=reductions.dpor,
-            progress=(lambda counters: progress(_progress(counters, search))) if progress else None,
+            progress=told,
             por=(split, seeds) if reductions.por else None,
             forget=_FORGET,
         )
+        if temporal and (keep_going or not _violated(system, report)) and report["bound"] is None:
+            left = None if timeout is None else max(0.0, timeout - report["seconds"])
+            limits: dict[str, Any] = {"max_states": max_states, "timeout": left, "memory": memory}
+            runs = liveness.search(runner, temporal, progress=told, forget=_FORGET, **limits)
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
-    return _verdict(runner, report, search, crew, keep_going, reductions)
+    return _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs)
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
@@ -141,14 +156,6 @@ def _select(system: System, names: Sequence[str] | None) -> list[Property]:
     return list(system.properties) if names is None else [known[name] for name in names]
 
 
-def _with_properties(system: System, properties: list[Property]) -> System:
-    """The same system with some of its properties."""
-    copy = System.__new__(System)
-    copy.__dict__.update(system.__dict__)
-    copy.properties = properties
-    return copy
-
-
 def _progress(counters: dict[str, Any], search: str) -> Progress:
     names = ("states", "transitions", "depth", "frontier", "memory_bytes", "python_calls", "seconds", "walks")
     return Progress(search=search, **{name: counters[name] for name in names})
@@ -162,17 +169,31 @@ def _most_memory() -> int | None:
         return None
 
 
+def _violated(system: System, report: dict[str, Any]) -> bool:
+    """Whether a search has found a violation: of a property, or a failed assertion."""
+    found = (finding[0] for finding in report["findings"])
+    return any(n == len(system.properties) or system.properties[n].kind != "reachable" for n in found)
+
+
 def _verdict(
-    runner: Runner, report: dict[str, Any], search: str, workers: int, keep_going: bool, reductions: Plan
+    runner: Runner,
+    report: dict[str, Any],
+    search: str,
+    workers: int,
+    keep_going: bool,
+    reductions: Plan,
+    temporal: list[Temporal],
+    runs: liveness.Findings | None,
 ) -> Verdict:
-    system, bound = runner.system, report["bound"]
+    system = runner.system
+    bound = report["bound"] or (runs.bound if runs else None)
     states = report["states"]
     statistics = Statistics(
         states=states,
         transitions=report["transitions"],
         terminal_states=report["terminal"],
         depth=report["depth"],
-        seconds=report["seconds"],
+        seconds=report["seconds"] + (runs.seconds if runs else 0.0),
         python_calls=report["python_calls"],
         search=search,
         workers=workers,
@@ -185,16 +206,19 @@ def _verdict(
         reductions=reductions.outcome(report["given_up"]),
     )
     found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
-    violated = [n for n in found if n == len(system.properties) or system.properties[n].kind != "reachable"]
-    stopped = bool(violated) and not keep_going
+    stopped = _violated(system, report) and not keep_going
     results = []
     for number, prop in enumerate(system.properties):
+        if prop.kind == "predicate":
+            continue
         trace = _trace(runner, prop, found[number][0], found[number][2]) if number in found else None
         results.append(_result(prop, trace, bound, stopped, statistics))
     if len(system.properties) in found:
         fingerprint, _, run = found[len(system.properties)]
         trace = _failed_assertion(runner, fingerprint, run)
         results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
+    for number, wanted in enumerate(temporal):
+        results.append(_run_result(system, wanted, runs.traces[number] if runs else None, bound, stopped))
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
     status: Status = "violated" if first else "inconclusive" if bound else "holds"
     return Verdict(
@@ -239,6 +263,20 @@ def _result(
         note = "no state is terminal" if prop.wants_no_end else "vacuously: no state is terminal"
         return PropertyResult(prop.name, prop.kind, "holds", note)
     return PropertyResult(prop.name, prop.kind, "holds")
+
+
+def _run_result(
+    system: System, prop: Temporal, trace: Trace | None, bound: str | None, stopped: bool
+) -> PropertyResult:
+    """The result of a temporal property, with what it assumes."""
+    given = ", ".join(str(one) for one in liveness.assumed(system, prop))
+    assuming = f"assuming {given}" if given else "no fairness assumed"
+    if trace is not None:
+        return PropertyResult(prop.name, prop.kind, "violated", assuming, trace)
+    if bound or stopped:
+        reason = bound or "stopped at the violation"
+        return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({reason})")
+    return PropertyResult(prop.name, prop.kind, "holds", assuming)
 
 
 def _message(first: PropertyResult | None, bound: str | None) -> str | None:

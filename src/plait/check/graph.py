@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from plait._native import Transition
+from plait.check.liveness import flattened
 from plait.check.reduction import History, Inference, plan
 from plait.check.runner import Runner
 from plait.check.tracing import label, snapshot
@@ -16,7 +17,7 @@ from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.graph import Move, State, StateGraph
 from plait.kernel.trace import Sent
 from plait.kernel.values import Data, to_data
-from plait.model.system import System
+from plait.model.system import System, with_properties
 
 
 def state_graph(
@@ -48,6 +49,7 @@ def _runner(
     system: System, reduce: str | Sequence[str], decomposition: Inference, history: History
 ) -> tuple[Runner, list[str]]:
     """A runner whose fingerprints are those of the reduced search, and the names of the reductions."""
+    system = with_properties(system, flattened(system.properties))
     reductions = plan(system, reduce, "bfs", decomposition, history)
     runner = reductions.runner(system)
     if reductions.por or reductions.symmetry:

@@ -94,7 +94,9 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
         nothing = "no field is declared aux(…)"
     if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
-    por = decide("por", None, "stubborn sets over transition classes")
+    temporal = any(p.kind == "predicate" for p in system.properties)
+    unable = "a temporal property is about whole runs, of which it leaves some out" if temporal else None
+    por = decide("por", unable, "stubborn sets over transition classes")
     symmetry = _symmetric(system)
     images = _images(symmetry)
     roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
@@ -102,6 +104,8 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
     if decomposition is not None and decomposition.audited:
         unable = "auxiliary fields are declared that could not be proven to be (plait show --decomposition): "
         unable += "they are audited process by process, without regard to symmetry"
+    if temporal:
+        unable = "a temporal property is about whole runs, in which processes keep their names"
     if images > MOST_IMAGES:
         unable = f"a state has {images:,} images ({roles}), more than {MOST_IMAGES:,}"
     if not decide("symmetry", unable, f"{images:,} permutations of {roles}"):

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from plait._native import Transition
+from plait.check.liveness import flattened, predicates, violated
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Sent, Snapshot, Trace
 from plait.kernel.values import Data, text, to_data
-from plait.model.system import System
+from plait.model.system import System, with_properties
+from plait.model.temporal import Atom, Temporal
 
 _STALE = "the model has changed since the trace was made: check it again for a new one"
 _BROKEN = "the trace was edited or is damaged: check the model again for a new one"
@@ -23,7 +25,7 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
 
     After the last event the property is evaluated again: a trace that does not show its finding any more is an error too.
     """
-    runner = Runner(system)
+    runner = Runner(with_properties(system, flattened(system.properties)))
     tracer = Tracer(runner)
     _same("the initial state", trace, trace.initial, tracer, tracer.initial)
     for number, event in enumerate(trace.events, 1):
@@ -40,7 +42,7 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
         _same(f"the state after {here}", trace, event.state, tracer, now.state)
         _same_effects(here, trace, event, tracer, now)
         yield now
-    _confirm(runner, tracer, trace)
+    _confirm(runner, tracer, trace, system)
 
 
 def _messages(place: str, messages: Sequence[Sent], ids: Sequence[int]) -> list[str]:
@@ -143,8 +145,8 @@ def _same_effects(here: str, trace: Trace, then: Event, tracer: Tracer, now: Eve
             raise TraceError(f"{here} {what} something else in the trace than it does now", hint=_STALE)
 
 
-def _confirm(runner: Runner, tracer: Tracer, trace: Trace) -> None:
-    """The property must be decided in the last state as the trace says."""
+def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> None:
+    """The property must be decided in the last state, or by the whole run, as the trace says."""
     if trace.property is None:
         return
     end = f"the last state of the trace (after step {len(trace.events)})" if trace.events else "the initial state"
@@ -152,12 +154,28 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace) -> None:
         if not (trace.events and trace.events[-1].note):
             raise TraceError(f"{end} comes without a failed assertion", hint=_BROKEN)
         return
-    numbers = {p.name: i for i, p in enumerate(runner.system.properties)}
-    if trace.property not in numbers:
+    prop = next((p for p in system.properties if p.name == trace.property), None)
+    if prop is None:
         raise TraceError(f"the model has no property {trace.property!r} any more", hint=_STALE)
+    if isinstance(prop, Temporal):
+        _confirm_run(runner, tracer, trace, prop, predicates(system.properties))
+        return
+    numbers = {p.name: i for i, p in enumerate(runner.system.properties)}
     number = numbers[trace.property]
     kind = runner.system.properties[number].kind
     if kind == "final" and not runner.is_terminal(tracer.state):
         raise TraceError(f"{end} is not terminal any more", hint=_STALE)
     if runner.holds(number, tracer.state) != (kind == "reachable"):
         raise TraceError(f"{end} no longer decides {trace.property}", hint=_STALE)
+
+
+def _confirm_run(runner: Runner, tracer: Tracer, trace: Trace, prop: Temporal, atoms: list[Atom]) -> None:
+    """The run must go on for ever as the trace says, and violate the formula."""
+    visited = tracer.visited
+    if trace.loop is None and not runner.is_terminal(tracer.state):
+        raise TraceError("the run does not end any more where the trace ends", hint=_STALE)
+    if trace.loop is not None and not 0 <= trace.loop < len(trace.events):
+        raise TraceError(f"the trace goes back to step {trace.loop + 1}, which it does not have", hint=_BROKEN)
+    first = len(runner.system.properties) - len(atoms)
+    if not violated(runner, prop.formula, first, atoms, visited, trace.loop):
+        raise TraceError(f"the run of the trace satisfies {prop.name} now", hint=_STALE)

@@ -21,6 +21,7 @@ class Tracer:
         self.messages: list[Sent] = []
         self.names = [repr(pid) for pid in self.system.pids]
         self.state: Sequence[int] = runner.engine.initial()
+        self.visited: list[list[int]] = [list(self.state)]
         self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
         """Per process, (message id of the engine, instance id) in the order sent."""
         self._senders: dict[int, str] = {}
@@ -29,7 +30,9 @@ class Tracer:
                 self._arrive(index, message, sender, content)
         self.initial = self._snapshot()
 
-    def trace(self, events: list[Event], name: str | None, explanation: str | None = None) -> Trace:
+    def trace(
+        self, events: list[Event], name: str | None, explanation: str | None = None, loop: int | None = None
+    ) -> Trace:
         """The Trace of the events so far."""
         return Trace(
             target=self.system.target or "",
@@ -39,6 +42,7 @@ class Tracer:
             messages=self.messages,
             initial=self.initial,
             events=events,
+            loop=loop,
             explanation=explanation,
         )
 
@@ -53,6 +57,7 @@ class Tracer:
         sent = [self._arrive(to, message, index, content) for to, message, content in transition.sends]
         if transition.failure is None:
             self.state = transition.state
+        self.visited.append(list(self.state))
         self._settle()
         after = self._fields(index)
         decode = self.runner.tabulation.codec.decode

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from plait.kernel.errors import ModelError
 
-Kind = Literal["always", "reachable", "final"]
+Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
+"""`temporal` ones are in `plait.model.temporal`; a `predicate` is a part of such a one."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
+from plait.model.fairness import Fairness, assumptions
 from plait.model.faults import Crash
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
@@ -21,6 +22,7 @@ class System:
     `spare={Worker: 2}` declares slots for processes that `spawn` creates, so that a state keeps a fixed shape.
     `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: exchanging two of the same class
     everywhere (their fields, their messages, every mention of their ids) changes nothing that anybody can tell.
+    `fairness=[weak(Worker)]` says what runs may not put off for ever; temporal properties assume it.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class System:
         properties: Iterable[Property] = (),
         spare: Mapping[type[Process], int] | None = None,
         symmetric: Iterable[type[Process]] = (),
+        fairness: Iterable[Fairness] = (),
         name: str = "system",
     ) -> None:
         self.name = name
@@ -44,6 +47,8 @@ class System:
         self.faults = _list_of(faults, Crash, "faults")
         self.monitors = _list_of(monitors, Monitor, "monitors")
         self.properties = _list_of(properties, Property, "properties")
+        self.fairness = assumptions(fairness, "System")
+        """What temporal properties may assume."""
         self.spare = dict(spare or {})
         if not isinstance(self.network, Network):
             raise ModelError(f"network={network!r} is not a network", hint="use unordered(), duplicating() or fifo()")
@@ -187,6 +192,14 @@ def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
 def plays(cls: type[Process], role: type[Process]) -> bool:
     """Whether a class counts as a role."""
     return issubclass(cls, role) or (cls.__plait_role__ is not None and issubclass(cls.__plait_role__, role))
+
+
+def with_properties(system: System, properties: list[Property]) -> System:
+    """The same system with other properties."""
+    copy = System.__new__(System)
+    copy.__dict__.update(system.__dict__)
+    copy.properties = properties
+    return copy
 
 
 def _list_of(values: Any, kind: type, what: str) -> list[Any]:

@@ -1,0 +1,151 @@
+"""From formulas of linear temporal logic to generalized Büchi automata: the tableau of Gerth, Peled, Vardi and Wolper.
+
+A node of the automaton stands for what must be true from now on: the formulas it has decided for the present state (of
+which the literals are its label) and those it leaves to the next. For each Until there is a set of nodes that do not wait
+for it any more; a run is accepted if it is in each of these sets again and again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from plait.model.temporal import (
+    And,
+    Atom,
+    Constant,
+    Finally,
+    Formula,
+    Globally,
+    Implies,
+    Next,
+    Not,
+    Or,
+    Release,
+    Until,
+    WeakUntil,
+)
+
+
+class Node(NamedTuple):
+    """What must be true (`yes`) and false (`no`) here, as bits of predicates; where to go; which sets it is in."""
+
+    yes: int
+    no: int
+    next: list[int]
+    accepting: int
+
+
+class Automaton(NamedTuple):
+    """Accepts the runs that satisfy a formula."""
+
+    nodes: list[Node]
+    initial: list[int]
+    sets: int
+
+
+def normal(formula: Formula, negated: bool = False) -> Formula:
+    """The same (or its negation) with Not before predicates only, of And, Or, Next, Until and Release."""
+    match formula:
+        case Atom():
+            return Not(formula) if negated else formula
+        case Constant(value):
+            return Constant(value != negated)
+        case Not():
+            return normal(formula.of, not negated)
+        case Next():
+            return Next(normal(formula.of, negated))
+        case Finally():
+            return normal(Until(Constant(True), formula.of), negated)
+        case Globally():
+            return normal(Release(Constant(False), formula.of), negated)
+        case Implies():
+            return normal(Or(Not(formula.left), formula.right), negated)
+        case WeakUntil():
+            return normal(Release(formula.right, Or(formula.left, formula.right)), negated)
+        case And() | Or() | Until() | Release():
+            duals = {And: Or, Or: And, Until: Release, Release: Until}
+            kind = duals[type(formula)] if negated else type(formula)
+            return kind(normal(formula.left, negated), normal(formula.right, negated))
+    raise TypeError(f"{formula!r} is no formula")
+
+
+@dataclasses.dataclass(eq=False)
+class _Tableau:
+    """A node under construction."""
+
+    incoming: set[int]
+    new: list[Formula]
+    old: frozenset[Formula] = frozenset()
+    next: frozenset[Formula] = frozenset()
+
+
+_START = -1
+
+
+def automaton(formula: Formula, predicates: Sequence[Atom]) -> Automaton:
+    """An automaton that accepts exactly the runs that satisfy the formula, over these predicates."""
+    wanted = normal(formula)
+    done: list[_Tableau] = []
+    known: dict[tuple[frozenset[Formula], frozenset[Formula]], int] = {}
+    waiting = [_Tableau({_START}, [wanted])]
+    while waiting:
+        node = waiting.pop()
+        if node.new:
+            waiting += _decide(node, node.new[-1])
+            continue
+        key = (node.old, node.next)
+        if key in known:
+            done[known[key]].incoming |= node.incoming
+            continue
+        known[key] = len(done)
+        done.append(node)
+        waiting.append(_Tableau({known[key]}, list(node.next)))
+    untils = sorted({f for node in done for f in node.old if isinstance(f, Until)}, key=str)
+    nodes = [_node(number, node, done, untils, predicates) for number, node in enumerate(done)]
+    initial = [number for number, node in enumerate(done) if _START in node.incoming]
+    return Automaton(nodes, initial, len(untils))
+
+
+def _decide(node: _Tableau, formula: Formula) -> list[_Tableau]:
+    """The ways to make one more formula true now."""
+    rest = node.new[:-1]
+    old = node.old | {formula}
+
+    def way(now: Sequence[Formula], later: Sequence[Formula] = ()) -> _Tableau:
+        new = rest + [f for f in now if f not in old and f not in rest]
+        return _Tableau(set(node.incoming), new, old, node.next | set(later))
+
+    match formula:
+        case Constant(value):
+            return [_Tableau(node.incoming, rest, node.old, node.next)] if value else []
+        case Atom():
+            return [] if Not(formula) in node.old else [way([])]
+        case Not():
+            return [] if formula.of in node.old else [way([])]
+        case And():
+            return [way([formula.left, formula.right])]
+        case Or():
+            return [way([formula.left]), way([formula.right])]
+        case Next():
+            return [way([], [formula.of])]
+        case Until():
+            return [way([formula.left], [formula]), way([formula.right])]
+        case Release():
+            return [way([formula.right], [formula]), way([formula.left, formula.right])]
+    raise TypeError(f"{formula!r} is not in normal form")
+
+
+def _node(
+    number: int, node: _Tableau, done: list[_Tableau], untils: Sequence[Until], predicates: Sequence[Atom]
+) -> Node:
+    yes = sum(1 << bit for bit, atom in enumerate(predicates) if atom in node.old)
+    no = sum(1 << bit for bit, atom in enumerate(predicates) if Not(atom) in node.old)
+    after = [other for other, target in enumerate(done) if number in target.incoming]
+    accepting = sum(1 << bit for bit, until in enumerate(untils) if _awaits_not(node, until))
+    return Node(yes, no, after, accepting)
+
+
+def _awaits_not(node: _Tableau, until: Until) -> bool:
+    return until not in node.old or until.right in node.old or until.right == Constant(True)

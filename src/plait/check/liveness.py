@@ -1,0 +1,212 @@
+"""Temporal properties: look for a fair run that violates one, in the graph of all states (DESIGN section 5).
+
+The negation of the formula becomes an automaton (`plait.check.buchi`); the engine looks for a fair run of its product with
+the graph (`rust/src/liveness.rs`). A run that is found is executed again, and its formula evaluated on it by the
+definition of the operators, before it is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from plait.check.buchi import automaton
+from plait.check.lifting import lifted
+from plait.check.runner import Runner
+from plait.check.tracing import Tracer
+from plait.kernel.errors import ModelError
+from plait.kernel.trace import Trace
+from plait.model.fairness import Fairness
+from plait.model.process import Process
+from plait.model.properties import Property
+from plait.model.system import System, plays
+from plait.model.temporal import (
+    And,
+    Atom,
+    Constant,
+    Finally,
+    Formula,
+    Globally,
+    Implies,
+    Next,
+    Not,
+    Or,
+    Release,
+    Temporal,
+    Until,
+    WeakUntil,
+)
+
+MOST_PREDICATES = 63
+"""In all temporal properties together."""
+
+
+def flattened(properties: Sequence[Property]) -> list[Property]:
+    """The properties, with the predicates of temporal ones in their place: what the engine can evaluate in a state."""
+    plain = [p for p in properties if not isinstance(p, Temporal)]
+    return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties)]
+
+
+def predicates(properties: Sequence[Property]) -> list[Atom]:
+    """The predicates of the temporal properties, each once."""
+    return list(dict.fromkeys(a for p in properties if isinstance(p, Temporal) for a in p.formula.atoms()))
+
+
+class Findings(NamedTuple):
+    """What a search for fair runs found."""
+
+    traces: list[Trace | None]
+    """Per temporal property, a run that violates it."""
+    bound: str | None
+    seconds: float
+
+
+def search(
+    runner: Runner,
+    properties: Sequence[Temporal],
+    *,
+    max_states: int | None = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+    progress: Callable[[dict[str, Any]], None] | None = None,
+    forget: Sequence[str] = (),
+) -> Findings:
+    """Look for a fair run that violates each of the properties. The runner's System has them flattened."""
+    system, atoms = runner.system, predicates(properties)
+    if len(atoms) > MOST_PREDICATES:
+        raise ModelError(
+            f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
+            hint="check some of them at a time: --property NAME",
+        )
+    first = len(system.properties) - len(atoms)
+    found = runner.engine.liveness(
+        predicates=[first + number for number in range(len(atoms))],
+        automata=[(automaton(Not(p.formula), atoms), engine_fairness(system, assumed(system, p))) for p in properties],
+        max_states=max_states,
+        timeout=timeout,
+        memory=memory,
+        progress=progress,
+        forget=list(forget),
+    )
+    if runner.decomposition and found["silent"]:
+        # A step that changes auxiliary fields only can go on for ever, which the graph of relevant parts does not show.
+        return search(
+            Runner(system),
+            properties,
+            max_states=max_states,
+            timeout=timeout,
+            memory=memory,
+            progress=progress,
+            forget=forget,
+        )
+    traces = [
+        None if lasso is None else _trace(runner, p, atoms, first, *lasso)
+        for p, lasso in zip(properties, found["lassos"], strict=True)
+    ]
+    return Findings(traces, found["bound"], found["seconds"])
+
+
+def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:
+    """What is assumed of runs for a property."""
+    return tuple(dict.fromkeys((*system.fairness, *prop.fairness)))
+
+
+def engine_fairness(system: System, given: Sequence[Fairness]) -> list[tuple[bool, list[tuple[int, int]], bool]]:
+    """The assumptions as the engine takes them: strong, handlers with their processes, whether for each message."""
+    made = []
+    for one in given:
+        places: list[list[tuple[int, int]]] = []
+        for position, cls in enumerate(system.classes):
+            whole = isinstance(one.of, type) and issubclass(one.of, Process)
+            if not whole or plays(cls, one.of):  # type: ignore[arg-type]
+                handlers = cls.__plait_handlers__
+                places.append([(position, i) for i, handler in enumerate(handlers) if one.concerns(handler)])
+        if not any(places):
+            raise ModelError(f"fairness {one}: no process of the System has such steps", hint="check what it names")
+        if one.by_message:
+            made.append((one.strong, [place for some in places for place in some], True))
+        else:
+            made += [(one.strong, some, False) for some in places if some]
+    return made
+
+
+def _trace(
+    runner: Runner, prop: Temporal, atoms: Sequence[Atom], first: int, stem: Sequence[Any], cycle: Sequence[Any]
+) -> Trace:
+    if runner.decomposition:
+        tracer, events = lifted(runner, [*stem, *cycle])
+    else:
+        tracer = Tracer(runner)
+        events = [tracer.step(transition) for transition in (*stem, *cycle)]
+        if tracer.visited[-1] != tracer.visited[len(stem)]:
+            raise RuntimeError("a loop that was found does not come back to where it began")
+    loop = len(stem) if cycle else None
+    if not violated(tracer.runner, prop.formula, first, atoms, tracer.visited, loop):
+        raise RuntimeError(f"the run that was found for {prop.name} satisfies {prop.formula}")
+    if loop is None:
+        end = "the run ends where no step is possible any more"
+    else:
+        end = f"steps {len(stem) + 1} to {len(stem) + len(cycle)} repeat for ever"
+    return tracer.trace(events, prop.name, f"{end}, and {prop.formula} is false on it", loop)
+
+
+def violated(
+    runner: Runner,
+    formula: Formula,
+    first: int,
+    atoms: Sequence[Atom],
+    visited: Sequence[Sequence[int]],
+    loop: int | None,
+) -> bool:
+    """Whether a run violates the formula. It visits these states; with a loop, the last one is where the loop began."""
+    states = visited if loop is None else visited[:-1]
+    values = {atom: [runner.holds(first + i, state) for state in states] for i, atom in enumerate(atoms)}
+    after = [*range(1, len(states)), len(states) - 1 if loop is None else loop]
+    return not _evaluated(formula, values, after)[0]
+
+
+def _evaluated(formula: Formula, values: dict[Atom, list[bool]], after: list[int]) -> list[bool]:
+    """The value of a formula at each position of a run, by what the operators mean."""
+
+    def of(part: Formula) -> list[bool]:
+        return _evaluated(part, values, after)
+
+    def settled(start: bool, now: Callable[[int, bool], bool]) -> list[bool]:
+        """The least or the greatest values that are right here, given those after."""
+        found = [start] * len(after)
+        while True:
+            better = [now(i, found[j]) for i, j in enumerate(after)]
+            if better == found:
+                return found
+            found = better
+
+    match formula:
+        case Constant(value):
+            return [value] * len(after)
+        case Atom():
+            return values[formula]
+        case Not():
+            return [not x for x in of(formula.of)]
+        case Next():
+            there = of(formula.of)
+            return [there[j] for j in after]
+        case Finally():
+            return of(Until(Constant(True), formula.of))
+        case Globally():
+            return of(Release(Constant(False), formula.of))
+        case WeakUntil():
+            return of(Or(Until(formula.left, formula.right), Globally(formula.left)))
+        case And() | Or() | Implies() | Until() | Release():
+            left, right = of(formula.left), of(formula.right)
+            match formula:
+                case And():
+                    return [a and b for a, b in zip(left, right, strict=True)]
+                case Or():
+                    return [a or b for a, b in zip(left, right, strict=True)]
+                case Implies():
+                    return [not a or b for a, b in zip(left, right, strict=True)]
+                case Until():
+                    return settled(False, lambda i, then: right[i] or (left[i] and then))
+                case Release():
+                    return settled(True, lambda i, then: right[i] and (left[i] or then))
+    raise TypeError(f"{formula!r} is no formula")

@@ -1,0 +1,333 @@
+"""Temporal properties: what must be true of infinite runs, in linear temporal logic.
+
+    @eventually
+    def decided(s):
+        return all(l.value is not None for l in s[Learner])
+
+    leads_to(hungry, eats)                  # G(hungry >> F(eats))
+    ltl(G(request >> F(reply)))             # operators on predicates, which @predicate makes
+    ltl("G(request -> F reply)", request=…, reply=…)
+
+A run that ends in a terminal state stays there for ever. What a run may leave undone is said by `plait.model.fairness`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from plait.kernel.errors import ModelError
+from plait.model.fairness import Fairness, assumptions
+from plait.model.properties import Property
+
+
+@dataclasses.dataclass(frozen=True)
+class Formula:
+    """A formula of linear temporal logic. `&`, `|`, `~` and `>>` (implies) combine formulas."""
+
+    def __and__(self, other: Any) -> Formula:
+        return And(self, formula(other))
+
+    def __rand__(self, other: Any) -> Formula:
+        return And(formula(other), self)
+
+    def __or__(self, other: Any) -> Formula:
+        return Or(self, formula(other))
+
+    def __ror__(self, other: Any) -> Formula:
+        return Or(formula(other), self)
+
+    def __invert__(self) -> Formula:
+        return Not(self)
+
+    def __rshift__(self, other: Any) -> Formula:
+        return Implies(self, formula(other))
+
+    def __rrshift__(self, other: Any) -> Formula:
+        return Implies(formula(other), self)
+
+    def __bool__(self) -> bool:
+        raise ModelError(f"{self} has no truth value", hint="use & | ~ >> instead of and, or, not, if")
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        values = (getattr(self, f.name) for f in dataclasses.fields(self))
+        return tuple(value for value in values if isinstance(value, Formula))
+
+    def atoms(self) -> Iterator[Atom]:
+        """The predicates in it, in order, perhaps more than once."""
+        for part in self.parts:
+            yield from part.atoms()
+
+
+@dataclasses.dataclass(frozen=True)
+class Atom(Formula):
+    """A predicate on a view of one state."""
+
+    name: str
+    predicate: Callable[[Any], Any]
+
+    def atoms(self) -> Iterator[Atom]:
+        yield self
+
+    def __call__(self, view: Any) -> Any:
+        return self.predicate(view)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant(Formula):
+    """True or false, whatever happens."""
+
+    value: bool
+
+    def __str__(self) -> str:
+        return str(self.value).lower()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Unary(Formula):
+    of: Formula
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", formula(self.of))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Binary(Formula):
+    left: Formula
+    right: Formula
+    _sign = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", formula(self.left))
+        object.__setattr__(self, "right", formula(self.right))
+
+    def __str__(self) -> str:
+        return f"({self.left} {self._sign} {self.right})"
+
+
+class Not(_Unary):
+    """It is false now."""
+
+    def __str__(self) -> str:
+        return f"!{self.of}"
+
+
+class Next(_Unary):
+    """It is true after the next step."""
+
+    def __str__(self) -> str:
+        return f"X {self.of}"
+
+
+class Globally(_Unary):
+    """It is true from now on, for ever."""
+
+    def __str__(self) -> str:
+        return f"G {self.of}"
+
+
+class Finally(_Unary):
+    """It is true now or later."""
+
+    def __str__(self) -> str:
+        return f"F {self.of}"
+
+
+class And(_Binary):
+    """Both are true."""
+
+    _sign = "&"
+
+
+class Or(_Binary):
+    """One of them is true."""
+
+    _sign = "|"
+
+
+class Implies(_Binary):
+    """If the first is true now, so is the second."""
+
+    _sign = "->"
+
+
+class Until(_Binary):
+    """The second is true now or later, and the first until then."""
+
+    _sign = "U"
+
+
+class Release(_Binary):
+    """The second is true up to and including when the first is, or for ever."""
+
+    _sign = "R"
+
+
+class WeakUntil(_Binary):
+    """The first is true until the second is, or for ever."""
+
+    _sign = "W"
+
+
+G, F, X, U, R, W = Globally, Finally, Next, Until, Release, WeakUntil
+
+
+def formula(value: Any) -> Formula:
+    """A formula as it is; a property or a function of the view as a predicate; True and False."""
+    if isinstance(value, Formula):
+        return value
+    if isinstance(value, bool):
+        return Constant(value)
+    if isinstance(value, Property) and not isinstance(value, Temporal):
+        return Atom(value.name, value.predicate)
+    if callable(value) and not isinstance(value, Temporal | type):
+        return Atom(str(getattr(value, "__name__", value)), value)
+    raise ModelError(
+        f"{value!r} is no formula", hint="use functions of the view, and G, F, X, U, R, W, &, |, ~ and >> on them"
+    )
+
+
+def predicate(function: Callable[[Any], Any]) -> Atom:
+    """Make a function of the view part of formulas: `@predicate def idle(s): …`, then `G(idle >> F(busy))`."""
+    if not callable(function):
+        raise ModelError(f"predicate({function!r}): expected a function of the view", hint="@predicate def idle(s): …")
+    return Atom(str(getattr(function, "__name__", "predicate")), function)
+
+
+@dataclasses.dataclass(frozen=True)
+class Temporal(Property):
+    """A property of infinite runs."""
+
+    formula: Formula = Constant(True)
+    fairness: tuple[Fairness, ...] = ()
+    """Assumed for this property, besides what the System assumes."""
+
+
+def _temporal(name: str, made: Formula, doc: str, fairness: Iterable[Fairness]) -> Temporal:
+    return Temporal(name, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, name))
+
+
+def _has_no_state(view: Any) -> Any:
+    raise ModelError("a temporal property is about runs, and has no value in a state")
+
+
+def _of_one(kind: str, make: Callable[[Formula], Formula], p: Any, name: str | None, fairness: Any) -> Any:
+    def decorate(function: Any) -> Temporal:
+        atom = formula(function)
+        label = name or (str(atom) if isinstance(atom, Atom) and str(atom) != "<lambda>" else kind)
+        doc = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
+        return _temporal(label, make(atom), "" if isinstance(function, Formula) else doc, fairness)
+
+    return decorate if p is None else decorate(p)
+
+
+def eventually(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
+    """On every fair run it is true at some time."""
+    return _of_one("eventually", Finally, p, name, fairness)
+
+
+def always_eventually(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
+    """On every fair run it is true again and again, for ever."""
+    return _of_one("always_eventually", lambda f: Globally(Finally(f)), p, name, fairness)
+
+
+def stable(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
+    """Once it is true, it stays true."""
+    return _of_one("stable", lambda f: Globally(Implies(f, Globally(f))), p, name, fairness)
+
+
+def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Temporal:
+    """On every fair run, whenever the first is true, the second is true then or later."""
+    first, second = formula(p), formula(q)
+    made = Globally(Implies(first, Finally(second)))
+    return _temporal(name or f"{first} leads to {second}", made, "", fairness)
+
+
+def ltl(
+    given: Any, *, name: str | None = None, fairness: Iterable[Fairness] = (), **predicates: Callable[[Any], Any]
+) -> Temporal:
+    """A formula as a property; as text, with the predicates by name: `ltl("G(request -> F reply)", request=…, reply=…)`.
+
+    Text has G F X ! and, weaker than these, U R W, then & then | then ->, true, false and parentheses.
+    """
+    if isinstance(given, str):
+        made = _Parser(given, predicates).formula()
+    elif predicates:
+        raise ModelError(f"ltl(…, {', '.join(predicates)}=…): predicates are named for a formula that is given as text")
+    else:
+        made = formula(given)
+    return _temporal(name or str(made), made, "", fairness)
+
+
+_TOKEN = re.compile(r"\s*(?:(->|&&?|\|\|?|[!~()])|([A-Za-z_]\w*)|(\S))")
+_UNARY = {"G": Globally, "F": Finally, "X": Next, "!": Not, "~": Not, "not": Not}
+_LEVELS: list[dict[str, type[_Binary]]] = [
+    {"->": Implies},
+    {"|": Or, "||": Or, "or": Or},
+    {"&": And, "&&": And, "and": And},
+    {"U": Until, "R": Release, "W": WeakUntil},
+]
+"""Binary operators, the weakest first; all associate to the right."""
+
+
+class _Parser:
+    """A formula as text."""
+
+    def __init__(self, text: str, predicates: dict[str, Callable[[Any], Any]]) -> None:
+        self.text = text
+        self.predicates = predicates
+        self.tokens = [(m.group(m.lastindex or 0), m.start(m.lastindex or 0)) for m in _TOKEN.finditer(text.rstrip())]
+        self.at = 0
+
+    def formula(self) -> Formula:
+        made = self._level(0)
+        if self.at < len(self.tokens):
+            raise self._error("an operator or the end")
+        return made
+
+    def _peek(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    def _error(self, expected: str) -> ModelError:
+        column = self.tokens[self.at][1] + 1 if self.at < len(self.tokens) else len(self.text) + 1
+        found = f"found {self._peek()!r}" if self._peek() else "the text ends"
+        known = ", ".join(self.predicates) or "none"
+        return ModelError(
+            f"ltl({self.text!r}), column {column}: expected {expected}, {found}", hint=f"predicates given: {known}"
+        )
+
+    def _level(self, level: int) -> Formula:
+        if level == len(_LEVELS):
+            return self._unary()
+        left = self._level(level + 1)
+        made = _LEVELS[level].get(self._peek())
+        if made is None:
+            return left
+        self.at += 1
+        return made(left, self._level(level))
+
+    def _unary(self) -> Formula:
+        token = self._peek()
+        if token == "(":
+            self.at += 1
+            inner = self._level(0)
+            if self._peek() != ")":
+                raise self._error("')'")
+            self.at += 1
+            return inner
+        if token in self.predicates:
+            self.at += 1
+            return Atom(token, self.predicates[token])
+        if token in ("true", "false"):
+            self.at += 1
+            return Constant(token == "true")
+        if token in _UNARY:
+            self.at += 1
+            return _UNARY[token](self._unary())
+        raise self._error("a predicate, G, F, X, ! or '('")

@@ -1,0 +1,394 @@
+"""Temporal properties: against all lassos, and all sets of states that runs end up in; and by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plait import (
+    F,
+    G,
+    Message,
+    ModelError,
+    Process,
+    System,
+    U,
+    UsageError,
+    Verdict,
+    X,
+    action,
+    always,
+    always_eventually,
+    check,
+    crash_stop,
+    eventually,
+    leads_to,
+    ltl,
+    on,
+    predicate,
+    stable,
+    strong,
+    weak,
+)
+from plait.check import api
+from plait.check.replay import replay
+from plait.model.temporal import Atom, Formula
+from tests.oracle.cyclic import Drawn, drawn, formulas
+from tests.oracle.lassos import Edge, Runs, holds_on
+from tests.oracle.relation import State, initial
+from tests.oracle.replay import agrees, matches, successors
+
+
+def verdict(made: Drawn, formula: Formula, **options: Any) -> Verdict:
+    made.system.properties = [ltl(formula, name="it", fairness=made.fairness)]
+    return check(made.system, **options)
+
+
+def walk(made: Drawn, runs: Runs, trace: Any) -> tuple[list[State], list[Edge]]:
+    """The states and edges of a reported run, found by the oracle."""
+    states, edges = [initial(made.system)], list[Edge]()
+    for event in trace.events:
+        found = [
+            t
+            for t in successors(made.system, states[-1])
+            if matches(made.system, t, trace, event) and t.state and agrees(made.system, t.state, trace, event.state)
+        ]
+        assert found, "the reported run is no run"
+        assert found[0].state is not None
+        edges.append(Edge(states[-1], found[0].state, runs.classes(found[0])))
+        states.append(found[0].state)
+    return states, edges
+
+
+def compare(made: Drawn, formula: Formula, length: int) -> None:
+    runs = Runs(made.system, made.truth, made.fairness)
+    truths = {atom.name: runs.truth(atom) for atom in made.atoms}
+    result = verdict(made, formula)
+    if result.status == "violated":
+        assert result.trace is not None
+        states, edges = walk(made, runs, result.trace)
+        loop = result.trace.loop
+        if loop is None:
+            stay = next(e for e in runs.edges[states[-1]] if e.target == states[-1])
+            edges, loop = [*edges, stay], len(states) - 1
+        else:
+            assert states.pop() == states[loop]
+        assert runs.is_fair(states[loop:], edges[loop:])
+        assert not holds_on(formula, states, loop, truths)
+        assert len(list(replay(made.system, result.trace))) == len(result.trace)
+    else:
+        assert result.status == "holds"
+        for states, loop in runs.lassos(length):
+            assert holds_on(formula, states, loop, truths)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_random_formulas_on_all_short_lassos(data: st.DataObject) -> None:
+    made = data.draw(drawn(limit=12))
+    compare(made, data.draw(formulas(made.atoms)), length=5)
+
+
+def by_ends(made: Drawn, kind: str) -> tuple[Formula, bool]:
+    """A formula of a simple kind, and whether it holds: by the sets of states that fair runs may end up in."""
+    runs = Runs(made.system, made.truth, made.fairness)
+    p, q = (Atom(a.name, a.predicate) for a in made.atoms)
+    everywhere = set(runs.edges)
+    yes, goal = runs.truth(p), runs.truth(q)
+    match kind:
+        case "eventually":
+            without = runs.reach({runs.start}, everywhere - yes)
+            return F(p), not any(runs.ends(without))
+        case "always_eventually":
+            return G(F(p)), not any(not end & yes for end in runs.ends(runs.reach({runs.start}, everywhere)))
+        case "persists":
+            return F(G(p)), not any(end - yes for end in runs.ends(runs.reach({runs.start}, everywhere)))
+        case _:
+            asked = runs.reach({runs.start}, everywhere) & yes - goal
+            return G(p >> F(q)), not any(runs.ends(runs.reach(asked, everywhere - goal)))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(drawn(limit=10), st.sampled_from(["eventually", "always_eventually", "persists", "leads_to"]))
+def test_simple_formulas_by_where_runs_end_up(made: Drawn, kind: str) -> None:
+    formula, holds = by_ends(made, kind)
+    for reduce in ("none", "decomposition"):
+        try:
+            result = verdict(made, formula, reduce=reduce)
+        except UsageError:
+            assert reduce == "decomposition"  # every field is relevant
+            continue
+        assert (result.status == "holds") == holds
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+class Flip(Process):
+    """Turns on and off for ever."""
+
+    up: bool = False
+
+    @action
+    def flip(self) -> None:
+        self.up = not self.up
+
+
+class Worker(Process):
+    """Has one thing to do."""
+
+    done: bool = False
+
+    @action(when=lambda self: not self.done)
+    def work(self) -> None:
+        self.done = True
+
+
+@predicate
+def done(s: Any) -> bool:
+    return all(w.done for w in s[Worker])
+
+
+@predicate
+def up(s: Any) -> bool:
+    return bool(s[Flip][0].up)
+
+
+def status(processes: list[Process], *properties: Any, **options: Any) -> str:
+    return check(System(processes, properties=list(properties), **options)).status
+
+
+def test_a_cycle_can_starve_a_worker_unless_that_is_unfair() -> None:
+    assert status([Flip(), Worker()], eventually(done)) == "violated"
+    assert status([Flip(), Worker()], eventually(done), fairness=[weak(Worker)]) == "holds"
+    assert status([Flip(), Worker()], eventually(done, fairness=[weak(Worker.work)])) == "holds"
+    assert status([Flip(), Worker()], eventually(done), fairness=[weak(Flip)]) == "violated"
+
+
+def test_fairness_is_by_process() -> None:
+    assert status([Worker(), Worker(), Flip()], eventually(done), fairness=[weak(Worker)]) == "holds"
+    assert status([Flip(), Flip()], always_eventually(lambda s: s[Flip][1].up)) == "violated"
+    assert status([Flip(), Flip()], always_eventually(lambda s: s[Flip][1].up), fairness=[weak(Flip)]) == "holds"
+
+
+class Passer(Process):
+    """May pass only while the light is on."""
+
+    passed: bool = False
+    light: bool = False
+
+    @action
+    def switch(self) -> None:
+        self.light = not self.light
+
+    @action(when=lambda self: self.light and not self.passed)
+    def go(self) -> None:
+        self.passed = True
+
+
+def test_what_is_enabled_now_and_then_needs_strong_fairness() -> None:
+    passed = eventually(lambda s: s[Passer][0].passed)
+    assert status([Passer()], passed, fairness=[weak(Passer)]) == "violated"
+    assert status([Passer()], passed, fairness=[weak(Passer.go)]) == "violated"
+    assert status([Passer()], passed, fairness=[strong(Passer.go)]) == "holds"
+
+
+class Ball(Message):
+    """Comes back."""
+
+
+class Player(Process):
+    """Plays with itself; a letter may lie around meanwhile."""
+
+    read: bool = False
+    hits: bool = False
+
+    @action(when=lambda self: not self.read)
+    def never_mind(self) -> None:
+        self.hits = not self.hits
+
+    @on(Ball)
+    def open(self, m: Ball) -> None:
+        self.read = True
+
+
+class Sender(Process):
+    """Sends one letter."""
+
+    sent: bool = False
+
+    @action(when=lambda self: not self.sent)
+    def post(self) -> None:
+        self.sent = True
+        self.send(Player.pid(0), Ball())
+
+
+def test_a_message_that_stays_deliverable_is_delivered() -> None:
+    read = eventually(lambda s: s[Player][0].read)
+    fair = [weak(Sender)]
+    assert status([Player(), Sender()], read, fairness=fair) == "violated"
+    assert status([Player(), Sender()], read, fairness=[*fair, weak(Player)]) == "violated"
+    assert status([Player(), Sender()], read, fairness=[*fair, weak(Message)]) == "holds"
+    assert status([Player(), Sender()], read, fairness=[*fair, weak(Ball)]) == "holds"
+
+
+class Fork(Process):
+    """Two ways to the same end; one of them is marked."""
+
+    at: str = "start"
+
+    @action(when=lambda self: self.at == "start")
+    def left(self) -> None:
+        self.at = "marked"
+
+    @action(when=lambda self: self.at == "start")
+    def right(self) -> None:
+        self.at = "plain"
+
+    @action(when=lambda self: self.at in ("marked", "plain"))
+    def finish(self) -> None:
+        self.at = "end"
+
+
+def test_ways_that_meet_again_are_told_apart() -> None:
+    # A search that visits each state once, and marks on the way what was seen, takes the end for good after the left way.
+    found = check(System([Fork()], properties=[eventually(lambda s: s[Fork][0].at == "marked")]))
+    assert found.status == "violated"
+    assert found.trace is not None
+    assert [event.label for event in found.trace.events] == ["right", "finish"]
+    assert found.trace.loop is None
+    assert status([Fork()], eventually(lambda s: s[Fork][0].at == "end")) == "holds"
+
+
+def test_faults_need_not_happen() -> None:
+    down = eventually(lambda s: s[Worker][0].crashed, name="down")
+    assert status([Worker()], down, faults=[crash_stop(budget=1)]) == "violated"
+    assert status([Worker()], eventually(done), faults=[crash_stop(budget=1)]) == "violated"
+    assert status([Worker()], eventually(done)) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (stable(done), "holds"),
+        (stable(up), "violated"),
+        (leads_to(up, ~up), "holds"),
+        (ltl(G(F(up)) | F(done)), "holds"),
+        (ltl(X(up) | X(done)), "holds"),
+        (ltl(U(~done, done)), "violated"),
+        (ltl("G(up -> F !up)", up=up), "holds"),
+        (ltl("(!done) W done", done=done), "holds"),
+        (ltl("G F up | F G done", up=up, done=done), "holds"),
+        (ltl("done R !up", done=done, up=up), "violated"),
+    ],
+    ids=lambda given: str(getattr(given, "name", given)),
+)
+def test_formulas(formula: Any, expected: str) -> None:
+    assert status([Flip(), Worker()], formula) == expected
+
+
+def test_a_lasso_says_what_repeats() -> None:
+    found = check(System([Flip(), Worker()], properties=[eventually(done)]))
+    assert found.trace is not None
+    assert (found.property, found.trace.loop, len(found.trace)) == ("done", 0, 2)
+    assert found.trace.explanation == "steps 1 to 2 repeat for ever, and F done is false on it"
+    assert "no fairness assumed" in str(found)
+    assert "repeating for ever" in str(found)
+
+
+def test_safety_comes_first_and_both_are_reported() -> None:
+    @always
+    def never_up(s: Any) -> bool:
+        return not s[Flip][0].up
+
+    system = System([Flip(), Worker()], properties=[never_up, eventually(done)])
+    assert {p.name: p.status for p in check(system).properties} == {"never_up": "violated", "done": "inconclusive"}
+    both = {p.name: p.status for p in check(system, keep_going=True).properties}
+    assert both == {"never_up": "violated", "done": "violated"}
+
+
+def test_a_limit_makes_it_inconclusive() -> None:
+    class Count(Process):
+        n: int = 0
+
+        @action
+        def up(self) -> None:
+            self.n += 1
+
+    result = check(System([Count()], properties=[always_eventually(lambda s: s[Count][0].n < 0)]), max_states=100)
+    assert (result.status, result.bound) == ("inconclusive", "max-states")
+
+
+class Restless(Process):
+    """Counts what nobody asks for, for ever; or stops."""
+
+    beats: int = 0
+    stopped: bool = False
+
+    @action(when=lambda self: not self.stopped)
+    def beat(self) -> None:
+        self.beats = (self.beats + 1) % 2
+
+    @action(when=lambda self: not self.stopped)
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_decomposition_does_not_hide_what_goes_on_for_ever() -> None:
+    stopped = eventually(lambda s: s[Restless][0].stopped)
+    for reduce in ("none", "decomposition"):
+        found = check(System([Restless()], properties=[stopped]), reduce=reduce)
+        assert found.status == "violated"
+        assert found.trace is not None
+        assert {event.label for event in found.trace.events} == {"beat"}
+        assert (
+            check(System([Restless()], properties=[stopped], fairness=[weak(Restless.stop)]), reduce=reduce).status
+            == "holds"
+        )
+
+
+@pytest.mark.parametrize(("rule", "fair"), [("weak-fairness", weak(Worker)), ("strong-fairness", strong(Passer.go))])
+def test_without_a_rule_of_fairness_unfair_runs_are_reported(
+    rule: str, fair: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = eventually(lambda s: all(w.done for w in s[Worker]) and all(p.passed for p in s[Passer]))
+    processes = [Flip(), Worker()] if fair.of is Worker else [Passer()]
+    assert status(processes, wanted, fairness=[fair]) == "holds"
+    monkeypatch.setattr(api, "_FORGET", [rule])
+    assert status(processes, wanted, fairness=[fair]) == "violated"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"search": "random"}, "temporal property"),
+        ({"search": "stateless"}, "temporal property"),
+        ({"reduce": "por"}, "whole runs"),
+        ({"reduce": "symmetry"}, "whole runs"),
+    ],
+)
+def test_what_is_unsound_is_refused(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        check(System([Flip(), Flip()], properties=[eventually(up)], symmetric=[Flip]), **options)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ModelError, match="expected a Process class, a handler or a Message class"):
+        weak(3)
+    with pytest.raises(ModelError, match="is no assumption"):
+        System([Flip()], fairness=["weak"])  # type: ignore[list-item]
+    with pytest.raises(ModelError, match="is not a list"):
+        eventually(up, fairness=3)
+    with pytest.raises(ModelError, match="no process of the System has such steps"):
+        check(System([Flip()], properties=[eventually(up)], fairness=[weak(Worker)]))
+    with pytest.raises(ModelError, match="has no truth value"):
+        bool(F(up) and G(up))
+    with pytest.raises(ModelError, match=r"column 7: expected a predicate, G, F, X, ! or '\(', found 'down'"):
+        ltl("G(up->down)", up=up)
+    with pytest.raises(ModelError, match="the text ends"):
+        ltl("G (up", up=up)
+    with pytest.raises(ModelError, match="is no formula"):
+        ltl(3)

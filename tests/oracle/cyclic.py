@@ -1,0 +1,139 @@
+"""Random small systems that go round in circles: tokens that are passed on for ever, and local states that come back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from plait import Message, Pid, Process, System, action, crash_stop, init, on, strong, weak
+from plait.model.fairness import Fairness
+from plait.model.temporal import And, Atom, Finally, Formula, Globally, Next, Not, Or, Release, Until, WeakUntil
+from tests.oracle.explorer import Exploration, explore
+
+VALUES = 3
+
+
+class Token(Message):
+    """Is passed on, kept, or taken out."""
+
+    mark: int = 0
+
+
+class Rule(NamedTuple):
+    on_token: bool
+    when: frozenset[int]  # values of x for which it may run
+    to: tuple[int, ...]  # what x becomes; a choice, if there are several
+    then: str  # what becomes of the token: pass, keep or take
+
+
+class Spec(NamedTuple):
+    rules: tuple[tuple[Rule, ...], ...]  # per process
+    starts: tuple[int, ...]
+    tokens: tuple[int, ...]  # marks of the tokens that the first process has
+    crashes: int
+    fairness: tuple[tuple[bool, int], ...]  # strong or weak, of what
+    atoms: tuple[tuple[int, frozenset[int]], ...]  # a process, and the values of x that make it true
+
+
+def make_handler(number: int, rule: Rule) -> Any:
+    def effect(self: Any, *received: Token) -> None:
+        self.x = self.choose(rule.to) if len(rule.to) > 1 else rule.to[0]
+        for token in received:
+            if rule.then != "take":
+                self.send(self.peer if rule.then == "pass" else self.id, Token(token.mark))
+
+    def on_token(self: Any, m: Token) -> None:
+        effect(self, m)
+
+    def alone(self: Any) -> None:
+        effect(self)
+
+    made = on_token if rule.on_token else alone
+    made.__name__ = made.__qualname__ = f"rule{number}"
+    if rule.on_token:
+        return on(Token, where=lambda self, m: self.x in rule.when)(made)
+    return action(when=lambda self: self.x in rule.when)(made)
+
+
+def make_class(name: str, rules: tuple[Rule, ...]) -> type[Process]:
+    """A process that follows the rules; each is a handler of its own."""
+
+    def begin(self: Any) -> None:
+        for mark in self.held:
+            self.send(self.id, Token(mark))
+        self.held = ()
+
+    body: dict[str, Any] = {"__module__": __name__, "x": 0, "held": ()}
+    body["__annotations__"] = {"peer": Pid, "x": int, "held": tuple[int, ...]}
+    body["begin"] = init(begin)
+    body |= {f"rule{number}": make_handler(number, rule) for number, rule in enumerate(rules)}
+    return type(name, (Process,), body)
+
+
+def build(spec: Spec) -> tuple[System, tuple[Fairness, ...], list[Atom]]:
+    """The system, assumptions about it, and predicates on its states."""
+    classes: list[Any] = [make_class(f"Node{i}", rules) for i, rules in enumerate(spec.rules)]
+    held = [spec.tokens] + [()] * (len(classes) - 1)
+    peers = [classes[(i + 1) % len(classes)].pid(0) for i in range(len(classes))]
+    processes = [c(peer=p, x=x, held=h) for c, p, x, h in zip(classes, peers, spec.starts, held, strict=True)]
+    whose: list[Any] = [Process, *classes]
+    whose += [Message] if any(rule.on_token for own in spec.rules for rule in own) else []
+    whose += [getattr(c, f"rule{i}") for c, rules in zip(classes, spec.rules, strict=True) for i in range(len(rules))]
+    assumed = [(strong if is_strong else weak)(whose[number % len(whose)]) for is_strong, number in spec.fairness]
+
+    def atom(number: int, process: int, values: frozenset[int]) -> Atom:
+        role = classes[process % len(classes)]
+        return Atom(f"p{number}", lambda s: s[role][0].x in values)
+
+    system = System(processes, faults=[crash_stop(budget=spec.crashes)] if spec.crashes else [])
+    return system, tuple(dict.fromkeys(assumed)), [atom(i, *given) for i, given in enumerate(spec.atoms)]
+
+
+def rules() -> st.SearchStrategy[Rule]:
+    some = st.frozensets(st.integers(0, VALUES - 1), min_size=1)
+    values = st.lists(st.integers(0, VALUES - 1), min_size=1, max_size=2, unique=True).map(tuple)
+    return st.builds(Rule, st.booleans(), some, values, st.sampled_from(["pass", "pass", "keep", "take"]))
+
+
+def specs() -> st.SearchStrategy[Spec]:
+    def of(count: int) -> st.SearchStrategy[Spec]:
+        return st.builds(
+            Spec,
+            rules=st.tuples(*[st.lists(rules(), min_size=1, max_size=3).map(tuple)] * count),
+            starts=st.tuples(*[st.integers(0, VALUES - 1)] * count),
+            tokens=st.lists(st.integers(0, 1), max_size=2).map(tuple),
+            crashes=st.sampled_from([0, 0, 0, 1]),
+            fairness=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=3).map(tuple),
+            atoms=st.tuples(
+                *[st.tuples(st.integers(0, 1), st.frozensets(st.integers(0, VALUES - 1), min_size=1, max_size=2))] * 2
+            ),
+        )
+
+    return st.sampled_from([1, 2, 2, 2]).flatmap(of)
+
+
+class Drawn(NamedTuple):
+    system: System
+    fairness: tuple[Fairness, ...]
+    atoms: list[Atom]
+    truth: Exploration
+
+
+def drawn(limit: int) -> st.SearchStrategy[Drawn]:
+    """Systems of at most so many states."""
+
+    def make(spec: Spec) -> Drawn:
+        system, fairness, atoms = build(spec)
+        return Drawn(system, fairness, atoms, explore(system, limit=limit))
+
+    return specs().map(make).filter(lambda made: made.truth.complete)
+
+
+def formulas(atoms: list[Atom]) -> st.SearchStrategy[Formula]:
+    def more(inner: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
+        one = st.sampled_from([Not, Next, Globally, Finally, Globally, Finally])
+        two = st.sampled_from([And, Or, Until, Release, WeakUntil])
+        return st.builds(lambda k, a: k(a), one, inner) | st.builds(lambda k, a, b: k(a, b), two, inner, inner)
+
+    return st.recursive(st.sampled_from(atoms), more, max_leaves=4)

@@ -1,0 +1,151 @@
+"""Infinite runs, the slow and obvious way: all lassos up to a length, and all sets of states that a run may end up in.
+
+Nothing here knows of automata. A lasso is fair if its loop is, by the definitions of `plait.model.fairness`; a formula is
+evaluated on it by unrolling what its operators mean.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import networkx
+
+from plait import System
+from plait.model.fairness import Fairness
+from plait.model.process import Process
+from plait.model.system import plays
+from plait.model.temporal import Formula
+from tests.oracle.explorer import Exploration, evaluate
+from tests.oracle.relation import State, Transition, successors
+
+
+class Edge(NamedTuple):
+    source: State
+    target: State
+    classes: frozenset[Any]  # the classes of steps that it is in
+
+
+class Runs:
+    """The graph of a small system, for one set of assumptions."""
+
+    def __init__(self, system: System, truth: Exploration, assumed: Sequence[Fairness]) -> None:
+        self.system, self.assumed = system, assumed
+        self.start = next(iter(truth.seen))
+        self.edges: dict[State, list[Edge]] = {}
+        for state in truth.seen:
+            moves = [t for t in successors(system, state) if t.state not in (None, state)]
+            self.edges[state] = [Edge(state, t.state, self.classes(t)) for t in moves if t.state is not None]
+            if not any(t.kind == "step" for t in moves):
+                self.edges[state].append(Edge(state, state, frozenset()))  # a terminal state stays
+
+    def classes(self, t: Transition) -> frozenset[Any]:
+        if t.kind != "step":
+            return frozenset()
+        found: set[Any] = set()
+        cls = self.system.classes[t.process]
+        handler = next(h for h in cls.__plait_handlers__ if h.name == t.label)
+        for number, one in enumerate(self.assumed):
+            if one.by_message:
+                if handler.message is not None and issubclass(handler.message, one.of):  # type: ignore[arg-type]
+                    found |= {(number, t.process, entry) for entry in t.consumed}
+            elif isinstance(one.of, type) and issubclass(one.of, Process):
+                found |= {(number, t.process)} if plays(cls, one.of) else set()
+            elif handler.function is one.of:
+                found |= {(number, t.process)}
+        return frozenset(found)
+
+    def enabled(self, state: State) -> frozenset[Any]:
+        return frozenset().union(*(edge.classes for edge in self.edges[state]))
+
+    def is_fair(self, states: Sequence[State], edges: Sequence[Edge]) -> bool:
+        """Whether a run is fair that is in these states, and takes these edges, again and again."""
+        happens = frozenset().union(*(edge.classes for edge in edges))
+        enabled = [self.enabled(state) for state in states]
+        for one in frozenset().union(*enabled) - happens:
+            if self.assumed[one[0]].strong or all(one in here for here in enabled):
+                return False
+        return True
+
+    def lassos(self, length: int) -> Iterator[tuple[list[State], int]]:
+        """All fair lassos of so many states: the states, and where the loop begins. The edge back is the last one."""
+        stack: list[tuple[list[State], list[Edge]]] = [([self.start], [])]
+        while stack:
+            states, edges = stack.pop()
+            for edge in self.edges[states[-1]]:
+                for begin in (i for i, state in enumerate(states) if state == edge.target):
+                    if self.is_fair(states[begin:], [*edges[begin:], edge]):
+                        yield states, begin
+                if len(states) < length:
+                    stack.append(([*states, edge.target], [*edges, edge]))
+
+    def ends(self, among: set[State]) -> Iterator[frozenset[State]]:
+        """All sets of states that a fair run may be in again and again, of these."""
+        graph = networkx.MultiDiGraph()
+        graph.add_nodes_from(among)
+        graph.add_edges_from((e.source, e.target) for s in among for e in self.edges[s] if e.target in among)
+        for component in networkx.strongly_connected_components(graph):
+            for size in range(1, len(component) + 1):
+                for some in itertools.combinations(component, size):
+                    edges = [e for s in some for e in self.edges[s] if e.target in some]
+                    if edges and networkx.is_strongly_connected(graph.subgraph(some)) and self.is_fair(some, edges):
+                        yield frozenset(some)
+
+    def reach(self, sources: set[State], among: set[State]) -> set[State]:
+        """What can be reached from some states, through these."""
+        found = sources & among
+        waiting = list(found)
+        for state in waiting:
+            new = {e.target for e in self.edges[state]} & among - found
+            found |= new
+            waiting += new
+        return found
+
+    def truth(self, predicate: Any) -> set[State]:
+        return {state for state in self.edges if evaluate(self.system, state, predicate)}
+
+
+def holds_on(formula: Formula, states: Sequence[State], begin: int, truths: dict[str, set[State]], at: int = 0) -> bool:
+    """Whether a formula is true at a position of a lasso: each operator by its definition, over what lies ahead."""
+    name = type(formula).__name__
+    ahead = list(range(at, len(states))) + list(range(begin, min(at, len(states))))
+
+    def true(part: Formula, where: int) -> bool:
+        return holds_on(part, states, begin, truths, where)
+
+    parts = formula.parts
+    match name:
+        case "Constant":
+            return bool(formula.value)  # type: ignore[attr-defined]
+        case "Atom":
+            return states[at] in truths[str(formula)]
+        case "Not":
+            return not true(parts[0], at)
+        case "And":
+            return true(parts[0], at) and true(parts[1], at)
+        case "Or":
+            return true(parts[0], at) or true(parts[1], at)
+        case "Implies":
+            return not true(parts[0], at) or true(parts[1], at)
+        case "Next":
+            return true(parts[0], at + 1 if at + 1 < len(states) else begin)
+        case "Globally":
+            return all(true(parts[0], i) for i in ahead)
+        case "Finally":
+            return any(true(parts[0], i) for i in ahead)
+        case "Until" | "WeakUntil":
+            for i in ahead:
+                if true(parts[1], i):
+                    return True
+                if not true(parts[0], i):
+                    return False
+            return name == "WeakUntil"
+        case "Release":
+            for i in ahead:
+                if not true(parts[1], i):
+                    return False
+                if true(parts[0], i):
+                    return True
+            return True
+    raise TypeError(name)
