@@ -17,7 +17,7 @@ or give a module-level System a name that pytest collects, or mark the whole mod
     pytestmark = pytest.mark.plait(workers=1)   # all Systems here, and all test functions annotated -> System
 
 The mark takes the options of `plait.check`: search, workers, max_states, max_depth, timeout, memory, seed, walks,
-properties (names; the others are not checked), reduce, decomposition, split, seeds, history and spos. A model is
+properties (names; the others are not checked), reduce, decomposition, split, seeds, history, spos and raw. A model is
 checked once, and each property becomes a test: `test_paxos[agreement]`. A violated property fails with the
 counterexample and the command that replays it; an inconclusive one fails too, and says which limit was hit.
 
@@ -58,6 +58,7 @@ _OPTIONS = (
     "seeds",
     "history",
     "spos",
+    "raw",
 )
 
 

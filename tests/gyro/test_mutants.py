@@ -186,7 +186,11 @@ MUTANTS: list[tuple[Patch, Application]] = [
         second_keys_are_homes,
         application(
             T + U,
-            ("SELECT c FROM u WHERE k = :p", "SELECT c FROM u WHERE k = :q", "UPDATE t SET n = 'x' WHERE a = :p AND b = :q"),
+            (
+                "SELECT c FROM u WHERE k = :p",
+                "SELECT c FROM u WHERE k = :q",
+                "UPDATE t SET n = 'x' WHERE a = :p AND b = :q",
+            ),
             ("SELECT n FROM t WHERE a = :p",),
             ("SELECT n FROM t WHERE b = :p",),
             ("UPDATE u SET c = 5 WHERE k = :p",),

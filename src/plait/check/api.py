@@ -13,6 +13,7 @@ from plait.check.lifting import confirm, lifted
 from plait.check.progress import Progress
 from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
 from plait.check.runner import Runner
+from plait.check.tidy import tidied
 from plait.check.tracing import Tracer
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.trace import Trace
@@ -49,6 +50,7 @@ def check(
     seeds: Seeds = "first",
     spos: bool = True,
     history: History = "none",
+    raw: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Verdict:
     """Check a System and return a Verdict.
@@ -61,6 +63,9 @@ def check(
     `decomposition` is "auto" (infer auxiliary fields) or "declared" (only fields that are `aux(…)`); `split` and `seeds`
     are how por tells transitions apart and where its sets start; `spos` keeps states with one transition off the stack of
     dfs; `history="last"` makes the messages of each process's last step part of the state, as the papers' tool does.
+
+    A counterexample is made readable: steps that are not needed are left out, and independent ones reordered so that the run
+    changes less often from process to process. `raw=True` gives it as it was found.
 
     >>> from plait import Process, action, always
     >>> class Counter(Process):
@@ -121,7 +126,7 @@ def check(
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
-    return _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs)
+    return _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs, raw)
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
@@ -184,6 +189,7 @@ def _verdict(
     reductions: Plan,
     temporal: list[Temporal],
     runs: liveness.Findings | None,
+    raw: bool,
 ) -> Verdict:
     system = runner.system
     bound = report["bound"] or (runs.bound if runs else None)
@@ -207,15 +213,16 @@ def _verdict(
     )
     found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
     stopped = _violated(system, report) and not keep_going
+    tidy, shorten = not raw, search != "bfs"  # breadth first, a run is a shortest one
     results = []
     for number, prop in enumerate(system.properties):
         if prop.kind == "predicate":
             continue
-        trace = _trace(runner, prop, found[number][0], found[number][2]) if number in found else None
+        trace = _trace(runner, prop, found[number][0], found[number][2], tidy, shorten) if number in found else None
         results.append(_result(prop, trace, bound, stopped, statistics))
     if len(system.properties) in found:
         fingerprint, _, run = found[len(system.properties)]
-        trace = _failed_assertion(runner, fingerprint, run)
+        trace = _failed_assertion(runner, fingerprint, run, tidy, shorten)
         results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
     for number, wanted in enumerate(temporal):
         results.append(_run_result(system, wanted, runs.traces[number] if runs else None, bound, stopped))
@@ -312,8 +319,17 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
     return warnings
 
 
-def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | None) -> Trace:
+def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | None, tidy: bool, shorten: bool) -> Trace:
     tracer, events = _follow(runner, fingerprint, run)
+    note = None
+    if tidy:
+        number = [p.name for p in tracer.runner.system.properties].index(prop.name)
+
+        def shows(tracer: Tracer) -> bool:
+            ends = prop.kind != "final" or tracer.runner.is_terminal(tracer.state)
+            return ends and tracer.runner.holds(number, tracer.state) == (prop.kind == "reachable")
+
+        tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
     if runner.decomposition:
         confirm(tracer, prop)
     explanation = {
@@ -321,16 +337,20 @@ def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | No
         "final": f"{prop.name} is false in the last state, which is terminal",
         "reachable": f"{prop.name} is true in the last state",
     }[prop.kind]
-    return tracer.trace(events, prop.name, explanation)
+    return tracer.trace(events, prop.name, explanation, tidied=note)
 
 
-def _failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None) -> Trace:
+def _failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None, tidy: bool, shorten: bool) -> Trace:
     tracer, events = _follow(runner, fingerprint, run)
     failing = tracer.runner.failing(tracer.state)
     if failing is None or failing.failure is None:
         raise RuntimeError("no assertion fails after the run that should end in one")
     events.append(tracer.step(failing))
-    return tracer.trace(events, "assertions", failing.failure[1])
+    note = None
+    if tidy:
+        fails = lambda tracer: bool(tracer.taken and tracer.taken[-1].failure)  # noqa: E731
+        tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
+    return tracer.trace(events, "assertions", failing.failure[1], tidied=note)
 
 
 def _follow(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tracer, list[Any]]:

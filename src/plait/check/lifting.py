@@ -30,7 +30,7 @@ def lifted(runner: Runner, path: Sequence[Transition]) -> tuple[Tracer, list[Eve
         fits = (
             t
             for t in plain.engine.successors(tracer.state)
-            if _signature(t) == _signature(wanted) and (t.failure or _relevant(runner, plain, t.state) == target)
+            if signature(t) == signature(wanted) and (t.failure or _relevant(runner, plain, t.state) == target)
         )
         chosen = next(fits, None)
         if chosen is None:
@@ -48,7 +48,7 @@ def confirm(tracer: Tracer, prop: Property) -> None:
         raise RuntimeError(f"the run that was found for {prop.name} does not decide it")
 
 
-def _signature(t: Transition) -> tuple[Any, ...]:
+def signature(t: Transition) -> tuple[Any, ...]:
     """What a transition does that does not depend on the fields."""
     consumed = sorted((sender, content) for _, sender, content in t.consumed)
     return t.kind, t.process, t.handler, consumed, t.choices, list(t.spawned), bool(t.failure)

@@ -147,7 +147,7 @@ def _trace(
         end = "the run ends where no step is possible any more"
     else:
         end = f"steps {len(stem) + 1} to {len(stem) + len(cycle)} repeat for ever"
-    return tracer.trace(events, prop.name, f"{end}, and {prop.formula} is false on it", loop)
+    return tracer.trace(events, prop.name, f"{end}, and {prop.formula} is false on it", loop=loop)
 
 
 def violated(

@@ -22,6 +22,8 @@ class Tracer:
         self.names = [repr(pid) for pid in self.system.pids]
         self.state: Sequence[int] = runner.engine.initial()
         self.visited: list[list[int]] = [list(self.state)]
+        self.taken: list[Transition] = []
+        """The states and transitions of the run so far."""
         self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
         """Per process, (message id of the engine, instance id) in the order sent."""
         self._senders: dict[int, str] = {}
@@ -31,7 +33,13 @@ class Tracer:
         self.initial = self._snapshot()
 
     def trace(
-        self, events: list[Event], name: str | None, explanation: str | None = None, loop: int | None = None
+        self,
+        events: list[Event],
+        name: str | None,
+        explanation: str | None = None,
+        *,
+        loop: int | None = None,
+        tidied: str | None = None,
     ) -> Trace:
         """The Trace of the events so far."""
         return Trace(
@@ -44,6 +52,7 @@ class Tracer:
             events=events,
             loop=loop,
             explanation=explanation,
+            tidied=tidied,
         )
 
     def step(self, transition: Transition) -> Event:
@@ -58,6 +67,7 @@ class Tracer:
         if transition.failure is None:
             self.state = transition.state
         self.visited.append(list(self.state))
+        self.taken.append(transition)
         self._settle()
         after = self._fields(index)
         decode = self.runner.tabulation.codec.decode

@@ -41,6 +41,7 @@ def check(
     seeds: Literal["first", "instance"] = "first",
     history: Literal["none", "last"] = "none",
     spos: bool = True,
+    raw: Annotated[bool, Parameter(negative="")] = False,
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
@@ -86,6 +87,8 @@ def check(
         Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos
         Depth-first searches keep states with a single successor off the stack (selective push-on-stack).
+    raw
+        Show counterexamples as they were found: all steps, in that order.
     json
         Print exactly one JSON object on stdout.
     trace
@@ -130,6 +133,7 @@ def check(
             seeds=seeds,
             history=history,
             spos=spos,
+            raw=raw,
             properties=list(properties) or None,
             progress=progress,
         )

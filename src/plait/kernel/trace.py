@@ -80,6 +80,8 @@ class Trace(msgspec.Struct, frozen=True):
     loop: int | None = None
     """Index of the event that the run goes back to, for a lasso."""
     explanation: str | None = None
+    tidied: str | None = None
+    """How this run differs from the one that was found: steps left out, steps in another order."""
 
     def __len__(self) -> int:
         return len(self.events)

@@ -131,7 +131,8 @@ def _summary(verdict: Verdict) -> str:
 
 
 def _explanation(trace: Trace) -> str:
-    return f'<p class="explanation">{escape(facts.visible_lines(trace.explanation))}</p>' if trace.explanation else ""
+    lines = [("explanation", trace.explanation), ("tidied", trace.tidied)]
+    return "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
 
 
 def _viewer(trace: Trace, heading: str, number: int) -> str:

@@ -46,6 +46,7 @@ class _Plait(msgspec.Struct):
     messages: list[Sent]
     loop: int | None
     explanation: str | None
+    tidied: str | None = None
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -93,7 +94,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     """Write a trace as ITF. `load_trace` gives back an equal one."""
     variables = _variables(trace)
     plait: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    for field in ("target", "parameters", "property", "lanes", "messages", "loop", "explanation"):
+    for field in ("target", "parameters", "property", "lanes", "messages", "loop", "explanation", "tidied"):
         plait[field] = getattr(trace, field)
     document: dict[str, Any] = {
         "#meta": {
@@ -189,6 +190,7 @@ def _read(file: Path, raw: object) -> Trace:
         events=events,
         loop=plait.loop,
         explanation=plait.explanation,
+        tidied=plait.tidied,
     )
     _check(file, trace)
     return trace

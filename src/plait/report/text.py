@@ -104,6 +104,8 @@ def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
 
 def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     lines: list[Line] = [[(heading, "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
+    if trace.tidied:
+        lines.append([(f"  {facts.visible(trace.tidied)} (--raw for the run as it was found)", "dim")])
     drawing = draw(trace, width)
     if drawing:
         lines += [[], *([(row, "")] for row in drawing)]

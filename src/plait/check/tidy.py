@@ -1,0 +1,164 @@
+"""Counterexamples that people can read: the steps that matter, in an order with few changes from process to process.
+
+Two changes that keep what a run shows, both made sure of by executing the changed run:
+
+- *fewer steps*: a step, with all that depends on it, is left out if the run still ends in a violation;
+- *fewer switches*: steps of different processes that do not depend on each other are exchanged until as few neighbours as
+  possible belong to different processes. The order of dependent steps stays, hence so does the last state.
+
+A step depends on earlier ones of the same process, on those that sent what it takes, and on the one that spawned its
+process; steps that announce something, or spawn, stay in the order in which monitors and slots saw them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from plait._native import Transition
+from plait.check.lifting import signature
+from plait.check.runner import Runner
+from plait.check.tracing import Tracer
+from plait.kernel.trace import Event
+
+Shows = Callable[[Tracer], bool]
+"""Whether a run that a tracer has followed shows what it is to show."""
+
+MOST_STEPS = 400
+"""Longer runs stay as they are: looking for better ones takes a time that grows with the square of the length."""
+PATIENCE = 2.0
+"""Seconds after which a run is good enough."""
+MOST_CUTS = 20_000
+"""Places in a run from which orders are tried; after that, the best so far is taken."""
+
+
+def tidied(
+    tracer: Tracer, events: list[Event], shows: Shows, *, shorten: bool
+) -> tuple[Tracer, list[Event], str | None]:
+    """A run that shows the same and reads better, and in words what was changed; or the same run."""
+    if not 1 < len(events) <= MOST_STEPS:
+        return tracer, events, None
+    notes = []
+    if shorten:
+        shorter = _shortened(tracer, events, shows)
+        if len(shorter[1]) < len(events):
+            notes.append(f"{len(events) - len(shorter[1])} of {len(events)} steps were not needed, and are left out")
+            tracer, events = shorter
+    before = switches([event.lane for event in events])
+    order = _ordered(events)
+    after = switches([events[i].lane for i in order])
+    if after < before:
+        again = _executed(tracer.runner, [tracer.taken[i] for i in order])
+        if again is not None and shows(again[0]):
+            tracer, events = again
+            notes.append(f"reordered: {after} changes from process to process instead of {before}")
+    return tracer, events, "; ".join(notes) or None
+
+
+def switches(lanes: Sequence[str]) -> int:
+    """How often a run changes from one process to another.
+
+    >>> switches(["a", "a", "b", "a"])
+    2
+    """
+    return sum(a != b for a, b in pairwise(lanes))
+
+
+def _executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[Event]] | None:
+    """The run of steps like these, if there is one."""
+    tracer, events = Tracer(runner), []
+    for step in steps:
+        wanted = signature(step)
+        chosen = next((t for t in runner.engine.successors(tracer.state) if signature(t) == wanted), None)
+        if chosen is None:
+            return None
+        events.append(tracer.step(chosen))
+    return tracer, events
+
+
+def _dependence(events: Sequence[Event]) -> list[set[int]]:
+    """For each event, earlier ones that it depends on directly."""
+    last: dict[str, int] = {}
+    sender: dict[int, int] = {}
+    found: list[set[int]] = []
+    for number, event in enumerate(events):
+        before = {sender[message] for message in event.consumed if message in sender}
+        lanes = [event.lane, *event.spawned]
+        lanes += ["#monitors"] if event.announced else []
+        lanes += ["#slots"] if event.spawned else []
+        for lane in lanes:
+            if lane in last:
+                before.add(last[lane])
+            last[lane] = number
+        sender |= dict.fromkeys(event.sent, number)
+        found.append(before)
+    return found
+
+
+def _shortened(tracer: Tracer, events: list[Event], shows: Shows) -> tuple[Tracer, list[Event]]:
+    """Leave steps out, from the last one to the first, as long as the run shows what it showed."""
+    deadline = time.monotonic() + PATIENCE
+    number = len(events)
+    while number > 0 and time.monotonic() < deadline:
+        number -= 1
+        dropped = {number}
+        for later, before in enumerate(_dependence(events)):
+            if later > number and before & dropped:
+                dropped.add(later)
+        kept = [step for i, step in enumerate(tracer.taken) if i not in dropped]
+        again = _executed(tracer.runner, kept)
+        if again is not None and shows(again[0]):
+            tracer, events = again
+            number = min(number, len(events))
+    return tracer, events
+
+
+def _ordered(events: Sequence[Event]) -> list[int]:
+    """An order with the fewest switches.
+
+    To go on with a process while it can is never worse than to leave it: whoever comes back to it later could have stayed.
+    So only where a process cannot go on is there a choice, and places reached after as many switches are tried breadth
+    first.
+    """
+    before = _dependence(events)
+    if events[-1].note:  # a failed assertion ends the run
+        before[-1] = set(range(len(events) - 1))
+    mine: dict[str, list[int]] = {}
+    for number, event in enumerate(events):
+        mine.setdefault(event.lane, []).append(number)
+    lanes = list(mine)
+    position = {
+        number: (lanes.index(event.lane), mine[event.lane].index(number)) for number, event in enumerate(events)
+    }
+    needs = [[position[i] for i in before[number]] for number in range(len(events))]
+
+    def run(cut: tuple[int, ...], lane: int) -> tuple[int, ...]:
+        """As far as a process can go."""
+        own = mine[lanes[lane]]
+        at = cut[lane]
+        while at < len(own) and all(other == lane or place < cut[other] for other, place in needs[own[at]]):
+            at += 1
+        return (*cut[:lane], at, *cut[lane + 1 :])
+
+    start, end = (0,) * len(lanes), tuple(len(own) for own in mine.values())
+    parents: dict[tuple[int, ...], tuple[tuple[int, ...], int] | None] = {start: None}
+    layer = [start]
+    while end not in parents:
+        following = []
+        for cut in layer:
+            for lane in range(len(lanes)):
+                there = run(cut, lane)
+                if there not in parents:
+                    parents[there] = (cut, lane)
+                    following.append(there)
+        if len(parents) > MOST_CUTS:  # go on from what is done most
+            following = [max(following, key=sum)]
+        layer = following
+    order: list[int] = []
+    here = end
+    while (step := parents[here]) is not None:
+        cut, lane = step
+        order[:0] = mine[lanes[lane]][cut[lane] : here[lane]]
+        here = cut
+    return order

@@ -1,0 +1,128 @@
+"""Counterexamples that people can read: fewest switches by brute force, nothing needed is left out, still a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from plait import Process, System, Trace, action, always, check
+from plait.check.replay import replay
+from plait.check.tidy import switches
+from plait.kernel.trace import Event
+from plait.protocols.paxos import paxos
+from tests.oracle.explorer import Exploration, evaluate
+from tests.oracle.replay import replay as oracle_replay
+from tests.oracle.systems import explored_systems
+
+
+def found(system: System, **options: Any) -> dict[str, Trace]:
+    return {p.name: p.trace for p in check(system, keep_going=True, **options).properties if p.trace is not None}
+
+
+def step(event: Event, trace: Trace) -> tuple[Any, ...]:
+    """A step by what it is, not by where it stands."""
+    messages = {m.id: (m.sender, m.receiver, m.type, repr(m.fields)) for m in trace.messages}
+    consumed = sorted(messages[i] for i in event.consumed)
+    return event.lane, event.kind, event.label, tuple(consumed), repr(event.choices)
+
+
+def fewest(events: Sequence[Event]) -> int:
+    """The fewest switches of all orders that keep what depends on each other in order, by trying all."""
+
+    def depends(a: Event, b: Event) -> bool:
+        return (
+            a.lane == b.lane
+            or bool({*a.sent} & {*b.consumed})
+            or bool(a.announced and b.announced)
+            or bool(a.spawned and (b.spawned or b.lane in a.spawned))
+            or bool(b.note)
+        )
+
+    pairs = [(i, j) for j in range(len(events)) for i in range(j) if depends(events[i], events[j])]
+    orders = (
+        order for order in permutations(range(len(events))) if all(order.index(i) < order.index(j) for i, j in pairs)
+    )
+    return min(switches([events[i].lane for i in order]) for order in orders)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(explored_systems(limit=60))
+def test_the_same_steps_with_the_fewest_switches(pair: tuple[System, Exploration]) -> None:
+    system, _ = pair
+    raw, tidy = found(system, raw=True), found(system)
+    assert raw.keys() == tidy.keys()
+    for name, trace in tidy.items():
+        before = raw[name]
+        assert Counter(step(e, trace) for e in trace.events) == Counter(step(e, before) for e in before.events)
+        assert switches([e.lane for e in trace.events]) <= switches([e.lane for e in before.events])
+        assert (trace.tidied is None) == (
+            switches([e.lane for e in trace.events]) == switches([e.lane for e in before.events])
+        )
+        if len(before.events) <= 6:
+            assert switches([e.lane for e in trace.events]) == fewest(before.events)
+        if trace.events and not trace.events[-1].note:
+            assert trace.events[-1].state.fields == before.events[-1].state.fields
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(explored_systems(limit=60))
+def test_shorter_runs_still_show_the_violation(pair: tuple[System, Exploration]) -> None:
+    system, truth = pair
+    raw, tidy = found(system, search="dfs", raw=True), found(system, search="dfs")
+    assert raw.keys() == tidy.keys()
+    for name, trace in tidy.items():
+        assert len(trace) <= len(raw[name])
+        assert len(trace) >= (truth.properties[name].length or 0)
+        end = oracle_replay(system, trace)
+        prop = next((p for p in system.properties if p.name == name), None)
+        if prop is None:
+            assert end is None
+        else:
+            assert end is not None
+            assert evaluate(system, end, prop) == (prop.kind == "reachable")
+        assert len(list(replay(system, trace))) == len(trace)
+
+
+class Ticker(Process):
+    """Goes up to its limit."""
+
+    limit: int = 3
+    n: int = 0
+
+    @action(when=lambda self: self.n < self.limit)
+    def up(self) -> None:
+        self.n += 1
+
+
+def test_what_does_not_matter_is_left_out() -> None:
+    @always
+    def small(s: Any) -> bool:
+        return bool(s[Ticker][1].n < 2)
+
+    system = System([Ticker(), Ticker(), Ticker()], properties=[small])
+    trace = found(system, search="dfs")["small"]
+    assert [(e.lane, e.label) for e in trace.events] == [("Ticker1", "up")] * 2
+    raw = found(system, search="dfs", raw=True)["small"]
+    assert len(raw) > 2
+    assert raw.tidied is None
+    assert trace.tidied == f"{len(raw) - 2} of {len(raw)} steps were not needed, and are left out"
+
+
+def test_processes_take_turns_as_little_as_possible() -> None:
+    @always
+    def apart(s: Any) -> bool:
+        return sum(c.n for c in s[Ticker]) < 6
+
+    trace = found(System([Ticker(), Ticker()], properties=[apart]))["apart"]
+    assert switches([e.lane for e in trace.events]) == 1
+
+
+def test_a_counterexample_of_paxos() -> None:
+    raw = found(paxos(faulty="acceptor"), search="random", raw=True)["agreement"]
+    tidy = found(paxos(faulty="acceptor"), search="random")["agreement"]
+    assert len(tidy) <= len(raw)
+    assert switches([e.lane for e in tidy.events]) < switches([e.lane for e in raw.events])

@@ -1,0 +1,211 @@
+"""The published classifications: figure 4 and Table 1 of thesis 004. They come out of the analysis of real code."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from plait.gyro.analysis import analyze
+from plait.kernel.operations import Classification
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "gyro"
+
+
+def counts(found: Classification) -> tuple[int, int, int]:
+    return found.count("local"), found.count("global"), found.count("local/global")
+
+
+def names(found: Classification, classed: str) -> set[str]:
+    return {o.name for o in found.operations if o.classed == classed}
+
+
+@pytest.fixture(scope="module")
+def tpcw() -> Classification:
+    return analyze(EXAMPLES / "tpcw.py")
+
+
+@pytest.fixture(scope="module")
+def rubis() -> Classification:
+    return analyze(EXAMPLES / "rubis.py")
+
+
+def test_the_online_store() -> None:
+    """Figure 4: orders are global, all else is local; operations are partitioned by the cart."""
+    found = analyze(EXAMPLES / "store.py")
+    assert {o.name: o.classed for o in found.operations} == {"create": "local", "add": "local", "order": "global"}
+    assert all(o.keys == ["cart"] for o in found.operations)
+    blockers = {(b.other, b.kind, b.table) for b in found.operation("order").blockers}
+    assert blockers == {("add", "reads", "items"), ("order", "reads", "items"), ("order", "writes", "items")}
+
+
+def test_the_online_store_as_lists() -> None:
+    """The same store in YAML and in SQL."""
+    for name in ("store.yaml", "store_listed.sql"):
+        found = analyze(EXAMPLES / name)
+        assert {o.name: o.classed for o in found.operations} == {"create": "local", "add": "local", "order": "global"}
+
+
+def test_tpcw(tpcw: Classification) -> None:
+    """Table 1: 20 transactions, 13 of them read-only; 15 local and 5 global. Ordering and administration are global."""
+    assert len(tpcw.operations) == 20
+    assert sum(o.read_only for o in tpcw.operations) == 13
+    assert counts(tpcw) == (15, 5, 0)
+    assert {"buy_confirm", "buy_confirm_ship_to", "admin_update"} <= names(tpcw, "global")
+    assert tpcw.operation("do_cart").keys == tpcw.operation("get_cart").keys == ["cart_id"]
+    assert tpcw.operation("create_empty_cart").generated == ["shopping_cart.sc_id"]
+    assert tpcw.exhaustive
+
+
+def test_tpcw_with_counted_ids() -> None:
+    """A cart whose number is the number of carts may be anybody's: nothing that writes is local any more."""
+    found = analyze(EXAMPLES / "tpcw_counted.py")
+    assert (len(found.operations), sum(o.read_only for o in found.operations)) == (20, 13)
+    assert counts(found) == (13, 7, 0)
+    assert names(found, "local") == {o.name for o in found.operations if o.read_only}
+    change = found.operation("do_cart").blockers[0].change
+    assert "create_empty_cart has shopping_cart.sc_id" in change
+    assert "COUNT(*)" in change
+
+
+def test_tpcw_with_ids_of_the_table(tpcw: Classification) -> None:
+    """Without server-specific ranges, an id that is left out is a MAX by another name."""
+    found = analyze(EXAMPLES / "tpcw.py", ids="table")
+    assert counts(found) == (13, 7, 0)
+
+
+def test_rubis(rubis: Classification) -> None:
+    """Bidding is local if user and item are at one server; browsing is local."""
+    assert {"store_bid", "withdraw_bids"} <= names(rubis, "local/global")
+    assert set(rubis.operation("store_bid").keys) == {"item", "user"}
+    assert rubis.operation("my_bids").keys == ["user"]
+    assert rubis.operation("view_bid_history").keys == ["item"]
+    assert {o.name for o in rubis.operations if o.read_only} <= names(rubis, "local")
+    assert counts(rubis) == (16, 3, 3)
+
+
+def test_a_change_that_is_proposed_does_what_it_says(tpcw: Classification, tmp_path: Path) -> None:
+    """TPC-W: a session is refreshed locally once nobody selects c_login and c_expiration by something else."""
+    blockers = tpcw.operation("refresh_session").blockers
+    assert {b.other for b in blockers} == {"get_customer", "get_most_recent_order"}
+    assert all(b.change.startswith("leave customer.c_expiration, c_login out of what") for b in blockers)
+    code = (EXAMPLES / "tpcw.py").read_text()
+    fewer = "c_id, c_uname, c_fname, c_lname, c_discount, address.*, co_name"
+    changed = code.replace("SELECT * FROM customer, address", f"SELECT {fewer} FROM customer, address")
+    changed = changed.replace("orders.*, customer.*,", "orders.*, customer.c_fname,")
+    assert changed != code
+    (tmp_path / "tpcw.py").write_text(changed)
+    assert names(tpcw, "global") - names(analyze(tmp_path / "tpcw.py"), "global") == {"refresh_session"}
+
+
+def test_weights_decide(tmp_path: Path) -> None:
+    """Two keys are possible; what is called more often is made local."""
+    ddl = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, n INTEGER);"
+    (tmp_path / "app.sql").write_text(
+        f"{ddl}\n-- transaction: write(a, b)\nUPDATE t SET n = n + 1 WHERE a = :a AND b = :b;\n"
+        "-- transaction: by_a(a)\nUPDATE t SET n = 0 WHERE a = :a;\n-- transaction: by_b(b)\nUPDATE t SET n = 1 WHERE b = :b;\n"
+    )
+    for heavy, light in (("by_a", "by_b"), ("by_b", "by_a")):
+        found = analyze(tmp_path / "app.sql", weights={heavy: 10, light: 1, "write": 1})
+        assert found.operation("write").keys[0] == heavy[-1]
+
+
+# -- the case studies are programs that run ----------------------------------------------------------------------------
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, sqlite3.Connection]:
+    import importlib
+
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    sys.modules.pop(name, None)
+    module = importlib.import_module(name)
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    database.executescript(module.SCHEMA)
+    return module, database
+
+
+@pytest.mark.parametrize("name", ["tpcw", "tpcw_counted"])
+def test_tpcw_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, db = load(name, monkeypatch)
+    db.executescript(
+        "INSERT INTO country VALUES (1, 'Utopia', 1, 'U'); INSERT INTO author (a_id, a_lname) VALUES (1, 'More');"
+        "INSERT INTO address (addr_id, addr_co_id) VALUES (0, 1); INSERT INTO customer (c_id, c_addr_id) VALUES (0, 0);"
+        "INSERT INTO orders (o_id) VALUES (0);"
+    )
+    for i in range(100):
+        db.execute(
+            "INSERT INTO item (i_id, i_title, i_a_id, i_subject, i_cost, i_stock, i_related1) VALUES (?, ?, 1, 'ARTS', 5, 30, 7)",
+            (i, f"Book {i}"),
+        )
+    customer, user = shop.create_new_customer(db, "T", "M", ("1", "2", "3", "4", "5", "Utopia"), "0", "@", "d", "x", 0)
+    cart = shop.create_empty_cart(db)
+    assert len(shop.do_cart(db, cart, None, [])) == 1
+    shop.do_cart(db, cart, 3, [(7, 0)])
+    assert [(r["i_id"], r["scl_qty"]) for r in shop.get_cart(db, cart)] == [(3, 1)]
+    order = shop.buy_confirm(db, cart, customer, "VISA", "1", "n", "e", "AIR")
+    assert shop.get_cart(db, cart) == []
+    assert shop.get_most_recent_order(db, user)[0]["o_id"] == order
+    assert shop.get_book(db, 3)["i_stock"] == 29
+    shop.do_cart(db, cart, 4, [])
+    shop.buy_confirm_ship_to(db, cart, customer, "VISA", "1", "n", "e", "AIR", ("9", "2", "3", "4", "5", "Utopia"))
+    assert {r["i_id"] for r in shop.get_best_sellers(db, "ARTS")} == {3, 4}
+    shop.refresh_session(db, customer)
+    shop.admin_update(db, 3, 6, "i", "t")
+    assert shop.get_book(db, 3)["i_cost"] == 6
+    assert shop.get_customer(db, user)["c_id"] == customer
+    assert shop.get_user_name(db, customer)[0] == user
+    assert shop.get_password(db, user)[0] == user.lower()
+    assert shop.get_name(db, customer)["c_lname"] == "M"
+    assert len(shop.do_subject_search(db, "ARTS")) == len(shop.get_new_products(db, "ARTS")) == 50
+    assert len(shop.do_title_search(db, "Book 1_")) == 10
+    assert len(shop.do_author_search(db, "M%")) == 50
+    assert shop.get_related(db, 5)[0]["i_id"] == 7
+
+
+def test_rubis_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, db = load("rubis", monkeypatch)
+    db.executescript("INSERT INTO regions VALUES (1, 'North'); INSERT INTO categories VALUES (1, 'Toys');")
+    seller = site.register_user(db, "A", "B", "ab", "p", "@", "North")
+    buyer = site.register_user(db, "C", "D", "cd", "p", "@", "North")
+    with pytest.raises(sqlite3.IntegrityError):
+        site.register_user(db, "C", "D", "cd", "p", "@", "North")
+    item = site.register_item(db, seller, 1, "Kite", "red", 5, 6, 20, 2, "2999-01-01")
+    assert site.store_bid(db, item, buyer, 7, 9, 1)
+    assert not site.store_bid(db, 99, buyer, 7, 9, 1)
+    assert site.view_item(db, item)["max_bid"] == 7
+    assert (
+        len(site.view_bid_history(db, item))
+        == len(site.my_bids(db, buyer))
+        == len(site.get_greatest_bids(db, item, 3))
+        == 1
+    )
+    site.withdraw_bids(db, item, buyer)
+    assert site.view_item(db, item)["nb_of_bids"] == 0
+    assert len(site.search_items_in_category(db, 1)) == len(site.search_items_in_region(db, 1, 1)) == 1
+    assert site.store_buy_now(db, item, buyer, 1)
+    assert site.store_buy_now(db, item, buyer, 1)
+    assert not site.store_buy_now(db, item, buyer, 1)
+    assert len(site.my_purchases(db, buyer)) == 2
+    site.store_comment(db, buyer, seller, item, 5, "fine")
+    assert site.view_user(db, seller)["rating"] == 5
+    assert len(site.view_comments(db, seller)) == 1
+    site.close_auction(db, item)
+    assert site.view_item(db, item) is None
+    assert site.view_old_item(db, item)["id"] == item
+    assert (len(site.my_sales(db, seller)), len(site.my_old_sales(db, seller))) == (0, 1)
+    assert site.authenticate(db, "cd", "p")[0] == buyer
+    assert len(site.browse_categories(db)) == len(site.browse_regions(db)) == 1
+
+
+def test_the_store_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, db = load("store", monkeypatch)
+    db.execute("INSERT INTO items VALUES (1, 'pen', 3)")
+    store.create(db, 7)
+    assert store.add(db, 7, 1, 2)
+    assert not store.add(db, 7, 1, 4)
+    store.order(db, 7)
+    assert db.execute("SELECT stock FROM items").fetchone()[0] == 1

@@ -1,0 +1,206 @@
+"""Python applications: which parameters flow into which SQL parameters, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plait.gyro.analysis import analyze, read
+from plait.gyro.terms import Constant, Generated, Parameter, Unknown
+from plait.gyro.transactions import Transaction
+
+SCHEMA = '''
+SCHEMA = """
+CREATE TABLE cart (id INTEGER PRIMARY KEY, owner INTEGER, note TEXT);
+CREATE TABLE line (cart INTEGER, item INTEGER, amount INTEGER, PRIMARY KEY (cart, item));
+"""
+'''
+
+
+def transactions(folder: Path, source: str) -> dict[str, Transaction]:
+    file = folder / "application.py"
+    file.write_text(SCHEMA + source)
+    return {t.name: t for t in read(file, None)[1]}
+
+
+def only(folder: Path, body: str, parameters: str = "db, cart, other") -> Transaction:
+    """A transaction with this body."""
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    return transactions(folder, f"def act({parameters}):\n{lines}\n")["act"]
+
+
+def bound(transaction: Transaction, statement: int = -1) -> list[object]:
+    return list(transaction.statements[statement].bindings.values())
+
+
+FLOWS = {
+    "directly": "db.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
+    "list": "db.execute('SELECT note FROM cart WHERE id = ?', [cart])",
+    "named": "db.execute('SELECT note FROM cart WHERE id = :c', {'c': cart})",
+    "pyformat": "db.execute('SELECT note FROM cart WHERE id = %(c)s', {'c': cart})",
+    "format": "db.execute('SELECT note FROM cart WHERE id = %s', (cart,))",
+    "assigned": "x = cart\ny = x\ndb.execute('SELECT note FROM cart WHERE id = ?', (y,))",
+    "tuple": "args = (cart,)\ndb.execute('SELECT note FROM cart WHERE id = ?', args)",
+    "kept list": "args = [cart]\ndb.execute('SELECT note FROM cart WHERE id = ?', args)",
+    "cursor": "cur = db.cursor()\ncur.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
+    "with": "with db.begin() as tx:\n    tx.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
+    "text": "db.execute(text('SELECT note FROM cart WHERE id = :c'), {'c': cart})",
+    "bindparams": "db.execute(text('SELECT note FROM cart WHERE id = :c').bindparams(c=cart))",
+    "equal branches": "if other:\n    x = cart\nelse:\n    x = cart\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "concatenated constants": "db.execute('SELECT note FROM cart ' + 'WHERE id = ?', (cart,))",
+    "in a loop": "for i in other:\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
+    "unpacked": "x, y = cart, other\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "rows of a comprehension": "db.executemany('DELETE FROM cart WHERE id = ?', [(cart,) for i in other])",
+}
+
+
+@pytest.mark.parametrize("body", FLOWS.values(), ids=FLOWS)
+def test_parameters_flow(body: str, tmp_path: Path) -> None:
+    found = only(tmp_path, body)
+    assert found.refusals == []
+    assert bound(found) == [Parameter("cart")]
+    assert found.parameters == ("cart", "other")
+
+
+LOST = {
+    "computed": "db.execute('SELECT note FROM cart WHERE id = ?', (cart + 1,))",
+    "converted": "db.execute('SELECT note FROM cart WHERE id = ?', (int(cart),))",
+    "reassigned": "cart = cart or 1\ndb.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
+    "one branch": "x = cart\nif other:\n    x = other\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "later in a loop": "x = cart\nfor i in other:\n    db.execute('SELECT note FROM cart WHERE id = ?', (x,))\n    x = i",
+    "while": "x = cart\nwhile x:\n    db.execute('SELECT note FROM cart WHERE id = ?', (x,))\n    x -= 1",
+    "exception": "x = cart\ntry:\n    x = other\n    f()\nexcept E:\n    pass\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "finally": "x = cart\ntry:\n    f()\n    x = other\nfinally:\n    db.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "changed list": "args = [cart]\nargs[0] = other\ndb.execute('SELECT note FROM cart WHERE id = ?', args)",
+    "appended list": "args = []\nargs.append(cart)\ndb.execute('SELECT note FROM cart WHERE id = ?', args)",
+    "walrus": "x = cart\nother and (x := other)\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "walrus in a comprehension": "x = cart\n[x := i for i in other]\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "global": "global x\nx = cart\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "match": "x = cart\nmatch other:\n    case [x]:\n        pass\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "read": "(x,) = db.execute('SELECT id FROM cart').fetchone()\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "deleted": "x = cart\ndel x\nx = other or cart\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+}
+
+
+@pytest.mark.parametrize("body", LOST.values(), ids=LOST)
+def test_what_is_not_certain_is_unknown(body: str, tmp_path: Path) -> None:
+    found = only(tmp_path, body)
+    assert found.refusals == []
+    assert isinstance(bound(found)[0], Unknown)
+
+
+REFUSED = {
+    "f-string": ("db.execute(f'SELECT note FROM cart WHERE id = {cart}')", "an f-string"),
+    "concatenated": ("db.execute('SELECT note FROM cart WHERE id = ' + cart)", "put together at run time"),
+    "percent": ("db.execute('SELECT note FROM cart WHERE id = %s' % cart)", "put together at run time"),
+    "parameter": ("db.execute(cart)", "a parameter"),
+    "one of two": (
+        "sql = 'SELECT 1'\nif cart:\n    sql = 'DELETE FROM cart'\ndb.execute(sql)",
+        "differs between branches",
+    ),
+    "orm": ("db.add(Cart(cart))", "method add is not known"),
+    "passed": ("helper(db, cart)", "given to helper"),
+    "passed in a tuple": ("helper((db, cart))", "given to helper"),
+    "bound method": ("run = db.execute\nrun('DELETE FROM cart')", "not called at once"),
+    "lambda": ("later = lambda: db.execute('DELETE FROM cart')", "a lambda"),
+    "nested": ("def inner():\n    db.execute('DELETE FROM cart')\ninner()", "inside of another"),
+    "unparsable": ("db.execute('SELEKT * FROM cart')", ""),
+    "ddl": ("db.execute('DROP TABLE cart')", "neither a query"),
+}
+
+
+@pytest.mark.parametrize(("body", "reason"), REFUSED.values(), ids=REFUSED)
+def test_unknown_sql_makes_a_transaction_global(body: str, reason: str, tmp_path: Path) -> None:
+    """And whoever writes something that it might read."""
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    source = f"{SCHEMA}\ndef act(db, cart):\n{lines}\n"
+    source += "\ndef put(db, cart):\n    db.execute('UPDATE cart SET note = 1 WHERE id = ?', (cart,))\n"
+    source += "\ndef look(db, cart):\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))\n"
+    file = tmp_path / "application.py"
+    file.write_text(source)
+    found = analyze(file)
+    assert {o.name: o.classed for o in found.operations} == {"act": "global", "put": "global", "look": "local"}
+    assert reason in found.operation("act").refused[0]
+    assert any("act" in warning for warning in found.warnings)
+    assert "act (" in found.operation("put").blockers[0].change
+
+
+def test_without_it_the_others_are_local(tmp_path: Path) -> None:
+    found = only(tmp_path, "db.execute('UPDATE cart SET note = 1 WHERE id = ?', (cart,))")
+    assert not found.refusals
+
+
+def test_generated_ids_flow(tmp_path: Path) -> None:
+    for body in (
+        "x = db.execute('INSERT INTO cart (owner) VALUES (?)', (cart,)).lastrowid",
+        "cur = db.cursor()\ncur.execute('INSERT INTO cart (owner) VALUES (?)', (cart,))\nx = cur.lastrowid",
+        "x = db.execute('INSERT INTO cart (owner) VALUES (?) RETURNING id', (cart,)).fetchone()[0]",
+        "x = db.execute('INSERT INTO cart (owner) VALUES (?) RETURNING id', (cart,)).scalar_one()",
+    ):
+        found = only(tmp_path, f"{body}\ndb.execute('INSERT INTO line (cart, item) VALUES (?, ?)', (x, other))")
+        assert bound(found) == [Generated("cart.id", 0), Parameter("other")], body
+
+
+def test_an_id_that_may_be_an_older_one_is_unknown(tmp_path: Path) -> None:
+    for body in (
+        "x = db.execute('INSERT OR IGNORE INTO cart (owner) VALUES (1)').lastrowid",
+        "cur = db.cursor()\nif cart:\n    cur.execute('INSERT INTO cart (owner) VALUES (1)')\nx = cur.lastrowid",
+        "cur = db.cursor()\ncur.execute('INSERT INTO cart (owner) VALUES (1)')\ncur.execute('SELECT 1')\nx = cur.lastrowid",
+    ):
+        found = only(tmp_path, f"{body}\ndb.execute('SELECT 1 FROM cart WHERE id = ?', (x,))")
+        assert isinstance(bound(found)[0], Unknown), body
+
+
+def test_helpers_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(
+        "QUERY = 'SELECT note FROM cart WHERE id = ?'\ndef look(db, number, *, sql=QUERY):\n"
+        "    return db.execute(sql, (number,)).fetchone()\n"
+    )
+    found = transactions(
+        tmp_path,
+        "import tools\nfrom tools import look as peek\n"
+        "def _helper(db, a, b):\n    if a:\n        return peek(db, b)\n    return tools.look(db, number=b)\n"
+        "def act(db, cart):\n    return _helper(db, 1, cart)\n"
+        "def recursive(db, cart):\n    db.execute('SELECT 1 FROM cart')\n    recursive(db, cart)\n"
+        "def pure(x):\n    return x + 1\n",
+    )
+    assert found.keys() == {"act", "recursive"}
+    assert [bound(found["act"], i) for i in (0, 1)] == [[Parameter("cart")]] * 2
+    assert "calls itself" in found["recursive"].refusals[0].reason
+
+
+def test_methods_and_packages(tmp_path: Path) -> None:
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .carts import Carts\n" + SCHEMA)
+    (package / "carts.py").write_text(
+        "class Carts:\n    def __init__(self, db):\n        self.db = db\n"
+        "    def put(self, cart, note):\n        self._write('UPDATE cart SET note = ? WHERE id = ?', note, cart)\n"
+        "    def _write(self, sql, note, cart):\n        self.db.execute(sql, (note, cart))\n"
+        "    def leak(self, cart):\n        send(self.db)\n"
+    )
+    found = {t.name: t for t in read(package, None)[1]}
+    assert bound(found["Carts.put"]) == [Parameter("note"), Parameter("cart")]
+    assert found["Carts.put"].parameters == ("cart", "note")
+    assert found["Carts.leak"].refusals
+
+
+def test_all_names_the_transactions(tmp_path: Path) -> None:
+    source = "__all__ = ['act']\ndef act(db, cart):\n    return other(db, cart)\n"
+    source += "def other(db, cart):\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))\n"
+    assert transactions(tmp_path, source).keys() == {"act"}
+
+
+def test_literals_of_the_code_are_constants(tmp_path: Path) -> None:
+    found = only(tmp_path, "kind = 'open'\ndb.execute('SELECT id FROM cart WHERE note = ? AND owner = ?', (kind, 3))")
+    assert bound(found) == [Constant("open"), Constant(3)]
+    found = only(tmp_path, "db.execute('SELECT id FROM cart WHERE note = ? AND owner = ?', (True, 1.5))")
+    assert all(isinstance(b, Unknown) for b in bound(found))
+
+
+def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
+    source = (
+        "raise SystemExit('run')\ndef act(db, cart):\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))\n"
+    )
+    assert transactions(tmp_path, source).keys() == {"act"}
