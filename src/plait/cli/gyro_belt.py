@@ -7,6 +7,7 @@ import secrets
 import signal
 import socket
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +18,7 @@ from plait.cli.output import FOLDER, emit, note
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
+    from plait.gyro.belt.pgserver import PostgresServer
     from plait.gyro.belt.routing import Route
 
 SECRET = "PLAIT_GYRO_SECRET"
@@ -71,6 +73,7 @@ def serve(
     only
         Start only this server (they are numbered from 0); the others run elsewhere.
     """
+    _equipped(db)
     from plait.gyro.belt.application import load, schema_of
     from plait.gyro.belt.settings import Settings
     from plait.gyro.belt.supervisor import Supervisor
@@ -89,6 +92,7 @@ def serve(
         raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another") from None
     with ExitStack() as stack:
         dsns = list(dsn)
+        started: list[PostgresServer] = []
         if db == "postgresql" and not dsns:
             from plait.gyro.belt.pgserver import PostgresServer
 
@@ -97,6 +101,7 @@ def serve(
                 stack.callback(own.close)
                 if not only or number in only:
                     own.start()
+                    started.append(own)
                 dsns.append(own.dsn)
         settings = Settings(
             application=application,
@@ -122,9 +127,24 @@ def serve(
             if not only or number in only:
                 note(f"server {number}: {where}")
         note("Ctrl-C stops them; plait gyro status shows how they are")
-        supervisor.run()
+        supervisor.run(also=lambda: _restart(started))
     note("stopped")
     return 0
+
+
+def _restart(started: list[PostgresServer]) -> None:
+    """Start PostgreSQL again where it died; its server notices by itself."""
+    for own in started:
+        if not own.running:
+            note("PostgreSQL died: it is started again")
+            own.start()
+
+
+def _equipped(db: str) -> None:
+    """Serving needs packages that nothing else of Plait needs."""
+    for name in ("apsw", "httptools", "starlette", "uvicorn", *(("psycopg",) if db == "postgresql" else ())):
+        if find_spec(name) is None:
+            raise UsageError(f"the Python package {name} is not installed", hint="pip install 'plait[serve]'")
 
 
 def _validate(

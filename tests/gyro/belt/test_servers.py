@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import concurrent.futures
 import http.client
 import json
 import random
+import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +26,7 @@ from plait.cli.main import main
 from plait.gyro.belt.client import CallError, Client
 from plait.gyro.belt.http import ask
 from plait.gyro.belt.settings import Settings
+from plait.gyro.belt.supervisor import answers, free_ports
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.processes import Processes, processes
 from tests.gyro.belt.runs import judge, work
@@ -217,3 +222,86 @@ def test_another_number_of_servers_is_refused(servers: Processes) -> None:
     done = start(msgspec.structs.replace(servers.settings, urls=servers.settings.urls * 2), 0, folder)
     assert done.returncode == 2, done.stderr
     assert "number of servers is not what the cluster began with" in done.stderr
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_manual_lists_every_option() -> None:
+    text = (ROOT / "docs" / "gyro-serving.md").read_text(encoding="utf-8")
+    tree = ast.parse((ROOT / "src" / "plait" / "cli" / "gyro_belt.py").read_text(encoding="utf-8"))
+    for command in ("serve", "status"):
+        function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
+        for argument in function.args.kwonlyargs:
+            assert f"`--{argument.arg}`" in text, (
+                f"plait gyro {command} --{argument.arg} is not in docs/gyro-serving.md"
+            )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.py"], "there is no application nothing.py"),
+        (["--dsn", "host=a"], "--dsn is given 1 times, for 3 servers with --db sqlite"),
+        (["--log", "paper"], "--log paper is not known"),
+        (["--only", "3"], "servers are numbered from 0 to 2"),
+        (["--port", "65535"], "there are not 3 ports from there"),
+        (["--url", "ftp://a", "--url", "http://b:1"], "expected http://HOST:PORT"),
+        (["--data", "missing.sql"], "missing.sql cannot be read"),
+        (["--classification", "pyproject.toml"], "is no classification"),
+    ],
+)
+def test_bad_commands_are_refused(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    application = [] if arguments[0].endswith(".py") else [str(ROOT / "examples" / "gyro" / "store.py")]
+    assert main(["gyro", "serve", *application, *arguments, "--folder", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_serve_and_stop(tmp_path: Path) -> None:
+    """The command as a user has it: it starts, answers, and ends with Ctrl-C."""
+    (port,) = free_ports(1)
+    (tmp_path / "items.sql").write_text("INSERT INTO items VALUES (1, 'pen', 10)", encoding="utf-8")
+    command = ["gyro", "serve", str(ROOT / "examples" / "gyro" / "store.py"), "--servers", "1", "--port", str(port)]
+    command += ["--data", str(tmp_path / "items.sql"), "--folder", str(tmp_path / "folder")]
+    url = f"http://127.0.0.1:{port}"
+    for stock in (8, 6):  # the second time, it goes on where it was
+        process = subprocess.Popen(
+            [sys.executable, "-m", "plait.cli.main", *command], stderr=subprocess.PIPE, text=True
+        )
+        try:
+            for _ in range(600):
+                if answers(url):
+                    break
+                time.sleep(0.05)
+            client = Client(url)
+            if stock == 8:
+                client.call("create", cart=1)
+            assert client.call("add", cart=1, item=1, amount=2) is True
+            client.call("order", cart=1)
+            assert client.call("add", cart=1, item=1, amount=stock + 1) is False
+            client.close()
+        finally:
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert f"server 0: {url}" in said
+        assert "Traceback" not in said
+        assert not answers(url)
+
+
+def test_a_holder_that_sleeps_is_fenced_off() -> None:
+    """SIGSTOP with the token, for longer than the others wait; what it does when it wakes up breaks nothing."""
+    with processes(3, lost=0.3) as cluster:
+        for sleeper in range(3):
+            cluster.supervisor.signal(sleeper, signal.SIGSTOP)
+            waker = threading.Timer(0.8, cluster.supervisor.signal, (sleeper, signal.SIGCONT))
+            waker.start()
+            work(cluster, 950 + sleeper, clients=3, operations=8)
+            waker.join()
+        cluster.settle()
+        facts = json.loads(ask(cluster.settings.urls[0], "/status")[1])
+        faults = judge(cluster)
+    assert faults == []
+    assert facts["epoch"] > 1

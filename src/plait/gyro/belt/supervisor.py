@@ -74,10 +74,11 @@ class Supervisor:
             self._tell(f"server {number} died ({_cause(code)}): it is started again")
             self.spawn(number, {k: v for k, v in os.environ.items() if k != CRASH})
 
-    def run(self) -> None:
+    def run(self, *, also: Callable[[], None] = lambda: None) -> None:
         """Watch until a signal says stop."""
         while not self._stopping:
             self.watch()
+            also()
             if all(p.poll() in _GIVES_UP for p in self._processes.values()):
                 raise UsageError("no server is left", hint="the lines above say why")
             time.sleep(0.1)
