@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -93,6 +93,52 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
+def gyro(
+    *,
+    figure: Annotated[tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure")] = (),
+    examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
+    quick: Flag = False,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure section 2.8 of thesis 004 (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    figure
+        latency (Table 3), load (figures 6 and 7) or share (figure 8); may be given several times. By default latency.
+    examples
+        Where tpcw.py and rubis.py are.
+    quick
+        Fewer configurations, for a shorter time each.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the mean latencies in this file (.svg).
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.gyro.belt.measure import site_table
+    from plait.report.sites import sites_markdown, sites_svg, sites_text
+
+    with _progress(quiet) as tell:
+        table = site_table(figure or ("latency",), examples, quick=quick, tell=tell)
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode(table).decode())
+    else:
+        emit(sites_markdown(table) if markdown else sites_text(table, width=width(), color=colored(sys.stdout)))
+    if plot is not None:
+        _save(plot, sites_svg(table))
+    return 0 if table.complete else _INTERRUPTED
+
+
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
     if json and markdown:
         raise UsageError("--json and --markdown are two forms of the same output", hint="give one of them")
@@ -115,6 +161,14 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
         yield note
 
 
+def _save(plot: Path, drawing: str) -> None:
+    try:
+        plot.write_text(drawing, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
+    note(f"plot: {plot}")
+
+
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     from plait.report.tables import table_markdown, table_svg, table_text
 
@@ -125,13 +179,7 @@ def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     else:
         emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
     if plot is not None:
-        try:
-            plot.write_text(table_svg(table), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file"
-            ) from None
-        note(f"plot: {plot}")
+        _save(plot, table_svg(table))
     if any(row.differs for row in table.rows):
         return _DIFFERS
     return 0 if table.complete else _INTERRUPTED

@@ -55,6 +55,10 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
+    "bench gyro": """\
+  plait bench gyro --quick
+  plait bench gyro --figure latency --figure share --plot gyro.svg
+  plait bench gyro --json | jq -r .summary[]""",
     "gyro": """\
   plait gyro analyze examples/gyro/store.py
   plait gyro analyze examples/gyro/tpcw.py --html tpcw.html""",
@@ -138,6 +142,11 @@ Paxos and its faulty twin, echo multicast, and the regular register: single mess
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
 }
+_BENCHES["gyro"] = """Conveyor Belt at five sites: the latency and throughput of section 2.8 of thesis 004.
+
+TPC-W's shopping mix and RUBiS' bidding mix on 2 to 5 servers, against one central server and against replication that is \
+local for reads only. Servers are processes on this machine; distances between sites are simulated. It takes some minutes; \
+--quick, one or two."""
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).
 

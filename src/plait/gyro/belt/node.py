@@ -213,8 +213,8 @@ class Node:
         try:
             kept = [e for e in token.entries if e.holder != self.server and e.turn + self.servers > token.turn]
             self._deliver(token.entries, token.last)
-            if not kept and not token.hurry and not self._hurry:
-                self._stir.wait(self._idle)  # nobody needs it: no hurry
+            if self.servers == 1 or not (kept or token.hurry or self._hurry):
+                self._stir.wait(self._idle)  # nobody else needs it: no hurry
             self._stir.clear()
             hurry = self.servers if self._hurry else max(token.hurry - 1, 0)
             self._hurry = False

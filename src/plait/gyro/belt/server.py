@@ -14,6 +14,7 @@ import hmac
 import logging
 import os
 import sys
+import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -279,6 +280,13 @@ def agree(number: int, settings: Settings, database: Database, log: Log) -> None
             )
 
 
+def _orphaned(parent: int) -> None:
+    """Servers end with the process that started them, however that ended: the log has everything."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
 def main(arguments: list[str]) -> int:
     """`python -m plait.gyro.belt.server SETTINGS NUMBER`."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
@@ -302,6 +310,7 @@ def main(arguments: list[str]) -> int:
     except (DatabaseGoneError, LogGoneError) as error:
         logger.error("error: server %d: %s", number, error)
         return 3
+    threading.Thread(target=_orphaned, args=(os.getppid(),), name="parent", daemon=True).start()
     port = int(settings.urls[number].rpartition(":")[2])
     config = uvicorn.Config(
         Server(number, settings, application, node).app(),
