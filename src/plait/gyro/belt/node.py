@@ -194,6 +194,7 @@ class Node:
                 self.epoch, self.turn = fence.epoch, -1  # somebody else was faster: wait for that token
                 return None
             epoch = self.log.reissue(fence.epoch)
+            last = self.log.fence().last
         except LogGoneError as error:
             logger.warning("server %d: the log does not answer: %s", self.server, error)
             return None
@@ -201,7 +202,7 @@ class Node:
             return None
         logger.info("server %d: issues token %d", self.server, epoch)
         self.metrics.issued += 1
-        return Token(epoch, 0, self.log.fence().last)
+        return Token(epoch, 0, last)
 
     def _visit(self, token: Token) -> Token | None:
         """What Algorithm 2 does when the token comes. None if the token turns out to be a ghost."""
@@ -275,6 +276,7 @@ class Node:
                 self._catch_up(error.last)
                 continue
             except AgainError:
+                time.sleep(0.001)
                 continue
             if entries:
                 self.applied = self.last = entries[-1].seq

@@ -280,9 +280,11 @@ def agree(number: int, settings: Settings, database: Database, log: Log) -> None
             )
 
 
-def _orphaned(parent: int) -> None:
-    """Servers end with the process that started them, however that ended: the log has everything."""
+def _watch(parent: int, node: Node) -> None:
+    """End with the process that started this one, however that ended; and if the belt has stopped, to be started again."""
     while os.getppid() == parent:
+        if node.broken is not None:
+            os._exit(3)
         time.sleep(0.5)
     os._exit(0)
 
@@ -310,7 +312,7 @@ def main(arguments: list[str]) -> int:
     except (DatabaseGoneError, LogGoneError) as error:
         logger.error("error: server %d: %s", number, error)
         return 3
-    threading.Thread(target=_orphaned, args=(os.getppid(),), name="parent", daemon=True).start()
+    threading.Thread(target=_watch, args=(os.getppid(), node), name="watch", daemon=True).start()
     port = int(settings.urls[number].rpartition(":")[2])
     config = uvicorn.Config(
         Server(number, settings, application, node).app(),
