@@ -13,16 +13,17 @@ CREATE TABLE users (
   id INTEGER PRIMARY KEY, firstname TEXT, lastname TEXT, nickname TEXT UNIQUE, password TEXT, email TEXT, rating INTEGER,
   balance REAL, creation_date TEXT, region INTEGER);
 CREATE TABLE items (
-  id INTEGER PRIMARY KEY, name TEXT, description TEXT, initial_price REAL, quantity INTEGER, reserve_price REAL, buy_now REAL,
-  nb_of_bids INTEGER, max_bid REAL, start_date TEXT, end_date TEXT, seller INTEGER, category INTEGER);
+  id INTEGER PRIMARY KEY, name TEXT, description TEXT, initial_price REAL, quantity INTEGER, reserve_price REAL,
+  buy_now REAL, nb_of_bids INTEGER, max_bid REAL, start_date TEXT, end_date TEXT, seller INTEGER, category INTEGER);
 CREATE TABLE old_items (
-  id INTEGER PRIMARY KEY, name TEXT, description TEXT, initial_price REAL, quantity INTEGER, reserve_price REAL, buy_now REAL,
-  nb_of_bids INTEGER, max_bid REAL, start_date TEXT, end_date TEXT, seller INTEGER, category INTEGER);
+  id INTEGER PRIMARY KEY, name TEXT, description TEXT, initial_price REAL, quantity INTEGER, reserve_price REAL,
+  buy_now REAL, nb_of_bids INTEGER, max_bid REAL, start_date TEXT, end_date TEXT, seller INTEGER, category INTEGER);
 CREATE TABLE bids (
   id INTEGER PRIMARY KEY, user_id INTEGER, item_id INTEGER, qty INTEGER, bid REAL, max_bid REAL, date TEXT);
 CREATE TABLE buy_now (id INTEGER PRIMARY KEY, buyer_id INTEGER, item_id INTEGER, qty INTEGER, date TEXT);
 CREATE TABLE comments (
-  id INTEGER PRIMARY KEY, from_user_id INTEGER, to_user_id INTEGER, item_id INTEGER, rating INTEGER, date TEXT, comment TEXT);
+  id INTEGER PRIMARY KEY, from_user_id INTEGER, to_user_id INTEGER, item_id INTEGER, rating INTEGER, date TEXT,
+  comment TEXT);
 """
 
 

@@ -106,7 +106,8 @@ def test_weights_decide(tmp_path: Path) -> None:
     ddl = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, n INTEGER);"
     (tmp_path / "app.sql").write_text(
         f"{ddl}\n-- transaction: write(a, b)\nUPDATE t SET n = n + 1 WHERE a = :a AND b = :b;\n"
-        "-- transaction: by_a(a)\nUPDATE t SET n = 0 WHERE a = :a;\n-- transaction: by_b(b)\nUPDATE t SET n = 1 WHERE b = :b;\n"
+        "-- transaction: by_a(a)\nUPDATE t SET n = 0 WHERE a = :a;\n"
+        "-- transaction: by_b(b)\nUPDATE t SET n = 1 WHERE b = :b;\n"
     )
     for heavy, light in (("by_a", "by_b"), ("by_b", "by_a")):
         found = analyze(tmp_path / "app.sql", weights={heavy: 10, light: 1, "write": 1})
@@ -138,7 +139,8 @@ def test_tpcw_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for i in range(100):
         db.execute(
-            "INSERT INTO item (i_id, i_title, i_a_id, i_subject, i_cost, i_stock, i_related1) VALUES (?, ?, 1, 'ARTS', 5, 30, 7)",
+            "INSERT INTO item (i_id, i_title, i_a_id, i_subject, i_cost, i_stock, i_related1) "
+            "VALUES (?, ?, 1, 'ARTS', 5, 30, 7)",
             (i, f"Book {i}"),
         )
     customer, user = shop.create_new_customer(db, "T", "M", ("1", "2", "3", "4", "5", "Utopia"), "0", "@", "d", "x", 0)

@@ -51,6 +51,10 @@ FLOWS = {
     "concatenated constants": "db.execute('SELECT note FROM cart ' + 'WHERE id = ?', (cart,))",
     "in a loop": "for i in other:\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
     "unpacked": "x, y = cart, other\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "asyncpg": "db.fetch('SELECT note FROM cart WHERE id = $1', cart)",
+    "asyncpg, a row": "x = db.fetchrow('SELECT note FROM cart WHERE id = $1', cart)",
+    "a list of one row": "db.execute(text('SELECT note FROM cart WHERE id = :c'), [{'c': cart}])",
+    "unknown connection": "with somewhere.acquire() as c:\n    c.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
     "rows of a comprehension": "db.executemany('DELETE FROM cart WHERE id = ?', [(cart,) for i in other])",
 }
 
@@ -70,8 +74,8 @@ LOST = {
     "one branch": "x = cart\nif other:\n    x = other\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
     "later in a loop": "x = cart\nfor i in other:\n    db.execute('SELECT note FROM cart WHERE id = ?', (x,))\n    x = i",
     "while": "x = cart\nwhile x:\n    db.execute('SELECT note FROM cart WHERE id = ?', (x,))\n    x -= 1",
-    "exception": "x = cart\ntry:\n    x = other\n    f()\nexcept E:\n    pass\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
-    "finally": "x = cart\ntry:\n    f()\n    x = other\nfinally:\n    db.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "exception": "x = cart\ntry:\n    x = other\nexcept E: pass\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "finally": "x = cart\ntry:\n    x = other\nfinally:\n    db.execute('SELECT note FROM cart WHERE id = ?', (x,))",
     "changed list": "args = [cart]\nargs[0] = other\ndb.execute('SELECT note FROM cart WHERE id = ?', args)",
     "appended list": "args = []\nargs.append(cart)\ndb.execute('SELECT note FROM cart WHERE id = ?', args)",
     "walrus": "x = cart\nother and (x := other)\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
@@ -105,6 +109,9 @@ REFUSED = {
     "bound method": ("run = db.execute\nrun('DELETE FROM cart')", "not called at once"),
     "lambda": ("later = lambda: db.execute('DELETE FROM cart')", "a lambda"),
     "nested": ("def inner():\n    db.execute('DELETE FROM cart')\ninner()", "inside of another"),
+    "unknown interface": ("somewhere.query('SELECT note FROM cart')", "SQL is given to somewhere.query"),
+    "unknown function": ("read_sql('DELETE FROM cart')", "SQL is given to read_sql"),
+    "f-string to anybody": ("read_sql(f'DELETE FROM cart WHERE id = {cart}')", "SQL is given to read_sql"),
     "unparsable": ("db.execute('SELEKT * FROM cart')", ""),
     "ddl": ("db.execute('DROP TABLE cart')", "neither a query"),
 }

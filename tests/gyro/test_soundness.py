@@ -22,7 +22,7 @@ def classified(application: Application, folder: Path) -> Classification:
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
 @given(application=applications(), seed=st.integers(0, 2**32))
 def test_local_operations_are_noticed_by_nobody_elsewhere(application: Application, seed: int, tmp_path: Path) -> None:
     found = classified(application, tmp_path)
@@ -30,7 +30,7 @@ def test_local_operations_are_noticed_by_nobody_elsewhere(application: Applicati
     assert problem is None, f"{problem}\n{application.sql}\n{found.operations}"
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=12, deadline=None, suppress_health_check=QUIET)
 @given(application=double_keyed(), seed=st.integers(0, 2**32))
 def test_double_keys(application: Application, seed: int, tmp_path: Path) -> None:
     found = classified(application, tmp_path)

@@ -33,8 +33,8 @@ def advise(clause: Clause, transactions: Sequence[Transaction], choices: Sequenc
         left, right = mine.get(column), theirs.get(column)
         if _key(left) and _key(right):
             return (
-                f"route {writer.name} by {_said(left)} and {other.name} by {_said(right)}; "
-                f"routing them by {_choice(choices[clause.writer])} and {_choice(choices[clause.other])} costs less in all"
+                f"route {writer.name} by {_said(left)} and {other.name} by {_said(right)}; but as it is "
+                f"({_choice(choices[clause.writer])}; {_choice(choices[clause.other])}) costs less in all"
             )
     for column in [*mine, *(c for c in theirs if c not in mine)]:
         left, right = mine.get(column), theirs.get(column)

@@ -9,6 +9,7 @@ unknown value. SQL that is not a constant, or a connection that is handed to cod
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,30 @@ if TYPE_CHECKING:
     from plait.gyro.modules import Function, Program
 
 _EXECUTE = {"execute", "executemany", "executescript", "exec_driver_sql"}
+_FETCH = {"fetch", "fetchrow", "fetchval", "scalar", "scalars"}
+"""Methods that execute if they are given SQL."""
+_SQL = re.compile(
+    r"\s*(SELECT\b.*\bFROM\b|INSERT\s+(OR\s+\w+\s+)?INTO\b|UPDATE\s+\S+\s+SET\b|DELETE\s+FROM\b|REPLACE\s+INTO\b"
+    r"|MERGE\s+INTO\b|WITH\b.*\bAS\s*\()",
+    re.IGNORECASE | re.DOTALL,
+)
 _ONE = {"fetchone", "one", "first", "one_or_none"}
 _ALL = {"fetchall", "fetchmany", "all", "mappings", "partitions", "unique", "yield_per", "tuples", "keys"}
 _SCALAR = {"scalar", "scalar_one", "scalar_one_or_none"}
-_OPENS = {"cursor", "connect", "begin", "begin_nested", "connection", "transaction", "execution_options", "__enter__"}
+_OPENS = {
+    "cursor",
+    "connect",
+    "begin",
+    "begin_nested",
+    "connection",
+    "transaction",
+    "execution_options",
+    "__enter__",
+    "acquire",
+}
 _HARMLESS = {"commit", "rollback", "close", "create_function", "set_isolation_level", "__exit__", "in_transaction"}
 _CONSTRUCTORS = {"connect", "create_engine", "closing", "Session", "sessionmaker", "aconnect"}
-_NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "engine"}
+_NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "engine", "pool", "database"}
 _TYPES = ("Connection", "Cursor", "Session", "Engine")
 _DYNAMIC = "write the statement as a constant, with placeholders for values"
 
@@ -394,7 +412,7 @@ class Walk:
     def _method(self, function: ast.Attribute, node: ast.Call, environment: Environment) -> Value:
         name = function.attr
         receiver = self.value(function.value, environment)
-        if name in _EXECUTE or (name in ("scalar", "scalars") and node.args):
+        if name in _EXECUTE or (name in _FETCH and node.args and isinstance(receiver, Handle | Parameter | Unknown)):
             return self._execute(receiver, name, node, environment)
         if isinstance(function.value, ast.Name) and name == "text":
             return self._text(node, environment)
@@ -431,6 +449,10 @@ class Walk:
             return next((a for a in arguments if isinstance(a, Handle)), Handle())
         if any(has_handle(a) for a in arguments):
             self.refuse(node, f"the connection is given to {name}, which is not known", "execute SQL instead")
+        if any(isinstance(n, ast.Constant) and _is_sql(n.value) for n in ast.walk(node)) or any(
+            isinstance(a, Constant) and _is_sql(a.value) for a in arguments
+        ):
+            self.refuse(node, f"SQL is given to {name}, which is not known", "execute it on the connection")
         first = arguments[0] if arguments else None
         if last in ("list", "tuple", "iter", "sorted") and isinstance(first, Result | Many):
             return first
@@ -462,6 +484,8 @@ class Walk:
             reason = sql.reason if isinstance(sql, Unknown) else "a parameter"
             self.refuse(node, f"its SQL is not a constant: {reason}", _DYNAMIC)
             return Unknown("what unknown SQL returned")
+        if "$" in sql.value and not isinstance(given, Sequence | Mapping | Many):
+            given = Sequence(tuple(rest))  # one argument for each placeholder
         if method == "executemany":
             given = given.item if isinstance(given, Many) else Unknown("a list of rows")
         terms = {name: _bound(name, given, dict(bound)) for name in placeholders(sql.value)[1]}
@@ -472,9 +496,10 @@ class Walk:
         found = Result(tuple(outputs))
         if isinstance(receiver, Handle):
             environment[receiver] = found
-        return (
-            found if method not in ("scalar", "scalars") else next((t for _, t in found.columns), Unknown("a result"))
-        )
+        if method == "fetchrow":
+            return Row(tuple(found.columns))
+        single = method in ("scalar", "scalars", "fetchval")
+        return next((t for _, t in found.columns), Unknown("a result")) if single else found
 
 
 def constant(value: object) -> Value:
@@ -495,10 +520,14 @@ def _bound(name: str, given: Value, bound: dict[str, Value]) -> Term | None:
         return as_term(found) if found is not None else None
     if isinstance(given, Sequence):
         if any(isinstance(i, Mapping | Sequence) for i in given.items):
-            return Unknown("a list of rows")
+            return _bound(name, given.items[0], bound) if len(given.items) == 1 else Unknown("a list of rows")
         at = name.removeprefix("_")
         return as_term(given.items[int(at) - 1]) if at.isdigit() and 0 < int(at) <= len(given.items) else None
     return Unknown(given.reason if isinstance(given, Unknown) else "the parameters are not known")
+
+
+def _is_sql(value: object) -> bool:
+    return isinstance(value, str) and _SQL.match(value) is not None
 
 
 def _executes(node: ast.AST) -> bool:

@@ -42,6 +42,39 @@ _COMPARISONS: dict[type[exp.Expression], tuple[Operator, bool]] = {
     exp.GTE: ("<=", True),
 }
 
+_PURE = {
+    *("date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff", "now", "curdate", "curtime"),
+    *("utc_timestamp", "sysdate", "clock_timestamp", "statement_timestamp", "age", "date_part", "date_add", "date_sub"),
+    *(
+        "random",
+        "rand",
+        "randomblob",
+        "uuid",
+        "gen_random_uuid",
+        "zeroblob",
+        "hex",
+        "unhex",
+        "quote",
+        "typeof",
+        "printf",
+    ),
+    *("format", "instr", "ifnull", "nullif", "iif", "total", "likely", "unlikely", "glob", "char", "unicode", "concat"),
+    *(
+        "concat_ws",
+        "last_insert_rowid",
+        "last_insert_id",
+        "changes",
+        "values",
+        "sign",
+        "trunc",
+        "mod",
+        "log",
+        "md5",
+        "sha1",
+    ),
+    *("substr", "lpad", "rpad", "lcase", "ucase", "crc32", "octet_length", "json_extract", "json_object", "json_array"),
+}
+"""Functions that compute, among those that sqlglot does not know. Others may read and write tables."""
 _EXACT = 2**53
 """Whole numbers below are the same in every type of number. Others are not compared with each other."""
 
@@ -273,6 +306,8 @@ class Reader:
 
     def visit(self, node: exp.Expression, scope: Scope, aliases: set[str] | frozenset[str] = frozenset()) -> None:
         """Note every column that is mentioned, and what subqueries read."""
+        if isinstance(node, exp.Anonymous) and node.name.lower() not in _PURE:
+            raise NotUnderstoodError(f"the function {node.name} may do anything")
         if isinstance(node, exp.Query):
             tested, self._tested = self._tested, True
             self.query(node, scope)

@@ -67,7 +67,7 @@ class Table:
     name: str
     columns: dict[str, Attribute]
     uniques: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
-    """Keys; an empty one has expressions in it, and may be violated by any row."""
+    """Keys; an empty one has expressions or conditions in it, and may be violated by any row."""
     primary: tuple[str, ...] = ()
     references: list[Reference] = dataclasses.field(default_factory=list)
     checks: list[frozenset[str]] = dataclasses.field(default_factory=list)
@@ -160,7 +160,7 @@ def _create(schema: Schema, statement: exp.Create, text: str) -> None:
         name = index.args["table"].name.lower()
         if name in schema.tables:
             columns = [o.this for o in index.args["params"].args.get("columns") or []]
-            plain = all(isinstance(c, exp.Column) for c in columns)
+            plain = all(isinstance(c, exp.Column) for c in columns) and not index.args["params"].args.get("where")
             schema.tables[name].uniques.append(tuple(c.name.lower() for c in columns) if plain else ())
     elif kind == "TABLE":
         if not isinstance(statement.this, exp.Schema):
@@ -191,6 +191,8 @@ def _table(schema: Schema, definition: exp.Schema, text: str) -> Table:
             table.references.append(_reference(columns, part.args["reference"], part.args.get("options")))
         elif isinstance(part, exp.CheckColumnConstraint):
             table.checks.append(frozenset(c.name.lower() for c in part.find_all(exp.Column)))
+        elif not isinstance(part, exp.IndexColumnConstraint):
+            table.uniques.append(())  # EXCLUDE and the like: any row may be in the way
     if table.primary:
         table.uniques.insert(0, table.primary)
     if len(table.primary) == 1 and schema.dialect == "sqlite" and table.primary[0] in integer_keys:

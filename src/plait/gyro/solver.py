@@ -52,6 +52,7 @@ class Solver:
     def implies_equal(self, one: Entry, left: Key, other: Entry, right: Key) -> bool:
         """Whether two operations that conflict in these entries must have the same value in these parameters.
 
+        >>> from plait.gyro.terms import Compare
         >>> row = Column("cart", "id", "number")
         >>> entry = Entry("cart", frozenset({"id"}), Compare("=", row, Parameter("c")), "cart", "query")
         >>> Solver().implies_equal(entry, Parameter("c"), entry, Parameter("c"))

@@ -35,6 +35,7 @@ _PLACEHOLDER = re.compile(
     r"|%\((?P<pyformat>\w+)\)s|(?P<format>%s)|\?(?P<qmark>\d*)|:(?P<named>\w+)|\$(?P<dollar>\d+)",
     re.DOTALL,
 )
+_REPLACE = re.compile(r"\A\s*REPLACE\s+INTO\b", re.IGNORECASE)
 _HARMLESS = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "START"}
 
 
@@ -76,6 +77,8 @@ def footprints(
     [(['quantity'], 'cart.id = :c'), (['quantity'], 'cart.id = :c and cart.quantity = 1')]
     """
     text, names = placeholders(sql)
+    if schema.dialect == "sqlite":
+        text = _REPLACE.sub("INSERT OR REPLACE INTO", text)
     for name in names:
         if name not in bindings:
             raise UsageError(
@@ -215,7 +218,7 @@ class _Statement(Reader):
         inner = Scope(around, {source.alias: source})
         for part in (*conflict.expressions, *filter(None, [conflict.args.get("where")])):
             self.visit(part, inner)
-        assigned = self._assignments(table, conflict.expressions, inner)
+        assigned = self._assignments(table, source, conflict.expressions, inner)
         self._change(table, source, assigned, same)
         self._look(table, {*source.read, ROW}, same, source.instance, "update")
 
@@ -226,7 +229,7 @@ class _Statement(Reader):
         scope = self._with(node, None)
         source, table = self._target(node.this, scope)
         conditions = self.sources(scope, _arg(node, "from"), node.this.args.get("joins") or [])
-        assigned = self._assignments(table, node.expressions, scope)
+        assigned = self._assignments(table, source, node.expressions, scope)
         condition = self._condition(node, scope, source, conditions)
         for check in table.checks:
             if check & assigned.keys():
@@ -259,12 +262,14 @@ class _Statement(Reader):
                 self.visit(part, scope)
         return self.condition_for(source, scope, self._all(node, scope, conditions))
 
-    def _assignments(self, table: Table, nodes: list[exp.Expression], scope: Scope) -> dict[str, Term]:
+    def _assignments(self, table: Table, target: Source, nodes: list[exp.Expression], scope: Scope) -> dict[str, Term]:
         assigned: dict[str, Term] = {}
         for node in nodes:
             if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
                 raise NotUnderstoodError(f"SET {_short(node)}")
             name = node.this.name.lower()
+            if node.this.table and scope.sources.get(node.this.table.lower(), target) is not target:
+                raise NotUnderstoodError(f"SET {_short(node)}: an UPDATE of several tables")
             if name not in table.columns:
                 raise UsageError(
                     f"{self.where}: {table.name} has no column {name}", hint=f"its columns: {', '.join(table.columns)}"

@@ -35,7 +35,8 @@ And of what faults need:
 - `"stale"`: a server takes an answer of the log to what it sent before a crash for the answer to what it sent last.
 
 Simplified: the stock and the cart are lists of the operations that wrote them, so that what was read shows who was seen.
-Clients are part of their servers. Requests that wait in the queue survive a crash, as if clients asked again.
+Without the log, a visit of the token is one step. Clients are part of their servers. Requests that wait in the queue survive
+a crash, as if clients asked again.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ def cost(found: Classification) -> str:
 
 def routed(operation: Operation) -> str:
     """Where its operations go."""
-    return " and ".join([*operation.keys, *(f"new {g}" for g in operation.generated)]) or "anywhere"
+    made = ", ".join(f"new {g}" for g in operation.generated)
+    keys = " and ".join(operation.keys)
+    return f"{keys} ({made})" if keys and made else keys or made or "anywhere"
 
 
 def blocker_lines(operation: Operation, blocker: Blocker) -> list[str]:

@@ -40,7 +40,8 @@ def classification_page(found: Classification) -> str:
         '<section class="panel"><h2>Transactions</h2>',
         _table(found),
         '</section><section class="panel"><h2>Conflicts</h2><p class="legend">A solid line: the two may be at different '
-        "servers, so the writer is global. A dashed line: a key that both have makes them meet at one server.</p>",
+        "servers, so the writer is global, or local at times. A dashed line: a key that both have makes them meet at one "
+        "server.</p>",
         conflict_svg(found, standalone=False),
         '</section><section class="panel"><h2>Reasons, and read and write sets</h2>',
         *(_details(o) for o in sorted(found.operations, key=lambda o: o.classed == "local")),

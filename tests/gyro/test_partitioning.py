@@ -1,0 +1,77 @@
+"""The array of keys is the cheapest: compared with all arrays, by the definitions."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plait.gyro.analysis import read
+from plait.gyro.conflicts import Clause, conflicts
+from plait.gyro.partitioning import partition
+from plait.gyro.solver import Solver
+from plait.gyro.terms import Generated, Parameter
+from plait.gyro.transactions import Transaction
+from tests.gyro.oracle import Application
+from tests.gyro.random_applications import applications, double_keyed
+
+QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+SERVERS = 3
+
+
+def problem(application: Application, folder: Path) -> tuple[list[Transaction], list[Clause]]:
+    file = folder / "application.sql"
+    file.write_text(application.sql)
+    _, transactions = read(file, None, ids=application.ids)  # type: ignore[arg-type]
+    return transactions, conflicts(transactions, Solver())
+
+
+def price(transactions: list[Transaction], clauses: list[Clause], array: tuple[tuple[str, ...], ...]) -> float:
+    """The weight of operations that need the token, transaction by transaction."""
+    total = 0.0
+    for number, transaction in enumerate(transactions):
+        share = 0.0
+        for clause in (c for c in clauses if c.writer == number):
+            mine = [Parameter(n) for n in array[number]]
+            theirs = [Parameter(n) for n in array[clause.other][:1]]
+            pairs = [(a, b) for a, b in clause.equal if isinstance(b, Generated) or b in theirs]
+            if any(isinstance(a, Generated) or a in mine[:1] for a, _ in pairs):
+                continue
+            share = max(share, 1 - 1 / SERVERS if any(a in mine for a, _ in pairs) else 1.0)
+        total += share * transaction.weight
+    return total
+
+
+def arrays(transactions: list[Transaction]) -> itertools.product[tuple[tuple[str, ...], ...]]:
+    choices = []
+    for t in transactions:
+        choices.append([(), *((n,) for n in t.parameters), *itertools.permutations(t.parameters, 2)])
+    return itertools.product(*choices)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=QUIET)
+@given(
+    application=st.one_of(applications(), double_keyed()), weights=st.lists(st.integers(0, 3), min_size=5, max_size=5)
+)
+def test_it_is_the_cheapest_of_all_arrays(application: Application, weights: list[int], tmp_path: Path) -> None:
+    transactions, clauses = problem(application, tmp_path)
+    for transaction, weight in zip(transactions, weights, strict=False):
+        transaction.weight = float(weight)
+    found = partition(transactions, clauses, servers=SERVERS)
+    least = min(price(transactions, clauses, array) for array in arrays(transactions))
+    assert found.exhaustive
+    assert abs(found.cost[0] - least) < 1e-6
+    assert abs(found.cost[0] - price(transactions, clauses, found.choices)) < 1e-6
+    assert abs(found.cost[0] - price(transactions, clauses, found.routes)) < 1e-6
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=QUIET)
+@given(application=st.one_of(applications(), double_keyed()))
+def test_a_search_that_is_cut_short_says_so_and_is_no_cheaper(application: Application, tmp_path: Path) -> None:
+    transactions, clauses = problem(application, tmp_path)
+    exact, cut = partition(transactions, clauses), partition(transactions, clauses, budget=0)
+    assert not cut.exhaustive
+    assert cut.cost[0] >= exact.cost[0]
+    assert abs(cut.cost[0] - price(transactions, clauses, cut.choices)) < 1e-6
