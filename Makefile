@@ -48,6 +48,7 @@ lint: setup rust-lint python-lint ## The checks that run nothing
 
 rust-lint: setup
 	$(CARGO) fmt $(MANIFEST) --check
+	$(CARGO) fmt --manifest-path src/plait/peers/models/stateright/Cargo.toml --check
 	$(CARGO) clippy $(MANIFEST) --locked --all-targets --no-default-features -- -D warnings
 	$(CARGO) clippy $(MANIFEST) --locked --lib --features extension -- -D warnings
 

@@ -21,6 +21,7 @@ ALLOWED = {
     "bmc": {"kernel"},
     "epa": {"kernel"},
     "gyro": {"kernel"},
+    "peers": {"kernel"},
     "report": {"kernel"},
     "protocols": {"kernel", "model", "plait"},
 }

@@ -116,9 +116,18 @@ def same_verdicts(what: str, runs: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def single_message_paxos(sizes: Sizes) -> System:
-    """The Paxos that benches/peers/spin states too."""
+    """The Paxos that src/plait/peers/models/paxos.pml states too."""
     proposers, acceptors, learners = sizes
     return paxos(proposers, acceptors, learners, quorum=False)
+
+
+ONE_PROPOSER = {(3, 1): 177, (3, 2): 681, (3, 3): 3_381, (4, 1): 713, (4, 2): 4_825, (5, 1): 9_473, (5, 2): 105_073}
+"""Distinct states with one proposer, by (acceptors, learners); counted by Spin and by a brute-force search alike."""
+
+
+def expected_states(proposers: int, acceptors: int, learners: int) -> int:
+    """The exact number of distinct states of that Paxos: one state per ballot (docs/decisions/0006)."""
+    return ONE_PROPOSER[acceptors, learners] ** proposers
 
 
 def in_millions(rate: float) -> str:

@@ -6,9 +6,7 @@ import json
 import subprocess
 import sys
 
-from peers.spin.paxos_pml import expected_states
-
-from .common import MILLION, Section, Settings, SkippedError
+from .common import MILLION, Section, Settings, SkippedError, expected_states
 
 LIMIT = 4 * 2**30
 STATES = 100 * MILLION

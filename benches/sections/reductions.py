@@ -185,7 +185,7 @@ def marginal(system: System, reduce: str) -> Run:
     """A second search with the same engine: Python is not asked again, and por has nothing left to learn."""
     reductions = plan(system, reduce, "bfs", "auto", "none")
     runner = reductions.runner(system)
-    por = ("reply", "first") if reductions.por else None
+    por = ("reply", "fewest") if reductions.por else None
     runner.search("bfs", por=por)
     found = runner.search("bfs", por=por)
     return {name: found[name] for name in ("states", "transitions", "seconds", "passes")}
@@ -287,7 +287,7 @@ def choices(section: Section, settings: Settings) -> None:
 
 
 def seeds(section: Section, settings: Settings) -> None:
-    heading(section, "Seeds of por, all states: first / instance")
+    heading(section, "Seeds of por, all states: fewest / instance")
     models: dict[str, Callable[[bool], System]] = {
         "Paxos (2, 3, 1)": lambda quorum: paxos(2, quorum=quorum),
         "Paxos (3, 3, 1)": lambda quorum: paxos(3, quorum=quorum),
@@ -314,11 +314,11 @@ def seeds(section: Section, settings: Settings) -> None:
             },
         )
         section.raw[f"seeds: {name}"] = runs
-        first, instance = runs["first"], runs["instance"]
-        same_verdicts(name, {"first": first[0], "instance": instance[0]})
-        states = instance[0]["states"] / first[0]["states"]
+        fewest, instance = runs["fewest"], runs["instance"]
+        same_verdicts(name, {"fewest": fewest[0], "instance": instance[0]})
+        states = instance[0]["states"] / fewest[0]["states"]
         section.add(
             name,
-            " / ".join(f"{results[0]['states']:,} in {seconds(results):.2f} s" for results in (first, instance)),
-            ratio=f"states {times(states)}, time {times(seconds(instance) / seconds(first))}",
+            " / ".join(f"{results[0]['states']:,} in {seconds(results):.2f} s" for results in (fewest, instance)),
+            ratio=f"states {times(states)}, time {times(seconds(instance) / seconds(fewest))}",
         )

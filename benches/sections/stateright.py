@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
+from pathlib import Path
 from typing import Any
 
-from peers.stateright import run as peer
-
+from plait.peers.checker import Case, MissingError
+from plait.peers.measure import FailedError, measure
+from plait.peers.stateright import Stateright
 from plait.protocols.register_paxos import register_paxos
 
 from .common import Section, Settings, SkippedError, checked, in_millions, interleaved, median, same_count, times
@@ -16,16 +17,21 @@ RATIO = 10
 
 
 def run(settings: Settings) -> Section:
-    if shutil.which("cargo") is None:
-        raise SkippedError("cargo is not on the PATH: install the Rust toolchain (https://rustup.rs)")
+    checker = Stateright()
+    try:
+        checker.version()
+    except MissingError as error:
+        raise SkippedError(f"{error}; {error.hint}") from None
     section = Section(
         f"Stateright: register Paxos with history, {CLIENTS} clients, {SERVERS} servers, two workers each"
     )
 
     def stateright() -> dict[str, Any]:
         try:
-            return dict(peer.run(CLIENTS, SERVERS, WORKERS))
-        except peer.StaterightError as error:
+            run = checker.prepare(Case("register_paxos", (CLIENTS, SERVERS), UNIQUE), WORKERS, Path())
+            measured = measure(run.command)
+            return checker.read(measured.output, measured.code)._asdict()
+        except FailedError as error:
             raise SkippedError(str(error)) from None
 
     def plait(workers: int) -> dict[str, Any]:
@@ -33,9 +39,8 @@ def run(settings: Settings) -> Section:
 
     runs = interleaved(settings.repeats, stateright=stateright, plait=lambda: plait(WORKERS), one=lambda: plait(1))
     section.raw["register_paxos"] = runs
-    same_count("Stateright's unique states", runs["stateright"][0]["unique"], UNIQUE)
-    # Stateright counts the initial state as one more.
-    same_count("Stateright's transitions", runs["stateright"][0]["total"] - 1, runs["plait"][0]["transitions"])
+    same_count("Stateright's unique states", runs["stateright"][0]["states"], UNIQUE)
+    same_count("Stateright's transitions", runs["stateright"][0]["transitions"], runs["plait"][0]["transitions"])
     theirs = median([UNIQUE / r["seconds"] for r in runs["stateright"]])
     section.add(f"Stateright, {UNIQUE:,} states", in_millions(theirs))
     for name, what in {"plait": "Plait, two workers", "one": "Plait, one worker"}.items():

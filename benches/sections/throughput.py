@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from peers.spin.paxos_pml import expected_states
-
 from .common import (
     MILLION,
     Section,
     Settings,
     Sizes,
     checked,
+    expected_states,
     in_millions,
     interleaved,
     median,

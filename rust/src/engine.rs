@@ -405,7 +405,7 @@ fn partial_order(split: &str, seeds: &str) -> PyResult<Por> {
     };
     let seeds = match seeds {
         "instance" => Seeds::Instance,
-        "first" => Seeds::First,
+        "fewest" => Seeds::Fewest,
         _ => return Err(PyValueError::new_err(format!("unknown choice of seeds {seeds:?}"))),
     };
     Ok(Por { split, seeds })

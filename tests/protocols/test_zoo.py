@@ -18,7 +18,8 @@ import pytest
 from plait import System, check
 from plait.cli.main import main
 from plait.model.loader import zoo
-from tests.oracle.explorer import explore
+from tests.oracle.explorer import evaluate, explore
+from tests.oracle.replay import replay
 
 PROTOCOLS = sorted(name.replace("-", "_") for name in zoo())
 
@@ -176,10 +177,14 @@ def test_the_protocol_is_sound(name: str, reduce: str) -> None:
 
 @EVERY_TWIN
 def test_twins_are_violated(twin: Twin) -> None:
-    """Where there are few states, the oracle has counted the steps as well."""
-    verdict = check(twin.system(), workers=1)
+    """The oracle can run the counterexample, and finds the property broken. Where there are few states, it counts, too."""
+    system = twin.system()
+    verdict = check(system, workers=1)
     assert verdict.trace is not None
     assert (verdict.property, len(verdict.trace)) == (twin.violated, twin.length)
+    end = replay(system, verdict.trace)
+    assert end is not None
+    assert not evaluate(system, end, next(prop for prop in system.properties if prop.name == twin.violated))
     if verdict.statistics.states < 2_000:
         assert explore(twin.system(), limit=5_000).properties[twin.violated].length == twin.length
 

@@ -15,6 +15,7 @@ from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
 from plait.check.runner import Runner
 from plait.check.tidy import tidied
 from plait.check.tracing import Tracer
+from plait.check.why import why
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
@@ -47,7 +48,7 @@ def check(
     reduce: str | Sequence[str] = "none",
     decomposition: Inference = "auto",
     split: Split = "reply",
-    seeds: Seeds = "first",
+    seeds: Seeds = "fewest",
     spos: bool = True,
     history: History = "none",
     raw: bool = False,
@@ -322,8 +323,8 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
 def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | None, tidy: bool, shorten: bool) -> Trace:
     tracer, events = _follow(runner, fingerprint, run)
     note = None
+    number = [p.name for p in tracer.runner.system.properties].index(prop.name)
     if tidy:
-        number = [p.name for p in tracer.runner.system.properties].index(prop.name)
 
         def shows(tracer: Tracer) -> bool:
             ends = prop.kind != "final" or tracer.runner.is_terminal(tracer.state)
@@ -337,7 +338,7 @@ def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | No
         "final": f"{prop.name} is false in the last state, which is terminal",
         "reachable": f"{prop.name} is true in the last state",
     }[prop.kind]
-    return tracer.trace(events, prop.name, explanation, tidied=note)
+    return tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
 
 
 def _failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None, tidy: bool, shorten: bool) -> Trace:

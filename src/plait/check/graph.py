@@ -54,7 +54,7 @@ def _runner(
     runner = reductions.runner(system)
     if reductions.por or reductions.symmetry:
         # What stubborn sets are computed from is known only after a search; and it makes sure that a symmetry is one.
-        runner.search("bfs", por=("reply", "first") if reductions.por else None)
+        runner.search("bfs", por=("reply", "fewest") if reductions.por else None)
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 

@@ -16,7 +16,7 @@ from plait.model.system import System
 
 Name = Literal["decomposition", "por", "symmetry", "dpor"]
 Split = Literal["none", "reply", "quorum", "combined"]
-Seeds = Literal["first", "instance"]
+Seeds = Literal["fewest", "instance"]
 History = Literal["none", "last"]
 Inference = Literal["auto", "declared"]
 

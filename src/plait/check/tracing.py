@@ -7,7 +7,7 @@ from typing import Any
 
 from plait._native import Transition
 from plait.check.runner import Runner
-from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
+from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace, Why
 from plait.kernel.values import Data, to_data
 from plait.model.system import System
 
@@ -40,6 +40,7 @@ class Tracer:
         *,
         loop: int | None = None,
         tidied: str | None = None,
+        why: Why | None = None,
     ) -> Trace:
         """The Trace of the events so far."""
         return Trace(
@@ -53,6 +54,7 @@ class Tracer:
             loop=loop,
             explanation=explanation,
             tidied=tidied,
+            why=why,
         )
 
     def step(self, transition: Transition) -> Event:

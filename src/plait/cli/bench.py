@@ -1,4 +1,4 @@
-"""`plait bench`: the tables of the papers, measured again on this machine."""
+"""`plait bench`: the tables of the papers, measured again on this machine; and Plait beside other checkers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+<<<<<<< HEAD
 from typing import TYPE_CHECKING, Annotated, Literal
+=======
+from typing import TYPE_CHECKING, Annotated, TypeVar
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
 
 from cyclopts import Parameter
 
@@ -15,9 +19,11 @@ from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
+    from plait.kernel.comparison import PeerTable
     from plait.kernel.table import Table
 
-_DIFFERS, _INTERRUPTED = 1, 3
+_DIFFERS, _INCONCLUSIVE = 1, 3
+T = TypeVar("T", "Table", "PeerTable")
 
 Plot = Annotated[Path | None, Parameter(name="--plot")]
 
@@ -93,16 +99,25 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
+<<<<<<< HEAD
 def gyro(
     *,
     figure: Annotated[tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure")] = (),
     examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
     quick: Flag = False,
+=======
+def peers(
+    *,
+    quick: Flag = False,
+    workers: AtLeastOne = 1,
+    tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     json: Flag = False,
     markdown: Flag = False,
     plot: Plot = None,
     quiet: Quiet = False,
 ) -> int:
+<<<<<<< HEAD
     """Measure section 2.8 of thesis 004 (the help text is in `plait.cli.main`).
 
     Parameters
@@ -113,16 +128,33 @@ def gyro(
         Where tpcw.py and rubis.py are.
     quick
         Fewer configurations, for a shorter time each.
+=======
+    """Compare with Spin, Stateright and TLC (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    quick
+        Small sizes: to see that all agree, not how fast they are.
+    workers
+        Threads of each checker (Spin has one).
+    tla2tools
+        The jar of the TLA+ tools; without it, Maven fetches one.
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     json
         Print exactly one JSON object on stdout.
     markdown
         Print the table as Markdown.
     plot
+<<<<<<< HEAD
         Draw the mean latencies in this file (.svg).
+=======
+        Draw the speeds in this file (.svg).
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     quiet
         Print no progress.
     """
     _validate(json, markdown, plot)
+<<<<<<< HEAD
     from plait.gyro.belt.measure import site_table
     from plait.report.sites import sites_markdown, sites_svg, sites_text
 
@@ -137,6 +169,20 @@ def gyro(
     if plot is not None:
         _save(plot, sites_svg(table))
     return 0 if table.complete else _INTERRUPTED
+=======
+    if tla2tools is not None and not tla2tools.is_file():
+        raise UsageError(f"--tla2tools: there is no file {tla2tools}", hint="give the jar of the TLA+ tools")
+    from plait.peers.table import peers_table
+    from plait.report.peers import peers_markdown, peers_svg, peers_text
+
+    with _progress(quiet) as tell:
+        table = peers_table(quick=quick, workers=workers or 1, jar=tla2tools, tell=tell)
+    _emit(table, json, markdown, peers_markdown, peers_text)
+    _draw(plot, lambda: peers_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete and all(row.problem is None for row in table.rows) else _INCONCLUSIVE
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
 
 
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
@@ -172,14 +218,36 @@ def _save(plot: Path, drawing: str) -> None:
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     from plait.report.tables import table_markdown, table_svg, table_text
 
+    _emit(table, json, markdown, table_markdown, table_text)
+    _draw(plot, lambda: table_svg(table))
+    if any(row.differs for row in table.rows):
+        return _DIFFERS
+    return 0 if table.complete else _INCONCLUSIVE
+
+
+def _emit(table: T, json: bool, markdown: bool, as_markdown: Callable[[T], str], as_text: Callable[..., str]) -> None:
     if json:
         import msgspec
 
         emit(msgspec.json.encode(table).decode())
     else:
+<<<<<<< HEAD
         emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
     if plot is not None:
         _save(plot, table_svg(table))
     if any(row.differs for row in table.rows):
         return _DIFFERS
     return 0 if table.complete else _INTERRUPTED
+=======
+        emit(as_markdown(table) if markdown else as_text(table, width=width(), color=colored(sys.stdout)))
+
+
+def _draw(plot: Path | None, svg: Callable[[], str]) -> None:
+    if plot is None:
+        return
+    try:
+        plot.write_text(svg(), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
+    note(f"plot: {plot}")
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55

@@ -38,7 +38,7 @@ def check(
     reduce: str = "none",
     decomposition: Literal["auto", "declared"] = "auto",
     split: Literal["none", "reply", "quorum", "combined"] = "reply",
-    seeds: Literal["first", "instance"] = "first",
+    seeds: Literal["fewest", "instance"] = "fewest",
     history: Literal["none", "last"] = "none",
     spos: bool = True,
     raw: Annotated[bool, Parameter(negative="")] = False,
@@ -82,7 +82,7 @@ def check(
     split
         What por tells apart by the senders of the messages that are consumed.
     seeds
-        Where the stubborn sets of por start: where an instance does, or the first such place that gains something.
+        Where the stubborn sets of por start: where an instance does, or where the fewest processes are enough.
     history
         Make the messages that each process consumed last part of the state, as the papers' tool does.
     spos

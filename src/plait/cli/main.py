@@ -45,7 +45,8 @@ _EXAMPLES = {
   plait zoo""",
     "bench": """\
   plait bench dbss --quick
-  plait bench quorum --json | jq -r .summary[]""",
+  plait bench quorum --json | jq -r .summary[]
+  plait bench peers --quick""",
     "bench dbss": """\
   plait bench dbss --quick
   plait bench dbss --quorum --plot dbss.svg
@@ -55,6 +56,7 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
+<<<<<<< HEAD
     "bench gyro": """\
   plait bench gyro --quick
   plait bench gyro --figure latency --figure share --plot gyro.svg
@@ -76,6 +78,12 @@ _EXAMPLES = {
   plait gyro status
   plait gyro status http://127.0.0.1:8400 --json | jq '.servers[] | .lag'
   curl http://127.0.0.1:8400/metrics""",
+=======
+    "bench peers": """\
+  plait bench peers --quick
+  plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
+  plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -86,16 +94,24 @@ _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconc
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 every verdict is the published one, 1 one is not, 2 usage error, 3 interrupted, 4 internal error."
 )
+_PEERS_EXIT_CODES = (
+    "Exit codes: 0 all found the same states, 1 counts differ, 2 usage error, 3 interrupted or a checker failed, "
+    "4 internal error."
+)
 
 
 def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
+<<<<<<< HEAD
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
     if command == "gyro serve":
         codes = "Exit codes: 0 stopped, 2 usage error, 4 internal error."
     if command == "gyro status":
         codes = "Exit codes: 0 every server is well, 1 one is not, 2 usage error, 4 internal error."
+=======
+    codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -123,8 +139,12 @@ with more states than --max-states is drawn in part, and it says which states le
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
+<<<<<<< HEAD
     "bench": "Measure the tables of the papers again, on this machine.",
     "gyro": "Scale out a SQL application: which of its operations need no coordination.",
+=======
+    "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
+>>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -141,6 +161,12 @@ take long are stopped, and say so. It takes a minute or two; --quick, seconds.""
 Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \
 without and with partial-order reduction (POR), and the splits of quorum transitions. The last line says what quorum \
 transitions remove.""",
+    "peers": """Plait beside Spin, Stateright and TLC: protocols that are stated the same way for each.
+
+Two-phase commit, Paxos, Lamport's mutual exclusion (and Stateright's register Paxos, for Stateright alone): every state, \
+no reduction. All must find the same states; how fast, and with how much memory, stands beside. A checker that is not \
+installed is left out, and it says what to install. Stateright is built by cargo the first time, and TLC fetched by Maven. \
+It takes some minutes; --quick, seconds.""",
 }
 _BENCHES["gyro"] = """Conveyor Belt at five sites: the latency and throughput of section 2.8 of thesis 004.
 

@@ -66,6 +66,32 @@ class Event(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
+class Clause(msgspec.Struct, frozen=True):
+    """A part of a property, and its value."""
+
+    text: str
+    value: str
+
+
+class Read(msgspec.Struct, frozen=True):
+    """Something that a property read, and the index of the event that wrote it last; None if none did."""
+
+    lane: str
+    field: str | None
+    """None for a monitor as a whole."""
+    value: Data
+    step: int | None
+
+
+class Why(msgspec.Struct, frozen=True):
+    """Why a property has its value in the last state."""
+
+    clauses: list[Clause]
+    reads: list[Read]
+    steps: list[int]
+    """Indices of the events that have a part in it."""
+
+
 class Trace(msgspec.Struct, frozen=True):
     """A run of the system, from its initial state."""
 
@@ -82,6 +108,7 @@ class Trace(msgspec.Struct, frozen=True):
     explanation: str | None = None
     tidied: str | None = None
     """How this run differs from the one that was found: steps left out, steps in another order."""
+    why: Why | None = None
 
     def __len__(self) -> int:
         return len(self.events)

@@ -148,6 +148,26 @@ def event_label(event: Event) -> str:
     return "" if event.kind in FAULTS and label == event.kind else label
 
 
+def why_rows(trace: Trace) -> list[tuple[str, str, str]]:
+    """Why the property has its value: a part, its value, and which step wrote it."""
+    if trace.why is None:
+        return []
+    rows = [(visible(c.text), visible(c.value), "") for c in trace.why.clauses]
+    for read in trace.why.reads:
+        what = visible(read.lane if read.field is None else f"{read.lane}.{read.field}")
+        rows.append(
+            (what, visible(text(read.value)), "from the start" if read.step is None else f"step {read.step + 1}")
+        )
+    return rows
+
+
+def idle_steps(trace: Trace) -> list[int]:
+    """Indices of the events that have no part in the violation; none if that is not known."""
+    if trace.why is None or not trace.why.steps:
+        return []
+    return [i for i in range(len(trace.events)) if i not in trace.why.steps]
+
+
 def loop_text(trace: Trace) -> str | None:
     """Where a lasso goes back to."""
     return None if trace.loop is None else f"back to step {trace.loop + 1}: steps {trace.loop + 1}–{len(trace)} repeat"

@@ -132,7 +132,16 @@ def _summary(verdict: Verdict) -> str:
 
 def _explanation(trace: Trace) -> str:
     lines = [("explanation", trace.explanation), ("tidied", trace.tidied)]
-    return "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
+    said = "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
+    rows = "".join(
+        f"<tr><td>{escape(part)}</td><td>{escape(value)}</td><td>{escape(step)}</td></tr>"
+        for part, value, step in facts.why_rows(trace)
+    )
+    if not rows:
+        return said
+    idle = ", ".join(str(i + 1) for i in facts.idle_steps(trace))
+    faint = f"<p>Steps with no part in it, drawn faint: {idle}</p>" if idle else ""
+    return f'{said}<details class="why"><summary>Why</summary><table>{rows}</table>{faint}</details>'
 
 
 def _viewer(trace: Trace, heading: str, number: int) -> str:

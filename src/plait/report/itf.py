@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
+from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace, Why
 from plait.kernel.values import Data
 
 FORMAT = "plait-trace"
@@ -47,6 +47,7 @@ class _Plait(msgspec.Struct):
     loop: int | None
     explanation: str | None
     tidied: str | None = None
+    why: Why | None = None
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -94,7 +95,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     """Write a trace as ITF. `load_trace` gives back an equal one."""
     variables = _variables(trace)
     plait: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    for field in ("target", "parameters", "property", "lanes", "messages", "loop", "explanation", "tidied"):
+    for field in ("target", "parameters", "property", "lanes", "messages", "loop", "explanation", "tidied", "why"):
         plait[field] = getattr(trace, field)
     document: dict[str, Any] = {
         "#meta": {
@@ -191,6 +192,7 @@ def _read(file: Path, raw: object) -> Trace:
         loop=plait.loop,
         explanation=plait.explanation,
         tidied=plait.tidied,
+        why=plait.why,
     )
     _check(file, trace)
     return trace

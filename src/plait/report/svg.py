@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from plait.kernel.trace import Event, Trace
-from plait.report.facts import message_text, plural, trace_heading, visible
+from plait.report.facts import idle_steps, message_text, plural, trace_heading, visible
 from plait.report.flow import lane_status
 from plait.report.layout import BAR, HEAD, LINE, RADIUS, ROW, SLOT, Arrow, Label, Layout, Point, is_quorum
 from plait.report.markup import asset, escape, shorten
@@ -203,8 +203,9 @@ def _initial(layout: Layout) -> list[str]:
 
 def _event(layout: Layout, step: int, event: Event) -> str:
     x, y = layout.at(event.lane, step)
+    idle = " idle" if step - 1 in idle_steps(layout.trace) else ""
     parts = [
-        f'<g class="event {event.kind}" data-step="{step}" data-lane="{escape(event.lane)}">',
+        f'<g class="event {event.kind}{idle}" data-step="{step}" data-lane="{escape(event.lane)}">',
         f"<title>{escape(f'Step {step}: {visible(event.lane)} {visible(event.label)}')}</title>",
     ]
     if event.kind == "crash":

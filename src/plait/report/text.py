@@ -124,6 +124,14 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     if trace.explanation:
         lines.append([])
         lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
+    for part, value, writer in facts.why_rows(trace):
+        shown: Line = [(f"  {part}", "")]
+        shown += [(" is ", "dim"), (value, "")] if value else []
+        lines.append([*shown, (f"   ({writer})", "dim")] if writer else shown)
+    idle = [str(i + 1) for i in facts.idle_steps(trace)]
+    if idle:
+        count = "Step" if len(idle) == 1 else "Steps"
+        lines.append([(f"  {count} {', '.join(idle)}: no part in it", "dim")])
     return lines
 
 

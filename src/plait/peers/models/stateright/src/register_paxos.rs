@@ -3,10 +3,14 @@
 //! A client's `Put` makes the server that receives it the leader of a new ballot; once a majority has accepted, the
 //! client gets its `PutOk` and the other servers hear of the decision. A `Get` is answered as soon as the server knows
 //! the decision. Messages a leader would send to itself are taken at once and never enter the network. What a guard
-//! does not admit leaves the state alone and stays pending: Stateright takes such a delivery for no step at all.
+//! does not admit leaves the state alone and stays pending: Stateright takes such a delivery for no step at all. The
+//! network is unordered, lossless and does not duplicate; the linearizability history is part of the state.
 
-use stateright::actor::register::RegisterMsg;
-use stateright::actor::{majority, Actor, Id, Out};
+use stateright::actor::register::{RegisterActor, RegisterMsg};
+use stateright::actor::{majority, model_peers, Actor, ActorModel, Id, Network, Out};
+use stateright::semantics::register::Register;
+use stateright::semantics::{ConsistencyTester, LinearizabilityTester};
+use stateright::Expectation;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -180,4 +184,34 @@ impl Actor for Server {
             _ => {}
         }
     }
+}
+
+/// The value of a register that nobody wrote.
+const UNWRITTEN: Value = '\0';
+
+type History = LinearizabilityTester<Id, Register<Value>>;
+
+pub fn model(clients: usize, servers: usize) -> ActorModel<RegisterActor<Server>, (), History> {
+    ActorModel::new((), History::new(Register(UNWRITTEN)))
+        .actors((0..servers).map(|i| {
+            RegisterActor::Server(Server {
+                peers: model_peers(i, servers),
+            })
+        }))
+        .actors((0..clients).map(|_| RegisterActor::Client {
+            put_count: 1,
+            server_count: servers,
+        }))
+        .init_network(Network::new_unordered_nonduplicating([]))
+        .record_msg_in(RegisterMsg::record_returns)
+        .record_msg_out(RegisterMsg::record_invocations)
+        .property(Expectation::Always, "linearizable", |_, state| {
+            state.history.is_consistent()
+        })
+        .property(Expectation::Sometimes, "value chosen", |_, state| {
+            state
+                .network
+                .iter_deliverable()
+                .any(|e| matches!(e.msg, RegisterMsg::GetOk(_, value) if *value != UNWRITTEN))
+        })
 }

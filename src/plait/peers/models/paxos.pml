@@ -4,7 +4,7 @@
  * it is consumed: delivery is unordered and lossless, and a message that a guard does not admit stays where it is. Every
  * step is one d_step in the only loop of its process, so no control state and no counter adds to the protocol's states.
  *
- * paxos_pml.py puts the sizes in front: P proposers, A acceptors, L learners, MAJORITY of the acceptors, and
+ * plait.peers.spin puts the sizes in front: P proposers, A acceptors, L learners, MAJORITY of the acceptors, and
  * EACH_PROPOSER(step), EACH_ACCEPTOR(step), EACH_VOTE(step): one option of a do loop per sender.
  */
 

@@ -1,0 +1,93 @@
+"""Run a checker in a process of its own: what it printed, how long it took, and its peak memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class FailedError(Exception):
+    """A command did not do what it is for; the message says what it said."""
+
+
+class Measured(NamedTuple):
+    """What came of a command."""
+
+    output: str
+    code: int
+    seconds: float
+    """From its start to its end."""
+    cpu_seconds: float
+    """Of the processor, by all its threads."""
+    memory_bytes: int
+    """The peak of its resident memory."""
+
+
+def measure(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> Measured:
+    """Run a command.
+
+    >>> measured = measure([sys.executable, "-c", "print(6 * 7); exit(3)"])
+    >>> measured.output, measured.code, measured.memory_bytes > 2**20
+    ('42\\n', 3, True)
+    """
+    watch = Path(__file__).with_name("watch.py")
+    with tempfile.TemporaryDirectory(prefix="plait-") as folder:
+        used = Path(folder) / "used"
+        started = [sys.executable, "-I", "-S", str(watch), str(used), *command]
+        output, _ = _call(started, cwd, timeout)
+        if not used.exists():
+            raise FailedError(f"{command[0]} could not be run: {_last(output)}")
+        code, seconds, cpu, memory = used.read_text(encoding="ascii").split()
+    return Measured(output, int(code), float(seconds), float(cpu), int(memory))
+
+
+def build(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> None:
+    """Run a command that has to succeed before there is anything to measure."""
+    output, code = _call(command, cwd, None, env)
+    if code:
+        raise FailedError(f"`{' '.join(map(str, command))}` failed: {_last(output)}")
+
+
+def _call(
+    command: Sequence[str], cwd: Path | None, timeout: float | None, env: Mapping[str, str] | None = None
+) -> tuple[str, int]:
+    """Output and exit code. Whatever ends this ends the command with all that it started."""
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=None if env is None else {**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise FailedError(f"{command[0]} could not be run: {error.strerror}") from None
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        raise FailedError(f"stopped after {timeout:g} s") from None
+    except BaseException:
+        _end(process)
+        raise
+    return output, process.returncode
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _last(output: str, lines: int = 3) -> str:
+    said = [line.strip() for line in output.splitlines() if line.strip()]
+    return " / ".join(said[-lines:]) or "it said nothing"
