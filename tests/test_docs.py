@@ -123,8 +123,10 @@ def test_the_manual_mentions_everything_that_is_exported() -> None:
 def test_cli_lists_every_option() -> None:
     """All parameters of the commands, read from their source."""
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for command in ("check", "show", "graph", "replay", "zoo", "dbss", "quorum", "peers", "analyze"):
-        file = {"dbss": "bench", "quorum": "bench", "peers": "bench", "analyze": "gyro"}.get(command, command)
+    for command in ("check", "show", "graph", "replay", "zoo", "dbss", "quorum", "peers", "analyze", "gyro"):
+        file = {"dbss": "bench", "quorum": "bench", "peers": "bench", "analyze": "gyro", "gyro": "bench"}.get(
+            command, command
+        )
         tree = ast.parse((ROOT / "src" / "plait" / "cli" / f"{file}.py").read_text(encoding="utf-8"))
         function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
         for argument in function.args.kwonlyargs:

@@ -6,11 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-<<<<<<< HEAD
-from typing import TYPE_CHECKING, Annotated, Literal
-=======
-from typing import TYPE_CHECKING, Annotated, TypeVar
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -20,10 +16,11 @@ from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from plait.kernel.comparison import PeerTable
+    from plait.kernel.sites import SiteTable
     from plait.kernel.table import Table
 
 _DIFFERS, _INCONCLUSIVE = 1, 3
-T = TypeVar("T", "Table", "PeerTable")
+T = TypeVar("T", "Table", "PeerTable", "SiteTable")
 
 Plot = Annotated[Path | None, Parameter(name="--plot")]
 
@@ -99,36 +96,16 @@ def quorum(
     return _print(table, json, markdown, plot)
 
 
-<<<<<<< HEAD
-def gyro(
-    *,
-    figure: Annotated[tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure")] = (),
-    examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
-    quick: Flag = False,
-=======
 def peers(
     *,
     quick: Flag = False,
     workers: AtLeastOne = 1,
     tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     json: Flag = False,
     markdown: Flag = False,
     plot: Plot = None,
     quiet: Quiet = False,
 ) -> int:
-<<<<<<< HEAD
-    """Measure section 2.8 of thesis 004 (the help text is in `plait.cli.main`).
-
-    Parameters
-    ----------
-    figure
-        latency (Table 3), load (figures 6 and 7) or share (figure 8); may be given several times. By default latency.
-    examples
-        Where tpcw.py and rubis.py are.
-    quick
-        Fewer configurations, for a shorter time each.
-=======
     """Compare with Spin, Stateright and TLC (the help text is in `plait.cli.main`).
 
     Parameters
@@ -139,37 +116,16 @@ def peers(
         Threads of each checker (Spin has one).
     tla2tools
         The jar of the TLA+ tools; without it, Maven fetches one.
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     json
         Print exactly one JSON object on stdout.
     markdown
         Print the table as Markdown.
     plot
-<<<<<<< HEAD
-        Draw the mean latencies in this file (.svg).
-=======
         Draw the speeds in this file (.svg).
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     quiet
         Print no progress.
     """
     _validate(json, markdown, plot)
-<<<<<<< HEAD
-    from plait.gyro.belt.measure import site_table
-    from plait.report.sites import sites_markdown, sites_svg, sites_text
-
-    with _progress(quiet) as tell:
-        table = site_table(figure or ("latency",), examples, quick=quick, tell=tell)
-    if json:
-        import msgspec
-
-        emit(msgspec.json.encode(table).decode())
-    else:
-        emit(sites_markdown(table) if markdown else sites_text(table, width=width(), color=colored(sys.stdout)))
-    if plot is not None:
-        _save(plot, sites_svg(table))
-    return 0 if table.complete else _INTERRUPTED
-=======
     if tla2tools is not None and not tla2tools.is_file():
         raise UsageError(f"--tla2tools: there is no file {tla2tools}", hint="give the jar of the TLA+ tools")
     from plait.peers.table import peers_table
@@ -182,7 +138,46 @@ def peers(
     if any(row.differs for row in table.rows):
         return _DIFFERS
     return 0 if table.complete and all(row.problem is None for row in table.rows) else _INCONCLUSIVE
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
+
+
+def gyro(
+    *,
+    figure: Annotated[tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure")] = (),
+    examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
+    quick: Flag = False,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure section 2.8 of thesis 004 (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    figure
+        latency (Table 3), load (figures 6 and 7) or share (figure 8); may be given several times. By default latency.
+    examples
+        Where tpcw.py and rubis.py are.
+    quick
+        Fewer configurations, and fewer pages in each.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the mean latencies in this file (.svg).
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.gyro.belt.measure import site_table
+    from plait.report.sites import sites_markdown, sites_svg, sites_text
+
+    with _progress(quiet) as tell:
+        table = site_table(figure or ("latency",), examples, quick=quick, tell=tell)
+    _emit(table, json, markdown, sites_markdown, sites_text)
+    _draw(plot, lambda: sites_svg(table))
+    return 0 if table.complete else _INCONCLUSIVE
 
 
 def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
@@ -207,14 +202,6 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
         yield note
 
 
-def _save(plot: Path, drawing: str) -> None:
-    try:
-        plot.write_text(drawing, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
-    note(f"plot: {plot}")
-
-
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
     from plait.report.tables import table_markdown, table_svg, table_text
 
@@ -231,14 +218,6 @@ def _emit(table: T, json: bool, markdown: bool, as_markdown: Callable[[T], str],
 
         emit(msgspec.json.encode(table).decode())
     else:
-<<<<<<< HEAD
-        emit(table_markdown(table) if markdown else table_text(table, width=width(), color=colored(sys.stdout)))
-    if plot is not None:
-        _save(plot, table_svg(table))
-    if any(row.differs for row in table.rows):
-        return _DIFFERS
-    return 0 if table.complete else _INTERRUPTED
-=======
         emit(as_markdown(table) if markdown else as_text(table, width=width(), color=colored(sys.stdout)))
 
 
@@ -250,4 +229,3 @@ def _draw(plot: Path | None, svg: Callable[[], str]) -> None:
     except OSError as error:
         raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
     note(f"plot: {plot}")
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55

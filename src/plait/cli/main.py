@@ -56,7 +56,10 @@ _EXAMPLES = {
   plait bench quorum
   plait bench quorum --markdown --plot quorum.svg
   plait bench quorum --json | jq -r .summary[]""",
-<<<<<<< HEAD
+    "bench peers": """\
+  plait bench peers --quick
+  plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
+  plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
     "bench gyro": """\
   plait bench gyro --quick
   plait bench gyro --figure latency --figure share --plot gyro.svg
@@ -78,12 +81,6 @@ _EXAMPLES = {
   plait gyro status
   plait gyro status http://127.0.0.1:8400 --json | jq '.servers[] | .lag'
   curl http://127.0.0.1:8400/metrics""",
-=======
-    "bench peers": """\
-  plait bench peers --quick
-  plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
-  plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -102,16 +99,15 @@ _PEERS_EXIT_CODES = (
 
 def _epilogue(command: str) -> str:
     codes = _BENCH_EXIT_CODES if command.startswith("bench") else _EXIT_CODES
-<<<<<<< HEAD
+    codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
+    if command == "bench gyro":
+        codes = "Exit codes: 0 measured, 2 usage error, 3 interrupted, 4 internal error."
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
     if command == "gyro serve":
         codes = "Exit codes: 0 stopped, 2 usage error, 4 internal error."
     if command == "gyro status":
         codes = "Exit codes: 0 every server is well, 1 one is not, 2 usage error, 4 internal error."
-=======
-    codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -139,12 +135,8 @@ with more states than --max-states is drawn in part, and it says which states le
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
     "zoo": "List the protocols that ship with Plait.",
-<<<<<<< HEAD
-    "bench": "Measure the tables of the papers again, on this machine.",
-    "gyro": "Scale out a SQL application: which of its operations need no coordination.",
-=======
     "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
->>>>>>> b4374195b4eeff238d44753421eb88ad4bf8ca55
+    "gyro": "Scale out a SQL application: which operations need no coordination, and servers that run it.",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \

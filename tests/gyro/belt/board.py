@@ -56,7 +56,8 @@ def paint(db, person, colour):
 
 def portrait(db, person):
     """Local: where the colour is known."""
-    return list(db.execute("SELECT colour, score FROM people WHERE id = ?", (person,)).fetchone())
+    colour, score = db.execute("SELECT colour, score FROM people WHERE id = ?", (person,)).fetchone()
+    return [colour, score]
 
 
 def praise(db, fan, person):

@@ -15,8 +15,9 @@ import pytest
 from plait.gyro.belt.database import Database
 from plait.gyro.belt.embedded import EmbeddedLog
 from plait.gyro.belt.log import FencedError, Log
+from plait.gyro.belt.node import Node
 from plait.gyro.belt.pgserver import PostgresServer, programs
-from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError
+from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Token
 from plait.gyro.belt.sqlite import SqliteDatabase
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
@@ -402,3 +403,32 @@ def test_an_update_is_noted_before_other_triggers_make_more_of_it() -> None:
     for each in (*made, engine):
         each.close()
     shutil.rmtree(folder)
+
+
+def test_an_append_from_before_a_crash_is_refused_after_recovery(tmp_path: Path) -> None:
+    """It was computed on a state that local operations have changed since."""
+    log = EmbeddedLog(tmp_path / "log.db")
+    epoch = log.reissue(0)
+    assert epoch is not None
+    database = SqliteDatabase(tmp_path / "x.db", schema=SCHEMA)
+    call = Call("r", "t", {}, lambda db: b"%d" % db.execute("UPDATE people SET score = score + 1").rowcount)
+    with database.visit() as visit:
+        reply, update = visit.execute(call)  # and the process dies, with the request to the log on its way
+    node = Node(0, 1, database, log, Nobody())
+    node.start()
+    with pytest.raises(FencedError):
+        log.append([Entry(1, epoch, 0, 0, "r", "t", b"{}", reply, update)])
+    assert node.submit(call).result(timeout=10).seq == 1
+    node.stop()
+    log.close()
+    database.close()
+
+
+class Nobody:
+    """No other servers."""
+
+    def send(self, server: int, token: Token) -> bool:
+        return False
+
+    def hint(self) -> None:
+        pass

@@ -166,7 +166,21 @@ class Late(EmbeddedLog):
         super().append(entries)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [Deaf, Late])
+class Slow(EmbeddedLog):
+    """The first request arrives just before the second, and after it was looked for."""
+
+    calls = 0
+
+    def append(self, entries: object) -> None:
+        self.calls += 1
+        if self.calls == 1:
+            raise LogGoneError("timeout")
+        if self.calls == 2:
+            super().append(entries)  # type: ignore[arg-type]
+        super().append(entries)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [Deaf, Late, Slow])
 def test_whether_the_log_has_it_is_found_out(kind: type[EmbeddedLog], tmp_path: Path) -> None:
     log = kind(tmp_path / "log.db")
     log.reissue(0)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import apsw
 import msgspec
 import pytest
 
 from plait.gyro.belt.dbapi import Connection, Cursor
+from plait.gyro.belt.embedded import EmbeddedLog
+from plait.gyro.belt.log import BehindError, FencedError, LogGoneError
 from plait.gyro.belt.pgserver import programs
 from plait.gyro.belt.records import Call, Entry
 from plait.gyro.belt.routing import Kind, Route, place
 from plait.gyro.belt.sqlite import SqliteDatabase, SqliteVisit
+from tests.gyro.belt.cluster import Crash
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite
 from tests.gyro.belt.runs import BOARD, GENERATED, run
 
@@ -58,6 +64,41 @@ class ParallelPostgresql(Postgresql):
 def test_parallel_local_operations_on_postgresql_have_no_cycle() -> None:
     faults, _ = run(300, engine=ParallelPostgresql, without=GENERATED)
     assert [f for f in faults if f.startswith("cycle")] == []
+
+
+class Late(EmbeddedLog):
+    """The process dies with its request on the way, and the log gets it after the process is back; or in time."""
+
+    chance = random.Random(5)
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        if self.chance.random() < 0.15:
+            file = Path(self._db.filename)
+
+            def arrive() -> None:
+                with contextlib.suppress(FencedError, BehindError, LogGoneError):
+                    log = EmbeddedLog(file)
+                    try:
+                        log.append(entries)
+                    finally:
+                        log.close()
+
+            timer = threading.Timer(self.chance.choice([0.0, 0.01, 0.03, 0.06]), arrive)
+            timer.start()
+            self.timers.append(timer)
+            raise Crash
+        super().append(entries)
+
+    timers: ClassVar[list[threading.Timer]] = []
+
+
+@pytest.mark.parametrize("seed", range(500, 502))
+def test_an_append_that_arrives_after_its_server_recovered_is_refused(seed: int) -> None:
+    faults, cluster = run(seed, servers=2, open_log=lambda folder: Late(folder / "log.db"))
+    for timer in Late.timers:
+        timer.join()
+    assert faults == []
+    assert cluster.deaths > 0
 
 
 # -- mutants: each is a mistake that somebody could make, and the judges must see it -----------------------------------

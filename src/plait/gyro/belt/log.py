@@ -90,14 +90,22 @@ def append_surely(log: Log, entries: Sequence[Entry]) -> None:
     unsure = False
     while True:
         try:
-            if unsure:
-                found = log.read(entries[0].seq - 1, 1)
-                if found and found[0] == entries[0]:
-                    return
-            log.append(entries)
+            if unsure and _has(log, entries[0]):
+                return
+            try:
+                log.append(entries)
+            except (BehindError, FencedError):
+                # It is refused for good; unless an attempt before it has arrived meanwhile.
+                if not (unsure and _has(log, entries[0])):
+                    raise
             return
         except LogGoneError as error:
             logger.warning("the log does not answer, asking again: %s", error)
             unsure = True
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
+
+
+def _has(log: Log, entry: Entry) -> bool:
+    found = log.read(entry.seq - 1, 1)
+    return bool(found) and found[0] == entry

@@ -86,6 +86,7 @@ class Node:
         self._stir = threading.Event()
         self._hurry = False
         self._stopped = False
+        self._first: Token | None = None
         self._thread = threading.Thread(target=self._guarded, name=f"belt-{server}", daemon=True)
 
     # -- requests ----------------------------------------------------------------------------------------------------
@@ -124,7 +125,12 @@ class Node:
     # -- the belt ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Recover from the log, then take part."""
+        """Recover from the log, then take part.
+
+        An append from before a crash may still be on its way to the log. So a new epoch begins before the log is read:
+        what has not arrived by then is refused.
+        """
+        self._first = self._issue()
         self.recover()
         self._thread.start()
 
@@ -166,8 +172,7 @@ class Node:
                 waiting.future.set_exception(DatabaseGoneError(reason))
 
     def _run(self) -> None:
-        first = self.server == 0 and self.epoch == 0
-        token = self._issue() if first else None
+        token = self._first
         while not self._stopped:
             token = token or self._await()
             if token is None:
@@ -181,28 +186,33 @@ class Node:
         try:
             return self._inbox.get(timeout=self._lost * (1 + 0.5 * self.server))
         except queue.Empty:
-            return self._issue()
+            return self._replace()
 
     def _newer(self, token: Token) -> bool:
         return (token.epoch, token.turn) > (self.epoch, self.turn)
 
-    def _issue(self) -> Token | None:
-        """Have the log fence the old token off, and make a new one."""
+    def _replace(self) -> Token | None:
+        """Have the log fence a token off that does not come, and make a new one."""
         try:
             fence = self.log.fence()
             if fence.epoch > self.epoch:
                 self.epoch, self.turn = fence.epoch, -1  # somebody else was faster: wait for that token
                 return None
-            epoch = self.log.reissue(fence.epoch)
-            last = self.log.fence().last
+            token = self._issue()
         except LogGoneError as error:
             logger.warning("server %d: the log does not answer: %s", self.server, error)
             return None
+        if token is not None:
+            logger.info("server %d: the token is lost, and token %d takes its place", self.server, token.epoch)
+        return token
+
+    def _issue(self) -> Token | None:
+        """Begin a new epoch, whose token is this server's; None if somebody else has just begun one."""
+        epoch = self.log.reissue(self.log.fence().epoch)
         if epoch is None:
             return None
-        logger.info("server %d: issues token %d", self.server, epoch)
         self.metrics.issued += 1
-        return Token(epoch, 0, last)
+        return Token(epoch, 0, self.log.fence().last)
 
     def _visit(self, token: Token) -> Token | None:
         """What Algorithm 2 does when the token comes. None if the token turns out to be a ghost."""
