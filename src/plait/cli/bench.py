@@ -142,7 +142,9 @@ def peers(
 
 def gyro(
     *,
-    figure: Annotated[tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure")] = (),
+    figure: Annotated[
+        tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure", negative=(), show_default=False)
+    ] = (),
     examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
     quick: Flag = False,
     json: Flag = False,

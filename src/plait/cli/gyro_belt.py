@@ -31,7 +31,7 @@ def serve(
     *,
     servers: AtLeastOne = 3,
     db: Literal["sqlite", "postgresql"] = "sqlite",
-    dsn: Annotated[tuple[str, ...], Parameter(name="--dsn")] = (),
+    dsn: Annotated[tuple[str, ...], Parameter(name="--dsn", negative=(), show_default=False)] = (),
     schema: Annotated[Path | None, Parameter(name="--schema")] = None,
     data: Annotated[Path | None, Parameter(name="--data")] = None,
     classification: Annotated[Path | None, Parameter(name="--classification")] = None,
@@ -39,8 +39,8 @@ def serve(
     folder: Annotated[Path, Parameter(name="--folder")] = FOLDER / "gyro",
     host: str = "127.0.0.1",
     port: AtLeastOne = 8400,
-    url: Annotated[tuple[str, ...], Parameter(name="--url")] = (),
-    only: Annotated[tuple[int, ...], Parameter(name="--only")] = (),
+    url: Annotated[tuple[str, ...], Parameter(name="--url", negative=(), show_default=False)] = (),
+    only: Annotated[tuple[int, ...], Parameter(name="--only", negative=(), show_default=False)] = (),
 ) -> int:
     """Run an application on several servers (the help text is in `plait.cli.main`).
 

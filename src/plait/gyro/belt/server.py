@@ -81,6 +81,7 @@ class Server:
     async def call(self, request: Request) -> Response:
         """Execute an operation, or say where it is executed."""
         begin = time.perf_counter()
+        kind = ""
         try:
             body = await self._body(request, self.settings.limit)
             try:
@@ -112,6 +113,8 @@ class Server:
             self.node.metrics.refused += 1
             return _json({"error": error.message, "hint": error.hint}, error.status)
         except OperationError as error:
+            if kind != "global":
+                self.node.metrics.done("local", True)
             if error.kind != "ReplyError":
                 return _json({"error": str(error), "raised": error.kind, "message": error.message}, 422)
             return _json({"error": error.message, "hint": "return numbers, strings, lists, dicts"}, 500)
