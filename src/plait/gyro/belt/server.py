@@ -27,6 +27,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route as Path_
+from starlette.types import Receive, Scope, Send
 
 from plait.gyro.belt import faults
 from plait.gyro.belt.application import Application, load
@@ -41,6 +42,7 @@ from plait.gyro.belt.transport import SECRET, HttpTransport
 from plait.kernel.errors import PlaitError, UsageError
 
 logger = logging.getLogger("plait.gyro")
+_CALL = "/call/"
 
 
 class CallBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,11 +65,8 @@ class Server:
         self._decoder = msgspec.json.Decoder(CallBody)
         self._tokens = msgspec.msgpack.Decoder(Token)
 
-    def app(self) -> Starlette:
-        """The web application."""
-        return Starlette(
+        self._others = Starlette(
             routes=[
-                Path_("/call/{operation}", self.call, methods=["POST"]),
                 Path_("/cluster", self.cluster),
                 Path_("/status", self.status),
                 Path_("/metrics", self.metrics),
@@ -76,9 +75,17 @@ class Server:
             ]
         )
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The web application. Calls take a short way."""
+        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].startswith(_CALL):
+            response = await self.call(Request(scope, receive), scope["path"].removeprefix(_CALL))
+            await response(scope, receive, send)
+        else:
+            await self._others(scope, receive, send)
+
     # -- clients -----------------------------------------------------------------------------------------------------
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, request: Request, operation: str) -> Response:
         """Execute an operation, or say where it is executed."""
         begin = time.perf_counter()
         kind = ""
@@ -90,9 +97,7 @@ class Server:
                 raise RequestError(
                     400, f"the body is not a call: {error}", 'send {"parameters": {…}}, and perhaps "request"'
                 ) from None
-            call = self.application.call(
-                given.request or uuid.uuid4().hex, request.path_params["operation"], given.parameters
-            )
+            call = self.application.call(given.request or uuid.uuid4().hex, operation, given.parameters)
             route = self.application.routes[call.operation]
             server, kind = place(route, call.arguments, self.settings.servers, self.number)
             if server != self.number:
@@ -123,6 +128,11 @@ class Server:
             return _json({"error": f"server {self.number} cannot execute it now: {error}", "hint": "try again"}, 503)
         except ClientDisconnect:
             return Response(status_code=400)
+        except Exception as error:
+            logger.exception("server %d: %s", self.number, operation)
+            return _json(
+                {"error": f"internal error: {type(error).__name__}", "hint": "the server's log says more"}, 500
+            )
 
     async def _wait(self, future: Any) -> Outcome:
         """A global operation, when the token has come."""
@@ -318,7 +328,7 @@ def main(arguments: list[str]) -> int:
     threading.Thread(target=_watch, args=(os.getppid(), node), name="watch", daemon=True).start()
     port = int(settings.urls[number].rpartition(":")[2])
     config = uvicorn.Config(
-        Server(number, settings, application, node).app(),
+        Server(number, settings, application, node),
         host=settings.host,
         port=port,
         log_config=None,
