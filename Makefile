@@ -62,7 +62,7 @@ python-lint: setup
 	$(BIN)/python -m mypy.stubtest plait._native
 
 python-test: setup
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 browser: ## Debian's chromium, for the test of the HTML report
 	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then \

@@ -148,6 +148,15 @@ def test_collations_and_types() -> None:
     assert (lite.tables["s"].columns["a"].kind, lite.tables["s"].generated) == ("other", None)
 
 
+def test_columns_that_the_database_fills() -> None:
+    ddl = "CREATE TABLE s (id SERIAL PRIMARY KEY, number BIGSERIAL, a INT NOT NULL, b INT, c INT DEFAULT 3)"
+    (insert,) = of("INSERT INTO s (b) VALUES (1)", parse_schema(ddl, dialect="postgres")).writes
+    assert str(insert.condition) == "s.b = 1 and s.id = new s.id and s.number = new s.number"
+    ddl = "CREATE TABLE s (id INT, at TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, a INT)"
+    found = of("UPDATE s SET a = 1 WHERE id = :p", parse_schema(ddl, dialect="mysql"))
+    assert {e.attributes for e in found.writes} == {frozenset({"a", "at"})}
+
+
 def test_an_update_of_two_tables_is_refused() -> None:
     ddl = "CREATE TABLE a (id INT, x INT); CREATE TABLE b (id INT, x INT)"
     with pytest.raises(NotUnderstoodError):

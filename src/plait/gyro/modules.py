@@ -12,7 +12,8 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from plait.gyro.functions import Environment, Walk, connection_like, constant
+from plait.gyro.expressions import Environment, constant
+from plait.gyro.functions import Walk, connection_like
 from plait.gyro.schema import Dialect, Schema, parse_schema
 from plait.gyro.statements import Ids
 from plait.gyro.terms import Constant, Parameter

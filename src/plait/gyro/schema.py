@@ -46,7 +46,7 @@ class Attribute:
     default: bool = False
     """Left out of an INSERT, it is something that the schema says."""
     computed: bool = False
-    """Always a function of the other columns of the row."""
+    """Set by the database whenever the row changes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _column(schema: Schema, table: Table, part: exp.ColumnDef) -> None:
             generated = True
         elif isinstance(rule, exp.DefaultColumnConstraint):
             default = True
-        elif isinstance(rule, exp.ComputedColumnConstraint):
+        elif isinstance(rule, exp.ComputedColumnConstraint | exp.OnUpdateColumnConstraint):
             computed = True
         elif isinstance(rule, exp.CollateColumnConstraint):
             collation = rule.this.name.upper()

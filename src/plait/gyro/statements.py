@@ -150,10 +150,10 @@ class _Statement(Reader):
         for row in rows:
             self._generate(table, row)
             for column in table.columns.values():
-                if not (column.default or column.computed):
-                    row.setdefault(column.name, Constant(None))
-                elif action == "REPLACE":
+                if action == "REPLACE" and column.default:
                     row.pop(column.name, None)  # a NULL that is not allowed is replaced by the default
+                elif column.nullable and not (column.default or column.computed):
+                    row.setdefault(column.name, Constant(None))
             as_given = conjunction(*(Same(source.term(n), t) for n, t in row.items()))
             self._write(table, table.all, as_given, source.instance, "insert")
             for key in table.uniques:
@@ -199,16 +199,17 @@ class _Statement(Reader):
         raise NotUnderstoodError(f"{_short(node)}: its values are not understood")
 
     def _generate(self, table: Table, row: dict[str, Term]) -> None:
-        """The id that is made if none is given."""
-        name = table.generated
-        if name is None or row.get(name, Constant(None)) != Constant(None):
-            return
-        if self.ids == "server":
-            row[name] = Generated(f"{table.name}.{name}", self.site)
-        else:
-            row[name] = Unknown(f"the table makes {table.name}.{name}")
-            self._look(table, {name, ROW}, TRUE, table.name, "greatest id")
-        self.footprint.generated = row[name]
+        """The ids that are made if none are given."""
+        for name in (c.name for c in table.columns.values() if c.generated):
+            if row.get(name, Constant(None)) != Constant(None):
+                continue
+            if self.ids == "server":
+                row[name] = Generated(f"{table.name}.{name}", self.site)
+            else:
+                row[name] = Unknown(f"the table makes {table.name}.{name}")
+                self._look(table, {name, ROW}, TRUE, table.name, "greatest id")
+            if name == table.generated:
+                self.footprint.generated = row[name]
 
     def _upsert(self, table: Table, source: Source, scope: Scope, conflict: exp.Expression, same: Condition) -> None:
         """ON CONFLICT DO UPDATE: an update of the row with the same key, if there is one."""
