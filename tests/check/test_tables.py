@@ -65,7 +65,9 @@ def test_splits_never_enlarge(name: str) -> None:
     model = system(name, quorum=True)
     for history in ("none", "last"):
         found = {
-            split: check(model, reduce="por", split=split, history=history, keep_going=True, workers=1).statistics.states
+            split: check(
+                model, reduce="por", split=split, history=history, keep_going=True, workers=1
+            ).statistics.states
             for split in ("none", "reply", "quorum", "combined")
         }
         assert max(found.values()) == found["none"], found
