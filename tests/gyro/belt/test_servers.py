@@ -271,7 +271,7 @@ def test_serve_and_stop(tmp_path: Path) -> None:
             [sys.executable, "-m", "plait.cli.main", *command], stderr=subprocess.PIPE, text=True
         )
         try:
-            for _ in range(600):
+            for _ in range(1200):
                 if answers(url):
                     break
                 time.sleep(0.05)

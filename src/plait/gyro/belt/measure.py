@@ -115,7 +115,7 @@ class Deployment:
             delays=delays,
         )
         self._supervisor = Supervisor(settings)
-        self._supervisor.start(wait=60)
+        self._supervisor.start()
         self.client = Client(settings.urls, timeout=60)
 
     def run(self, clients: int, pages: int, think: float) -> tuple[list[Sample], float]:

@@ -35,7 +35,7 @@ class Supervisor:
         self._born: dict[int, float] = {}
         self._stopping = False
 
-    def start(self, *, wait: float = 20.0) -> None:
+    def start(self, *, wait: float = 60.0) -> None:
         """Start all servers, and come back when they answer."""
         for number in self._numbers:
             _free(self.settings.host, int(self.settings.urls[number].rpartition(":")[2]))
