@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -16,10 +16,11 @@ from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from plait.kernel.comparison import PeerTable
+    from plait.kernel.sites import SiteTable
     from plait.kernel.table import Table, TimingTable
 
 _DIFFERS, _INCONCLUSIVE = 1, 3
-T = TypeVar("T", "Table", "PeerTable", "TimingTable")
+T = TypeVar("T", "Table", "PeerTable", "SiteTable", "TimingTable")
 
 Plot = Annotated[Path | None, Parameter(name="--plot")]
 
@@ -209,6 +210,48 @@ def bmc(
     _draw(plot, lambda: timing_svg(table))
     if any(row.differs for row in table.rows):
         return _DIFFERS
+    return 0 if table.complete else _INCONCLUSIVE
+
+
+def gyro(
+    *,
+    figure: Annotated[
+        tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure", negative=(), show_default=False)
+    ] = (),
+    examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
+    quick: Flag = False,
+    json: Flag = False,
+    markdown: Flag = False,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> int:
+    """Measure section 2.8 of thesis 004 (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    figure
+        latency (Table 3), load (figures 6 and 7) or share (figure 8); may be given several times. By default latency.
+    examples
+        Where tpcw.py and rubis.py are.
+    quick
+        Fewer configurations, and fewer pages in each.
+    json
+        Print exactly one JSON object on stdout.
+    markdown
+        Print the table as Markdown.
+    plot
+        Draw the mean latencies in this file (.svg).
+    quiet
+        Print no progress.
+    """
+    _validate(json, markdown, plot)
+    from plait.gyro.belt.measure import site_table
+    from plait.report.sites import sites_markdown, sites_svg, sites_text
+
+    with _progress(quiet) as tell:
+        table = site_table(figure or ("latency",), examples, quick=quick, tell=tell)
+    _emit(table, json, markdown, sites_markdown, sites_text)
+    _draw(plot, lambda: sites_svg(table))
     return 0 if table.complete else _INCONCLUSIVE
 
 

@@ -121,6 +121,10 @@ _EXAMPLES = {
   plait bench peers --quick
   plait bench peers --tla2tools ~/tla2tools.jar --plot peers.svg
   plait bench peers --json | jq '.rows[] | select(.checker == "Spin") | {setting, slower, larger}'""",
+    "bench gyro": """\
+  plait bench gyro --quick
+  plait bench gyro --figure latency --figure share --plot gyro.svg
+  plait bench gyro --json | jq -r .summary[]""",
     "gyro": """\
   plait gyro analyze examples/gyro/store.py
   plait gyro analyze examples/gyro/tpcw.py --html tpcw.html""",
@@ -129,6 +133,15 @@ _EXAMPLES = {
   plait gyro analyze shop/ --dialect postgres --schema shop.sql --html shop.html
   plait gyro analyze transactions.yaml --weights weights.yaml
   plait gyro analyze shop.py --json | jq '.operations[] | select(.class == "global") | .name'""",
+    "gyro serve": """\
+  plait gyro serve examples/gyro/store.py --servers 3
+  plait gyro serve shop.py --db postgresql --schema shop.sql --data items.sql
+  plait gyro serve shop.py --db postgresql --dsn "host=a dbname=shop" --dsn "host=b dbname=shop" --servers 2
+  curl -d '{"parameters": {"cart": 7}}' http://127.0.0.1:8401/call/create""",
+    "gyro status": """\
+  plait gyro status
+  plait gyro status http://127.0.0.1:8400 --json | jq '.servers[] | .lag'
+  curl http://127.0.0.1:8400/metrics""",
     "completion": """\
   eval "$(plait completion bash)"
   plait completion fish > ~/.config/fish/completions/plait.fish""",
@@ -152,8 +165,14 @@ _PEERS_EXIT_CODES = (
 def _epilogue(command: str) -> str:
     codes = {"bench": _BENCH_EXIT_CODES, "epa": _EPA_EXIT_CODES}.get(command.partition(" ")[0], _EXIT_CODES)
     codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
+    if command == "bench gyro":
+        codes = "Exit codes: 0 measured, 2 usage error, 3 interrupted, 4 internal error."
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
+    if command == "gyro serve":
+        codes = "Exit codes: 0 stopped, 2 usage error, 4 internal error."
+    if command == "gyro status":
+        codes = "Exit codes: 0 every server is well, 1 one is not, 2 usage error, 4 internal error."
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -190,7 +209,7 @@ counterexample is executed before it is shown; it is saved, and the command that
 
 Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order; docs/rounds.md says what follows.""",
     "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
-    "gyro": "Scale out a SQL application: which of its operations need no coordination.",
+    "gyro": "Scale out a SQL application: which operations need no coordination, and servers that run it.",
     "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
 
 Traces of two runs differ in addresses and in the schedule. Plait removes both, and proves from one golden run that \
@@ -227,6 +246,11 @@ Two-phase commit, Paxos, Lamport's mutual exclusion (and Stateright's register P
 no reduction. All must find the same states; how fast, and with how much memory, stands beside. A checker that is not \
 installed is left out, and it says what to install. Stateright is built by cargo the first time, and TLC fetched by Maven. \
 It takes some minutes; --quick, seconds.""",
+    "gyro": """Conveyor Belt at five sites: the latency and throughput of section 2.8 of thesis 004.
+
+TPC-W's shopping mix and RUBiS' bidding mix on 2 to 5 servers, against one central server and against replication that is \
+local for reads only. Servers are processes on this machine; distances between sites are simulated. It takes some minutes; \
+--quick, one or two.""",
 }
 _ROUNDS = {
     "tags": """Decide whether a protocol is round-based: the conditions of paper 002, sections 4.2 and 5.1.
@@ -251,6 +275,13 @@ From the source, without running it: what each transaction reads and writes, whi
 parameter to route each so that as few as possible need coordination; and for those that do, who is in the way and what \
 change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might \
 read.""",
+    "serve": """Run a SQL application on several servers, each with its own DBMS: serializable, as if there were one.
+
+Operations arrive over HTTP as JSON. Local ones are executed at once; global ones when the token comes, and what they \
+changed travels with it. A server that dies is started again and recovers from the log. Ctrl-C stops all.""",
+    "status": """Show where the token is, and each server's queue, throughput and lag.
+
+Lag is the number of updates that a server has not applied yet.""",
 }
 _EPA = {
     "build": """Compile C and C++ sources to a program that records itself.

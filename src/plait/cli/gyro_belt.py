@@ -1,0 +1,289 @@
+"""`plait gyro serve` and `plait gyro status`: run an application on several servers, and see how they are."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from plait.cli.options import AtLeastOne, Flag
+from plait.cli.output import FOLDER, emit, note
+from plait.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from plait.gyro.belt.pgserver import PostgresServer
+    from plait.gyro.belt.routing import Route
+
+SECRET = "PLAIT_GYRO_SECRET"
+_UNREACHABLE = 1
+
+
+def serve(
+    application: str,
+    /,
+    *,
+    servers: AtLeastOne = 3,
+    db: Literal["sqlite", "postgresql"] = "sqlite",
+    dsn: Annotated[tuple[str, ...], Parameter(name="--dsn", negative=(), show_default=False)] = (),
+    schema: Annotated[Path | None, Parameter(name="--schema")] = None,
+    data: Annotated[Path | None, Parameter(name="--data")] = None,
+    classification: Annotated[Path | None, Parameter(name="--classification")] = None,
+    log: str = "embedded",
+    folder: Annotated[Path, Parameter(name="--folder")] = FOLDER / "gyro",
+    host: str = "127.0.0.1",
+    port: AtLeastOne = 8400,
+    url: Annotated[tuple[str, ...], Parameter(name="--url", negative=(), show_default=False)] = (),
+    only: Annotated[tuple[int, ...], Parameter(name="--only", negative=(), show_default=False)] = (),
+) -> int:
+    """Run an application on several servers (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    application
+        A Python file or package whose functions execute SQL.
+    servers
+        How many servers.
+    db
+        What each server keeps its state in: sqlite, or postgresql.
+    dsn
+        Where the PostgreSQL of a server is; once for each server. Without it, PostgreSQL is started here, once for each.
+    schema
+        The DDL. By default the application's constant SCHEMA, or schema.sql next to it.
+    data
+        SQL that fills the tables of every server in the beginning.
+    classification
+        What `plait gyro analyze --json` printed. Without it, the application is analyzed.
+    log
+        Where the order of global operations is kept: embedded (a file, for servers on one machine), or etcd:URL.
+    folder
+        Where databases, log and settings are. Servers that start again in it go on where they were.
+    host
+        The address to listen at. Others than this machine reach the servers only if this is changed.
+    port
+        The first server's port; the others have the next ones.
+    url
+        How clients and servers reach a server, once for each, if they are on several machines.
+    only
+        Start only this server (they are numbered from 0); the others run elsewhere.
+    """
+    _equipped(db)
+    from plait.gyro.belt.application import load, schema_of
+    from plait.gyro.belt.settings import Settings
+    from plait.gyro.belt.supervisor import Supervisor
+
+    count = len(url) or servers or 3
+    urls = [u.rstrip("/") for u in url] or [f"http://{_reachable(host)}:{(port or 8400) + n}" for n in range(count)]
+    _validate(count, url, only, dsn, db, log, port or 8400)
+    module = load(application)
+    ddl = schema_of(application, module, schema)
+    if data is not None:
+        ddl += "\n" + _text(data, "--data")
+    routes = _routes(application, classification, schema, db, count)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another") from None
+    with ExitStack() as stack:
+        dsns = list(dsn)
+        started: list[PostgresServer] = []
+        if db == "postgresql" and not dsns:
+            from plait.gyro.belt.pgserver import PostgresServer
+
+            for number in range(count):
+                own = PostgresServer((folder / f"server-{number}").resolve())
+                stack.callback(own.close)
+                if not only or number in only:
+                    own.start()
+                    started.append(own)
+                dsns.append(own.dsn)
+        settings = Settings(
+            application=application,
+            routes=routes,
+            schema=ddl,
+            urls=urls,
+            folder=str(folder.resolve()),
+            db=db,
+            dsns=dsns,
+            log=log,
+            secret=os.environ.get(SECRET) or _kept_secret(folder),
+            host=host,
+        )
+        supervisor = Supervisor(settings, tell=note, only=only)
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, lambda *_: supervisor.end())
+        stack.callback(supervisor.stop)
+        supervisor.start()
+        kinds = [r.classed for r in routes.values()]
+        classes = ", ".join(f"{kinds.count(k)} {k}" for k in ("local", "global", "local/global") if k in kinds)
+        note(f"{Path(application).name}: {len(kinds)} operations ({classes}) on {count} servers")
+        for number, where in enumerate(urls):
+            if not only or number in only:
+                note(f"server {number}: {where}")
+        note("Ctrl-C stops them; plait gyro status shows how they are")
+        supervisor.run(also=lambda: _restart(started))
+    note("stopped")
+    return 0
+
+
+def _restart(started: list[PostgresServer]) -> None:
+    """Start PostgreSQL again where it died; its server notices by itself."""
+    for own in started:
+        if not own.running:
+            note("PostgreSQL died: it is started again")
+            own.start()
+
+
+def _equipped(db: str) -> None:
+    """Serving needs packages that nothing else of Plait needs."""
+    for name in ("apsw", "httptools", "starlette", "uvicorn", *(("psycopg",) if db == "postgresql" else ())):
+        if find_spec(name) is None:
+            raise UsageError(f"the Python package {name} is not installed", hint="pip install 'plait[serve]'")
+
+
+def _validate(
+    count: int, url: tuple[str, ...], only: tuple[int, ...], dsn: tuple[str, ...], db: str, log: str, port: int
+) -> None:
+    if dsn and (db != "postgresql" or len(dsn) != count):
+        raise UsageError(
+            f"--dsn is given {len(dsn)} times, for {count} servers with --db {db}",
+            hint="give it once for each server, with --db postgresql",
+        )
+    if log != "embedded" and not log.startswith("etcd:http"):
+        raise UsageError(f"--log {log} is not known", hint="give embedded, or etcd:http://HOST:PORT")
+    if only and any(not 0 <= n < count for n in only):
+        raise UsageError(f"--only {only[0]}: servers are numbered from 0 to {count - 1}", hint="choose one of them")
+    if only and len(only) < count and log == "embedded" and url:
+        raise UsageError("the embedded log is for servers on one machine", hint="give --log etcd:URL")
+    if only and url and not os.environ.get(SECRET):
+        raise UsageError("servers on several machines need a common secret", hint=f"set {SECRET} to the same for all")
+    if port + count > 65536:
+        raise UsageError(f"--port {port}: there are not {count} ports from there", hint="choose a smaller one")
+    if any(not u.startswith("http://") or not u.rstrip("/").rpartition(":")[2].isdigit() for u in url):
+        raise UsageError(f"--url {url[0]}: expected http://HOST:PORT", hint="name the port")
+
+
+def _reachable(host: str) -> str:
+    return socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+
+
+def _text(file: Path, option: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{option}: {file} cannot be read: {error}", hint="name a file with SQL") from None
+
+
+def _kept_secret(folder: Path) -> str:
+    """The secret of this folder's cluster: made once."""
+    file = folder / "secret"
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_text(secrets.token_hex(32), encoding="ascii")
+    return file.read_text(encoding="ascii").strip()
+
+
+def _routes(
+    application: str, classification: Path | None, schema: Path | None, db: str, servers: int
+) -> dict[str, Route]:
+    from plait.gyro.analysis import analyze
+    from plait.gyro.belt.routing import routes
+    from plait.kernel.operations import Classification
+
+    if classification is None:
+        note(f"analyzing {application}")
+        dialect: Any = "sqlite" if db == "sqlite" else "postgres"
+        return routes(analyze(application, schema=schema, servers=max(servers, 2), dialect=dialect))
+    import msgspec
+
+    try:
+        return routes(msgspec.json.decode(_text(classification, "--classification"), type=Classification))
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"--classification: {classification} is no classification: {error}",
+            hint="make it with plait gyro analyze --json",
+        ) from None
+
+
+def status(target: str = "", /, *, json: Flag = False) -> int:
+    """Show how servers are (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    target
+        A server's URL, or the folder that the servers were started in (by default .plait/gyro).
+    json
+        Print exactly one JSON object on stdout.
+    """
+    import msgspec
+
+    from plait.gyro.belt.http import ask
+    from plait.gyro.belt.supervisor import known_cluster
+
+    if target.startswith("http"):
+        try:
+            answer = ask(target, "/cluster")[1]
+            urls: list[str] = msgspec.json.decode(answer)["urls"]
+        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            raise UsageError(f"{target} does not answer like a server", hint="give the URL of one server") from None
+    else:
+        urls = known_cluster(Path(target) if target else FOLDER / "gyro")
+        if not urls:
+            raise UsageError(
+                f"{target or FOLDER / 'gyro'} has no servers",
+                hint="start some with plait gyro serve, or give a server's URL",
+            )
+    found: list[dict[str, Any] | None] = []
+    for url in urls:
+        try:
+            found.append(msgspec.json.decode(ask(url, "/status")[1]))
+        except (OSError, msgspec.DecodeError):
+            found.append(None)
+    if json:
+        shown = [{"url": u, "up": f is not None, **(f or {})} for u, f in zip(urls, found, strict=True)]
+        emit(msgspec.json.encode({"servers": shown}).decode())
+    else:
+        emit(_table(urls, found))
+    return 0 if all(f is not None and f["broken"] is None for f in found) else _UNREACHABLE
+
+
+def _table(urls: list[str], found: list[dict[str, Any] | None]) -> str:
+    """One line for each server."""
+    last = max((f["known"] for f in found if f is not None), default=0)
+    epoch = max((f["epoch"] for f in found if f is not None), default=0)
+    rows = [("server", "url", "token", "queue", "applied", "lag", "ops/s", "local", "global")]
+    for number, (url, facts) in enumerate(zip(urls, found, strict=True)):
+        if facts is None:
+            rows.append((str(number), url, "does not answer", "", "", "", "", "", ""))
+            continue
+        token = "here" if facts["holds_token"] else f"turn {facts['turn']}" if facts["turn"] >= 0 else "not yet"
+        counts = facts["operations"]
+        rows.append(
+            (
+                str(number),
+                url,
+                token,
+                str(facts["queue"]),
+                str(facts["applied"]),
+                str(last - facts["applied"]),
+                f"{facts['throughput']:.1f}",
+                str(counts["local"]),
+                str(counts["global"]),
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.rjust(w) if i > 2 else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    lines.append(f"token {epoch}, {last} updates")
+    lines += [f"server {f['server']} has stopped: {f['broken']}" for f in found if f is not None and f["broken"]]
+    return "\n".join(lines)

@@ -1,0 +1,146 @@
+"""The application: its functions by the names of the classification, called with a connection and parameters."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from plait.gyro.belt.records import Call, OperationError
+from plait.gyro.belt.routing import RequestError, Route, check_names
+from plait.gyro.modules import locate
+from plait.kernel.errors import UsageError
+
+
+class Application:
+    """Functions, and what they take."""
+
+    def __init__(self, module: ModuleType, routes: Mapping[str, Route]) -> None:
+        self.module = module
+        self.routes = dict(routes)
+        self._operations = {name: Operation(_function(module, name), route) for name, route in routes.items()}
+
+    def call(self, request: str, name: str, given: Mapping[str, Any]) -> Call:
+        """A request, checked."""
+        operation = self._operations.get(name)
+        if operation is None:
+            raise RequestError(
+                404, f"there is no operation {name}", f"known are: {', '.join(sorted(self._operations))}"
+            )
+        arguments = operation.arguments(given)
+        return Call(request, name, arguments, lambda connection: operation.run(connection, arguments))
+
+
+class Operation:
+    """One function of the application."""
+
+    def __init__(self, function: Callable[..., Any], route: Route) -> None:
+        self._function = function
+        self._route = route
+        self._signature = inspect.signature(function)
+        self._connections = [p for p in self._signature.parameters if p not in route.parameters]
+        defaults = {n: p.default for n, p in self._signature.parameters.items() if p.default is not p.empty}
+        self._defaults = {n: v for n, v in defaults.items() if n in route.parameters}
+        self._types = _types(function, route)
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters by name: complete, known, and of the annotated types."""
+        check_names(self._route, given, tuple(self._defaults))
+        arguments = {n: given.get(n, self._defaults.get(n)) for n in self._route.parameters}
+        for name, kind in self._types.items():
+            try:
+                arguments[name] = msgspec.convert(arguments[name], kind)
+            except msgspec.ValidationError as error:
+                raise RequestError(
+                    400, f"{self._route.name}: {name}={arguments[name]!r} does not fit: {error}", f"{name} is a {kind}"
+                ) from None
+        return arguments
+
+    def run(self, connection: Any, arguments: Mapping[str, Any]) -> bytes:
+        """Call it; the reply as JSON."""
+        given = dict.fromkeys(self._connections, connection) | dict(arguments)
+        reply = self._function(**given)
+        try:
+            return msgspec.json.encode(reply)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise OperationError("ReplyError", f"{self._route.name} returned what JSON cannot say: {error}") from None
+
+
+def _types(function: Callable[..., Any], route: Route) -> dict[str, Any]:
+    """The annotations that say what JSON a parameter is."""
+    try:
+        hints = typing.get_type_hints(function)
+    except (NameError, TypeError, AttributeError):
+        return {}
+    found = {}
+    for name, kind in hints.items():
+        if name not in route.parameters:
+            continue
+        try:
+            msgspec.convert(None, kind)
+        except msgspec.ValidationError:
+            found[name] = kind
+        except TypeError:
+            continue  # not something that JSON has
+        else:
+            found[name] = kind
+    return found
+
+
+def _function(module: ModuleType, name: str) -> Callable[..., Any]:
+    found = getattr(module, name, None)
+    if not callable(found) or "." in name:
+        raise UsageError(
+            f"{module.__name__} has no function {name} to call",
+            hint="operations that are served are functions of the module",
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def load(target: str) -> ModuleType:
+    """Import the application: a Python file or package, by path or dotted name."""
+    path = locate(target)
+    if path.suffix != ".py" and not (path / "__init__.py").is_file():
+        raise UsageError(f"{target} has no functions to call", hint="plait gyro serve takes a Python module or package")
+    name = path.stem
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # an application imports what lies next to it
+    file = path if path.suffix == ".py" else path / "__init__.py"
+    specification = importlib.util.spec_from_file_location(
+        name, file, submodule_search_locations=None if path.suffix == ".py" else [str(path)]
+    )
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"{target} cannot be imported: {type(error).__name__}: {error}", hint="correct it") from None
+    return module
+
+
+def schema_of(target: str, module: ModuleType, given: Path | None) -> str:
+    """The DDL: a file that is given, the constant SCHEMA, or the file next to the application."""
+    path = locate(target)
+    folder = path if path.is_dir() else path.parent
+    if given is None and isinstance(found := getattr(module, "SCHEMA", None), str):
+        return found
+    for file in (given,) if given is not None else (folder / f"{path.stem}.sql", folder / "schema.sql"):
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+    raise UsageError(
+        f"{target}: there is no schema" if given is None else f"the schema {given} cannot be read",
+        hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
+    )

@@ -1,0 +1,137 @@
+"""Ids that a server generates: each server its own, so that an id says which server made it (thesis 004, section 2.7).
+
+Of n servers, server s generates ids that are s modulo n; whoever is routed by such an id arrives at the server that made
+it. PostgreSQL's sequences can count like that. SQLite's cannot, so there an INSERT that leaves an INTEGER PRIMARY KEY out is
+given one.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sqlite3
+from collections.abc import Mapping
+
+import apsw
+import sqlglot
+from sqlglot import exp
+
+_INSERT = re.compile(r"^\s*(?:--[^\n]*\n\s*)*(?:INSERT|REPLACE|WITH)\b", re.IGNORECASE)
+_REPLACE = re.compile(r"^\s*REPLACE\s+INTO\b", re.IGNORECASE)
+FUNCTION = "gyro_next_id"
+TABLE = "gyro_ids"
+COUNTERS = f"""
+CREATE TABLE IF NOT EXISTS {TABLE} (
+  name TEXT NOT NULL, server INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (name, server)) WITHOUT ROWID;
+"""
+
+
+class Ids:
+    """The next id of each table, and INSERT statements that use it."""
+
+    def __init__(self, tables: Mapping[str, tuple[str, tuple[str, ...]]], server: int, servers: int) -> None:
+        self._tables = {name.lower(): found for name, found in tables.items()}
+        """The key and the columns of each table whose ids are generated."""
+        self._server = server
+        self._servers = servers
+        self.rewrite = functools.lru_cache(maxsize=4096)(self._rewrite)
+
+    def install(self, db: apsw.Connection) -> None:
+        """Make the function known to a connection."""
+
+        def following(*given: object) -> int:
+            return self._next(db, str(given[0]))
+
+        db.create_scalar_function(FUNCTION, following, 1)
+
+    def _next(self, db: apsw.Connection, table: str) -> int:
+        """The next id: the counter is part of the state, so it is undone, kept and recovered with it."""
+        key, _ = self._tables[table]
+        name, column = quoted(table), quoted(key)
+        found = [
+            row
+            for (row,) in db.execute(f"SELECT last FROM {TABLE} WHERE name = ? AND server = ?", (table, self._server))
+        ]
+        if found:
+            last = int(found[0])
+        else:
+            own = f"SELECT max({column}) FROM {name} WHERE {column} > 0 AND {column} % ? = ?"
+            ((greatest,),) = db.execute(own, (self._servers, self._server))
+            last = self._server if greatest is None else int(greatest)
+        last += self._servers
+        while list(db.execute(f"SELECT 1 FROM {name} WHERE {column} = ?", (last,))):
+            last += self._servers
+        db.execute(f"INSERT OR REPLACE INTO {TABLE} VALUES (?, ?, ?)", (table, self._server, last))
+        return last
+
+    def _rewrite(self, sql: str) -> str:
+        """The statement, with an id from this server's own if it is an INSERT that leaves it out."""
+        if not _INSERT.match(sql) or not self._tables:
+            return sql
+        sql = _REPLACE.sub("INSERT OR REPLACE INTO", sql, count=1)  # the same, in words that the parser has
+        try:
+            tree = sqlglot.parse_one(sql, dialect="sqlite")
+        except sqlglot.errors.SqlglotError:
+            return sql if not self._touches(sql) else _refuse(sql)
+        if not isinstance(tree, exp.Insert):
+            return sql
+        target = tree.this
+        table = target.this if isinstance(target, exp.Schema) else target
+        if not isinstance(table, exp.Table) or table.name.lower() not in self._tables:
+            return sql
+        key, columns = self._tables[table.name.lower()]
+        named = (
+            [c.name.lower() for c in target.expressions]
+            if isinstance(target, exp.Schema)
+            else [c.lower() for c in columns]
+        )
+        call = exp.Anonymous(this=FUNCTION, expressions=[exp.Literal.string(table.name.lower())])
+        source = tree.expression
+        if isinstance(source, exp.Values):
+            if key.lower() in named:
+                place = named.index(key.lower())
+                for row in source.expressions:
+                    given = row.expressions[place]
+                    row.expressions[place].replace(exp.Coalesce(this=given.copy(), expressions=[call.copy()]))
+            else:
+                for row in source.expressions:
+                    row.set("expressions", [call.copy(), *row.expressions])
+        elif source is None:
+            tree.set("default", None)
+            tree.set("expression", exp.Values(expressions=[exp.Tuple(expressions=[call])]))
+            named = []
+        elif key.lower() in named:
+            return sql if not isinstance(source, exp.Query) else self._selected(tree, table, named, key, call)
+        else:
+            inner = exp.Subquery(this=source.copy(), alias=exp.TableAlias(this=exp.to_identifier("gyro_rows")))
+            star = exp.Column(this=exp.Star(), table=exp.to_identifier("gyro_rows"))
+            tree.set("expression", exp.Select(expressions=[call, star]).from_(inner))
+        if key.lower() not in named:
+            listed = [exp.to_identifier(key, quoted=True), *(exp.to_identifier(n, quoted=True) for n in named)]
+            tree.set("this", exp.Schema(this=table.copy(), expressions=listed))
+        return tree.sql(dialect="sqlite")
+
+    def _selected(self, tree: exp.Insert, table: exp.Table, named: list[str], key: str, call: exp.Expression) -> str:
+        """INSERT ... SELECT with ids among what is selected: one that is NULL is generated."""
+        inner = exp.Subquery(this=tree.expression.copy(), alias=exp.TableAlias(this=exp.to_identifier("gyro_rows")))
+        names = ", ".join(quoted(n) for n in named)
+        rows = f"WITH gyro_named ({names}) AS (SELECT * FROM {inner.sql(dialect='sqlite')})"
+        chosen = ", ".join(
+            f"coalesce({quoted(n)}, {call.sql(dialect='sqlite')})" if n == key.lower() else quoted(n) for n in named
+        )
+        tree.set("this", exp.Schema(this=table.copy(), expressions=[exp.to_identifier(n, quoted=True) for n in named]))
+        tree.set("expression", sqlglot.parse_one(f"SELECT {chosen} FROM gyro_named", dialect="sqlite"))
+        return f"{rows} {tree.sql(dialect='sqlite')}"
+
+    def _touches(self, sql: str) -> bool:
+        words = {w.lower() for w in re.findall(r"\w+", sql)}
+        return bool(words & self._tables.keys())
+
+
+def _refuse(sql: str) -> str:
+    raise sqlite3.NotSupportedError(f"this INSERT is not understood, so its id cannot be generated: {sql.strip()[:80]}")
+
+
+def quoted(name: str) -> str:
+    """An identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,159 @@
+"""DB-API connections to PostgreSQL for the application's functions; SQL may have SQLite's placeholders or psycopg's."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+from psycopg import errors
+
+from plait.gyro.belt.dbapi import Row, refuse_control
+
+SAVEPOINT = "gyro_operation"
+_TOKEN = re.compile(
+    r"""'(?:''|[^'])*'|"[^"]*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|::|(?P<mark>\?)|(?<![\w:]):(?P<name>[A-Za-z_]\w*)|(?P<percent>%)""",
+    re.DOTALL,
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def placeholders(sql: str) -> str:
+    """SQL with psycopg's placeholders: `?` and `:name` are SQLite's.
+
+    >>> placeholders("SELECT '?', a % 2 FROM t WHERE b = ? AND c::int = 1")
+    "SELECT '?', a %% 2 FROM t WHERE b = %s AND c::int = 1"
+    >>> placeholders("UPDATE t SET a = :value WHERE id = :id")
+    'UPDATE t SET a = %(value)s WHERE id = %(id)s'
+    >>> placeholders("SELECT a FROM t WHERE b = %s")
+    'SELECT a FROM t WHERE b = %s'
+    """
+    found = [m for m in _TOKEN.finditer(sql) if m["mark"] or m["name"]]
+    if not found:
+        return sql
+
+    def written(match: re.Match[str]) -> str:
+        if match["mark"]:
+            return "%s"
+        if match["name"]:
+            return f"%({match['name']})s"
+        return match[0].replace("%", "%%")
+
+    return _TOKEN.sub(written, sql)
+
+
+class PgConnection:
+    """A connection inside of a transaction that is not its own."""
+
+    def __init__(self, db: psycopg.Connection[Any]) -> None:
+        self._db = db
+        self.conflict: Exception | None = None
+        """A refusal for the sake of serializability, whatever the function makes of it."""
+        self.row_factory: Any = None
+
+    def cursor(self) -> PgCursor:
+        """A new cursor."""
+        return PgCursor(self)
+
+    def execute(self, sql: str, parameters: Any = ()) -> PgCursor:
+        """Execute a statement on a new cursor."""
+        return self.cursor().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any]) -> PgCursor:
+        """Execute a statement for each of several parameters."""
+        return self.cursor().executemany(sql, parameters)
+
+    def commit(self) -> None:
+        """Nothing: the middleware commits when the function has returned."""
+
+    def rollback(self) -> None:
+        """Undo what the operation did so far."""
+        self._db.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+
+    def close(self) -> None:
+        """Nothing: the connection is the middleware's."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.rollback()
+
+
+class PgCursor:
+    """A cursor. The id that an INSERT generated is asked for when it is wanted."""
+
+    arraysize = 1
+
+    def __init__(self, connection: PgConnection) -> None:
+        self.connection = connection
+        self._cursor = connection._db.cursor()
+        self._rows: list[Row] = []
+        self._next = 0
+
+    def execute(self, sql: str, parameters: Any = ()) -> PgCursor:
+        """Execute one statement."""
+        refuse_control(sql)
+        given = parameters if isinstance(parameters, dict) else tuple(parameters)
+        try:
+            self._cursor.execute(placeholders(sql), given or None)
+        except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+            self.connection.conflict = error
+            raise
+        self._next = 0
+        described = self._cursor.description
+        names = tuple(str(d.name) for d in described or ())
+        self._rows = [Row.of(names, row) for row in self._cursor.fetchall()] if described else []
+        return self
+
+    def executemany(self, sql: str, parameters: Iterable[Any]) -> PgCursor:
+        """Execute one statement for each of several parameters."""
+        for each in parameters:
+            self.execute(sql, each)
+        return self
+
+    @property
+    def description(self) -> Sequence[Any] | None:
+        return self._cursor.description
+
+    @property
+    def rowcount(self) -> int:
+        return self._cursor.rowcount
+
+    @property
+    def lastrowid(self) -> int:
+        ((found,),) = self.connection._db.execute("SELECT lastval()").fetchall()
+        return int(found)
+
+    def fetchone(self) -> Row | None:
+        """The next row."""
+        if self._next >= len(self._rows):
+            return None
+        self._next += 1
+        return self._rows[self._next - 1]
+
+    def fetchmany(self, size: int | None = None) -> list[Row]:
+        """The next few rows."""
+        found = self._rows[self._next : self._next + (self.arraysize if size is None else size)]
+        self._next += len(found)
+        return found
+
+    def fetchall(self) -> list[Row]:
+        """All rows that are left."""
+        found = self._rows[self._next :]
+        self._next = len(self._rows)
+        return found
+
+    def __iter__(self) -> Iterator[Row]:
+        while (row := self.fetchone()) is not None:
+            yield row
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._rows = []

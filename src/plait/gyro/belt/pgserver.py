@@ -1,0 +1,125 @@
+"""PostgreSQL servers of our own, for clusters on one machine: the programs that are installed, a folder, a socket."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from plait.kernel.errors import UsageError
+
+
+def programs() -> Path | None:
+    """The folder with `initdb` and `postgres`: on the path, or where Debian puts the newest."""
+    for name in (
+        shutil.which("initdb"),
+        *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), reverse=True),
+    ):
+        if name is not None and (folder := Path(name).resolve().parent).joinpath("postgres").exists():
+            return folder
+    return None
+
+
+class PostgresServer:
+    """One process of PostgreSQL. It refuses to run as root, so root runs it as the user `postgres`."""
+
+    def __init__(self, folder: Path) -> None:
+        found = programs()
+        if found is None:
+            raise UsageError(
+                "PostgreSQL is not installed", hint="install it (Debian: postgresql), or give --dsn for each server"
+            )
+        self._programs = found
+        self._folder = folder
+        self._sockets = tempfile.mkdtemp(prefix="plait-pg-")  # a socket's path must be short
+        self._user: str | None = None
+        if os.geteuid() == 0:
+            try:
+                self._user = pwd.getpwnam("postgres").pw_name
+            except KeyError:
+                raise UsageError(
+                    "PostgreSQL does not run as root, and there is no user postgres",
+                    hint="run as another user, or give --dsn",
+                ) from None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def dsn(self) -> str:
+        """How to connect."""
+        return f"host={self._sockets} user=postgres dbname=postgres"
+
+    def start(self) -> None:
+        """Make the cluster if there is none, start it, and come back when it answers."""
+        data = self._folder / "data"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if self._user is not None:
+            shutil.chown(self._folder, self._user)
+            shutil.chown(self._sockets, self._user)
+        if not (data / "PG_VERSION").exists():
+            command = [
+                "initdb",
+                "-D",
+                str(data),
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                "-N",
+            ]
+            done = subprocess.run(
+                [str(self._programs / command[0]), *command[1:]],
+                user=self._user, cwd="/", capture_output=True, text=True,
+            )  # fmt: skip
+            if done.returncode:
+                raise UsageError(
+                    f"initdb fails: {' '.join(done.stderr.split())[-300:]}", hint="choose another --folder"
+                )
+        options = {"listen_addresses": "", "unix_socket_directories": self._sockets, "max_prepared_transactions": "16"}
+        log = (self._folder / "postgres.log").open("ab")
+        self._process = subprocess.Popen(
+            [str(self._programs / "postgres"), "-D", str(data), *(f"--{k}={v}" for k, v in options.items())],
+            user=self._user, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        log.close()
+        deadline = time.monotonic() + 30
+        while not self._ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                last = (self._folder / "postgres.log").read_text(errors="replace").strip().splitlines()[-1:]
+                raise UsageError(
+                    f"PostgreSQL does not start: {' '.join(last)}", hint=f"see {self._folder / 'postgres.log'}"
+                )
+            time.sleep(0.05)
+
+    def _ready(self) -> bool:
+        import psycopg
+
+        try:
+            psycopg.connect(self.dsn, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it; SIGQUIT is a crash, from which it recovers when it starts again."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.send_signal(how)
+                self._process.wait(timeout=30)
+            self._process = None
+
+    def close(self) -> None:
+        """End it, and remove its socket."""
+        self.stop()
+        shutil.rmtree(self._sockets, ignore_errors=True)

@@ -1,0 +1,57 @@
+"""The token between servers over HTTP, with the cluster's secret, and with simulated distances if there are any."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import msgspec
+
+from plait.gyro.belt.http import Peer
+from plait.gyro.belt.records import Token
+from plait.gyro.belt.settings import Settings
+
+SECRET = "X-Plait-Gyro-Secret"
+
+
+class HttpTransport:
+    """Reaches the other servers of a cluster."""
+
+    def __init__(self, server: int, settings: Settings) -> None:
+        self._server = server
+        self._settings = settings
+        self._peers = [Peer(url, timeout=2.0) for url in settings.urls]
+        self._headers = {SECRET: settings.secret, "Content-Type": "application/msgpack"}
+        self._wanted = threading.Event()
+        threading.Thread(target=self._hints, name="hints", daemon=True).start()
+
+    def delay(self, server: int) -> float:
+        """How far away a server is, in seconds one way."""
+        delays = self._settings.delays
+        return delays[self._server][server] if delays else 0.0
+
+    def send(self, server: int, token: Token) -> bool:
+        """Hand the token over."""
+        if (delay := self.delay(server)) > 0:
+            time.sleep(delay)
+        try:
+            status, _ = self._peers[server].request("POST", "/belt/token", msgspec.msgpack.encode(token), self._headers)
+        except OSError:
+            return False
+        return status == 200
+
+    def hint(self) -> None:
+        """Tell the others, in the background, that somebody waits here."""
+        self._wanted.set()
+
+    def _hints(self) -> None:
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            for server, peer in enumerate(self._peers):
+                if server != self._server:
+                    try:
+                        peer.request("POST", "/belt/wanted", b"", self._headers)
+                    except OSError:
+                        continue
+            time.sleep(0.001)

@@ -1,0 +1,134 @@
+"""A cluster of real processes, for tests: servers that listen, die by `kill -9`, and are started again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from plait.gyro.belt.client import CallError, Client
+from plait.gyro.belt.faults import CRASH
+from plait.gyro.belt.routing import place
+from plait.gyro.belt.settings import Settings
+from plait.gyro.belt.supervisor import Supervisor, free_ports
+from tests.gyro.belt import board
+from tests.gyro.belt.cluster import Event
+from tests.gyro.belt.engines import Engine, Sqlite, scratch
+from tests.gyro.belt.runs import BOARD
+
+
+class ServerFiles(Sqlite):
+    """Where servers keep their SQLite files."""
+
+    def file(self, server: int) -> Path:
+        return self._folder / f"server-{server}" / "app.db"
+
+
+class Processes:
+    """Servers as processes, and a record of what they answered; looks like `Cluster` to the judges."""
+
+    def __init__(self, supervisor: Supervisor, engine: Engine, died: list[str]) -> None:
+        self._died = died
+        self._doomed = 0
+        self.supervisor, self.engine = supervisor, engine
+        self.settings = supervisor.settings
+        self.servers = self.settings.servers
+        self.events: list[Event] = []
+        self._lock = threading.Lock()
+        self.client = Client(self.settings.urls)
+        self._ended = False
+        self._nurse = threading.Thread(target=self._watch, daemon=True)
+        self._nurse.start()
+
+    def _watch(self) -> None:
+        while not self._ended:
+            self.supervisor.watch()
+            time.sleep(0.02)
+
+    def call(self, operation: str, arguments: dict[str, Any], *, request: str, here: int = 0) -> Any:
+        route = self.settings.routes[operation]
+        server, kind = place(route, arguments, self.servers, here)
+        try:
+            found = self.client.send(operation, arguments, request=request, at=server)
+        except CallError as error:
+            if error.raised != "ValueError":
+                raise
+            return error
+        assert found.server == server
+        event = Event(
+            operation, arguments, kind, server, found.reply, found.seq, found.position, found.wrote or found.repeated
+        )
+        with self._lock:
+            self.events.append(event)
+        return found.reply
+
+    def doom(self, server: int, where: str) -> None:
+        """Start a server anew that will die at a step."""
+        with self._paused():
+            self.supervisor.kill(server)
+            self._doomed += 1
+            self.supervisor.spawn(server, os.environ | {CRASH: where})
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        self._ended = True
+        self._nurse.join()
+        try:
+            yield
+        finally:
+            self._ended = False
+            self._nurse = threading.Thread(target=self._watch, daemon=True)
+            self._nurse.start()
+
+    @property
+    def deaths(self) -> int:
+        """How often a server died."""
+        return len(self._died) + self._doomed
+
+    def settle(self) -> None:
+        import msgspec
+
+        for _ in range(400):
+            try:
+                facts = [msgspec.json.decode(p.request("GET", "/status")[1]) for p in self.client.peers]
+                if len({f["applied"] for f in facts}) == 1 and not any(f["lag"] or f["queue"] for f in facts):
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError("the servers do not settle")
+
+    def close(self) -> None:
+        self._ended = True
+        self._nurse.join()
+        self.client.close()
+        self.supervisor.stop()
+
+
+@contextmanager
+def processes(servers: int = 2, **options: Any) -> Iterator[Processes]:
+    """Servers of the board application, in a folder of their own."""
+    folder = scratch()
+    settings = Settings(
+        application=str(Path(board.__file__)),
+        routes=BOARD,
+        schema=board.SCHEMA,
+        urls=[f"http://127.0.0.1:{port}" for port in free_ports(servers)],
+        folder=str(folder),
+        secret="a secret for tests",
+        **({"idle": 0.01, "lost": 0.4} | options),
+    )
+    died: list[str] = []
+    supervisor = Supervisor(settings, tell=died.append)
+    supervisor.start()
+    running = Processes(supervisor, ServerFiles(folder, board.SCHEMA), died)
+    try:
+        yield running
+    finally:
+        running.close()
+        shutil.rmtree(folder, ignore_errors=True)

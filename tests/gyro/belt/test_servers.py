@@ -1,0 +1,307 @@
+"""Servers as processes: deaths between any two steps, bad input, redirects, status, secrets."""
+
+from __future__ import annotations
+
+import ast
+import concurrent.futures
+import http.client
+import json
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+import pytest
+
+from plait.cli.main import main
+from plait.gyro.belt.client import CallError, Client
+from plait.gyro.belt.http import ask
+from plait.gyro.belt.settings import Settings
+from plait.gyro.belt.supervisor import answers, free_ports
+from plait.kernel.errors import UsageError
+from tests.gyro.belt.processes import Processes, processes
+from tests.gyro.belt.runs import judge, work
+
+STEPS = (
+    "received", "applied", "execute", "executed", "captured", "appended", "committed", "replied", "pass", "passed",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Processes]:
+    with processes(2, limit=2000) as found:
+        yield found
+
+
+def test_a_server_that_dies_between_any_two_steps_recovers() -> None:
+    """kill -9 at each step, of one server and then of the other; the order replays, and no request is lost or done twice."""
+    with processes(2) as cluster:
+        generator = random.Random(7)
+        for round_, step in enumerate(STEPS):
+            cluster.doom(round_ % 2, f"{step}:{generator.randrange(1, 4)}")
+            work(cluster, 900 + round_, clients=3, operations=8)
+        cluster.settle()
+        events = len(cluster.events)
+        deaths = cluster.deaths
+        faults = judge(cluster)
+    assert faults == []
+    assert events > 200
+    assert deaths >= 2 * len(STEPS) - 2  # each was killed to be doomed, and died
+
+
+def post(
+    servers: Processes, path: str, body: bytes, headers: dict[str, str] | None = None, at: int = 0
+) -> tuple[int, Any]:
+    where = urllib.parse.urlsplit(servers.settings.urls[at])
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=10)
+    try:
+        connection.request("POST", path, body, headers or {})
+        response = connection.getresponse()
+        content = response.read()
+        return response.status, json.loads(content) if content else None
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "status", "said"),
+    [
+        ("fly", b"{}", 404, "there is no operation fly"),
+        ("note", b"{}", 400, "owner, value is missing"),
+        ("note", b'{"parameters": {"owner": 0}}', 400, "value is missing"),
+        ("note", b'{"parameters": {"owner": 0, "value": 1, "colour": 2}}', 400, "has no parameter colour"),
+        ("note", b'{"parameters": {"owner": "0", "value": 1}}', 400, "owner='0' does not fit: expected a number"),
+        ("note", b'{"parameters": [1]}', 400, "the body is not a call"),
+        ("note", b"{", 400, "the body is not a call"),
+        ("note", b'{"parameter": {}}', 400, "the body is not a call"),
+        ("note", b'\xff{"parameters": {}}', 400, "the body is not a call"),
+        ("note", b'{"parameters": {"owner": 0, "value": {"a": 1}}}', 422, ""),
+        ("note", b'{"parameters": {"owner": 0, "value": "%s"}}' % (b"x" * 3000), 413, "bytes"),
+    ],
+)
+def test_bad_requests_are_refused(servers: Processes, operation: str, body: bytes, status: int, said: str) -> None:
+    found, answer = post(servers, f"/call/{operation}", body)
+    assert found == status, answer
+    assert said in answer["error"]
+    assert "Traceback" not in str(answer)
+
+
+def test_bad_requests_change_nothing_and_the_server_goes_on(servers: Processes) -> None:
+    before = servers.client.call("notes", owner=0)
+    post(servers, "/call/note", b'{"parameters": {"owner": 0, "value": {"a": 1}}}')
+    assert servers.client.call("notes", owner=0) == before
+    assert servers.client.call("note", owner=0, value=4711).endswith(" 4711")
+
+
+def test_parameters_are_never_sql(servers: Processes) -> None:
+    evil = "x'); DROP TABLE notes; --"
+    assert servers.client.call("note", owner=2, value=evil).endswith(evil)
+    assert servers.client.call("notes", owner=2).endswith(evil)
+    with pytest.raises(CallError, match="expected a number"):
+        servers.client.call("notes", owner="0 OR 1=1")
+
+
+def test_an_operation_of_another_server_is_redirected(servers: Processes) -> None:
+    status, answer = post(servers, "/call/notes", b'{"parameters": {"owner": 1}}', at=0)
+    assert (status, answer["map"]) == (307, 1)
+    assert answer["url"] == f"{servers.settings.urls[1]}/call/notes"
+    assert servers.client.send("notes", {"owner": 1}, at=0).server == 1
+
+
+def test_a_request_that_comes_again_is_not_executed_again(servers: Processes) -> None:
+    for operation, given in (("note", {"owner": 4, "value": 5}), ("post", {"owner": 4, "board": 2, "value": 6})):
+        first = servers.client.send(operation, given, request=f"twice {operation}")
+        second = servers.client.send(operation, given, request=f"twice {operation}")
+        assert (first.reply, first.repeated, second.repeated) == (second.reply, False, True)
+        assert servers.client.call("notes", owner=4).split().count(str(given["value"])) == 1
+
+
+def test_what_the_application_raises_is_told(servers: Processes) -> None:
+    while (len(dict(servers.client.call("look", first=0, second=0))[0].split()) + 1) % 7:
+        servers.client.call("move", source=0, target=0, value="filler")
+    with pytest.raises(CallError, match="unlucky") as error:
+        servers.client.call("post", owner=1, board=0, value=7000)
+    assert (error.value.raised, error.value.status) == ("ValueError", 422)
+    assert "7000" not in servers.client.call("notes", owner=1).split()
+
+
+@pytest.mark.parametrize("path", ["/belt/token", "/belt/wanted"])
+@pytest.mark.parametrize("secret", [None, "", "wrong"])
+def test_only_servers_may_pass_the_token(servers: Processes, path: str, secret: str | None) -> None:
+    status, answer = post(servers, path, b"x", {} if secret is None else {"X-Plait-Gyro-Secret": secret})
+    assert status == 403
+    assert "between servers" in answer["error"]
+    good = {"X-Plait-Gyro-Secret": servers.settings.secret}
+    if path == "/belt/token":
+        assert post(servers, path, b"not a token", good)[0] == 400
+
+
+def test_servers_listen_at_loopback(servers: Processes) -> None:
+    other = next((a[4][0] for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)), "127.0.0.1")
+    if str(other).startswith("127."):
+        pytest.skip("this machine has no other address")
+    port = int(servers.settings.urls[0].rpartition(":")[2])
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((str(other), port), timeout=2)
+
+
+def test_settings_are_for_their_owner_only(servers: Processes) -> None:
+    assert (Path(servers.settings.folder) / "settings.json").stat().st_mode & 0o077 == 0
+
+
+def test_many_clients_at_once(servers: Processes) -> None:
+    with concurrent.futures.ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda n: servers.client.call("move", source=2, target=2, value=f"m{n}"), range(64)))
+    servers.settle()
+    for near in range(2):
+        client = Client(servers.settings.urls, near=near)
+        items = dict(client.call("look", first=2, second=2))[2].split()
+        client.close()
+        assert sorted(i for i in items if i.startswith("m")) == sorted(f"m{n}" for n in range(64))
+
+
+def test_status_and_metrics(servers: Processes, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gyro", "status", servers.settings.urls[1], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["servers"]
+    assert [f["server"] for f in found] == [0, 1]
+    assert all(f["up"] and f["lag"] == 0 and f["epoch"] >= 1 for f in found)
+    assert main(["gyro", "status", servers.settings.folder]) == 0
+    shown = capsys.readouterr().out
+    assert servers.settings.urls[0] in shown
+    status, body = ask(servers.settings.urls[0], "/metrics")
+    assert status == 200
+    lines = body.decode().splitlines()
+    values = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+    assert values['plait_gyro_operations_total{server="0",class="local"}'] > 0
+    assert values['plait_gyro_lag_updates{server="0"}'] == 0
+
+
+def test_status_without_servers(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gyro", "status", str(tmp_path)]) == 2
+    assert "has no servers" in capsys.readouterr().err
+    assert main(["gyro", "status", "http://127.0.0.1:9"]) == 2
+    assert "does not answer" in capsys.readouterr().err
+
+
+def test_a_client_without_servers() -> None:
+    with pytest.raises(UsageError, match="no server answers"):
+        Client("http://127.0.0.1:9")
+
+
+def start(settings: Settings, number: int, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Start a server that is expected to refuse."""
+    file = folder / "other.json"
+    file.write_bytes(msgspec.json.encode(settings))
+    command = [sys.executable, "-m", "plait.gyro.belt.server", str(file), str(number)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_a_schema_mismatch_is_refused(servers: Processes) -> None:
+    folder = Path(servers.settings.folder)
+    (folder / "server--1").mkdir()
+    db = apsw.Connection(str(folder / "server--1" / "app.db"))
+    db.execute(servers.settings.schema.replace("label TEXT, drawn REAL", "label TEXT, drawn TEXT, more TEXT"))
+    db.close()
+    done = start(servers.settings, -1, folder)
+    assert done.returncode == 2, done.stderr
+    assert "the schema is not what the cluster began with" in done.stderr
+    assert "more TEXT" in done.stderr
+
+
+def test_another_number_of_servers_is_refused(servers: Processes) -> None:
+    folder = Path(servers.settings.folder)
+    done = start(msgspec.structs.replace(servers.settings, urls=servers.settings.urls * 2), 0, folder)
+    assert done.returncode == 2, done.stderr
+    assert "number of servers is not what the cluster began with" in done.stderr
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_manual_lists_every_option() -> None:
+    text = (ROOT / "docs" / "gyro-serving.md").read_text(encoding="utf-8")
+    tree = ast.parse((ROOT / "src" / "plait" / "cli" / "gyro_belt.py").read_text(encoding="utf-8"))
+    for command in ("serve", "status"):
+        function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
+        for argument in function.args.kwonlyargs:
+            assert f"`--{argument.arg}`" in text, (
+                f"plait gyro {command} --{argument.arg} is not in docs/gyro-serving.md"
+            )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.py"], "there is no application nothing.py"),
+        (["--dsn", "host=a"], "--dsn is given 1 times, for 3 servers with --db sqlite"),
+        (["--log", "paper"], "--log paper is not known"),
+        (["--only", "3"], "servers are numbered from 0 to 2"),
+        (["--port", "65535"], "there are not 3 ports from there"),
+        (["--url", "ftp://a", "--url", "http://b:1"], "expected http://HOST:PORT"),
+        (["--data", "missing.sql"], "missing.sql cannot be read"),
+        (["--classification", "pyproject.toml"], "is no classification"),
+    ],
+)
+def test_bad_commands_are_refused(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    application = [] if arguments[0].endswith(".py") else [str(ROOT / "examples" / "gyro" / "store.py")]
+    assert main(["gyro", "serve", *application, *arguments, "--folder", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_serve_and_stop(tmp_path: Path) -> None:
+    """The command as a user has it: it starts, answers, and ends with Ctrl-C."""
+    (port,) = free_ports(1)
+    (tmp_path / "items.sql").write_text("INSERT INTO items VALUES (1, 'pen', 10)", encoding="utf-8")
+    command = ["gyro", "serve", str(ROOT / "examples" / "gyro" / "store.py"), "--servers", "1", "--port", str(port)]
+    command += ["--data", str(tmp_path / "items.sql"), "--folder", str(tmp_path / "folder")]
+    url = f"http://127.0.0.1:{port}"
+    for stock in (8, 6):  # the second time, it goes on where it was
+        process = subprocess.Popen(
+            [sys.executable, "-m", "plait.cli.main", *command], stderr=subprocess.PIPE, text=True
+        )
+        try:
+            for _ in range(1200):
+                if answers(url):
+                    break
+                time.sleep(0.05)
+            client = Client(url)
+            if stock == 8:
+                client.call("create", cart=1)
+            assert client.call("add", cart=1, item=1, amount=2) is True
+            client.call("order", cart=1)
+            assert client.call("add", cart=1, item=1, amount=stock + 1) is False
+            client.close()
+        finally:
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert f"server 0: {url}" in said
+        assert "Traceback" not in said
+        assert not answers(url)
+
+
+def test_a_holder_that_sleeps_is_fenced_off() -> None:
+    """SIGSTOP with the token, for longer than the others wait; what it does when it wakes up breaks nothing."""
+    with processes(3, lost=0.3) as cluster:
+        for sleeper in range(3):
+            cluster.supervisor.signal(sleeper, signal.SIGSTOP)
+            waker = threading.Timer(0.8, cluster.supervisor.signal, (sleeper, signal.SIGCONT))
+            waker.start()
+            work(cluster, 950 + sleeper, clients=3, operations=8)
+            waker.join()
+        cluster.settle()
+        facts = json.loads(ask(cluster.settings.urls[0], "/status")[1])
+        faults = judge(cluster)
+    assert faults == []
+    assert facts["epoch"] > 1
