@@ -123,7 +123,20 @@ def test_the_manual_mentions_everything_that_is_exported() -> None:
 def test_cli_lists_every_option() -> None:
     """All parameters of the commands, read from their source."""
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for command in ("check", "show", "graph", "replay", "zoo", "bmc", "dbss", "quorum", "peers", "rounds", "gyro", "analyze"):
+    for command in (
+        "check",
+        "show",
+        "graph",
+        "replay",
+        "zoo",
+        "bmc",
+        "dbss",
+        "quorum",
+        "peers",
+        "rounds",
+        "gyro",
+        "analyze",
+    ):
         places = dict.fromkeys(("dbss", "quorum", "peers", "rounds", "gyro"), "bench") | {"analyze": "gyro"}
         file = places.get(command, command)
         tree = ast.parse((ROOT / "src" / "plait" / "cli" / f"{file}.py").read_text(encoding="utf-8"))
