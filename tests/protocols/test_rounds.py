@@ -41,7 +41,7 @@ def violated(system: System, **options: Any) -> set[str]:
         (raft_membership, {"servers": 3, "joiners": 1, "terms": 2}),
         (commit_rounds, {"participants": 2, "transactions": 3}),
     ],
-    ids=str,
+    ids=lambda given: getattr(given, "__name__", str(given)),
 )
 def test_it_holds(model: Callable[..., System], parameters: dict[str, Any]) -> None:
     verdict = check(model(**parameters))
