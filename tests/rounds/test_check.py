@@ -366,3 +366,96 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "reproduced: property consistency is violated" in capsys.readouterr().out
     assert main(["rounds", "tags", "commit_rounds", "-p", "participants=2", "-q"]) == 0
     assert main(["rounds", "show", "commit_rounds"]) == 0
+
+
+# -- what is not covered is not claimed ------------------------------------------------------------------------------
+
+
+@tagged(phase="k", round="Only")
+class Item(Message):
+    """Of a phase."""
+
+    k: int
+
+
+class Giver(Process):
+    """Sends one item."""
+
+    k: int
+    given: bool = False
+
+    @action(when=lambda self: not self.given)
+    def give(self) -> None:
+        self.given = True
+        self.send(Getter.pid(0), Item(self.k))
+
+
+class Getter(Process):
+    """Takes an old item after it has waited for a while: that is not round-based."""
+
+    waited: int = 0
+    got: tuple[int, ...] = ()
+
+    @on(Item, where=lambda self, m: m.k == 2 or self.waited == 5)
+    def take(self, m: Item) -> None:
+        self.got += (m.k,)
+
+    @action(when=lambda self: self.got == (2,) and self.waited < 5)
+    def wait(self) -> None:
+        self.waited += 1
+
+
+@always
+def in_order(s: Any) -> bool:
+    return bool(s[Getter][0].got != (2, 1))
+
+
+def test_an_undecided_condition_makes_a_verdict_inconclusive() -> None:
+    protocol = System([Giver(k=1), Giver(k=2), Getter()], properties=[in_order], rounds=["Only"])
+    assert check(protocol).status == "violated"
+    with pytest.raises(ModelError, match="not round-based"):
+        check_rounds(protocol, phases=2)
+    unsure = check_rounds(protocol, phases=2, watch=1)
+    assert (unsure.status, unsure.bound) == ("inconclusive", "an undecided condition")
+    assert [p.status for p in unsure.properties] == ["inconclusive"]
+    assert unsure.message is not None
+    assert "condition 3" in unsure.message
+
+
+class Young(Process):
+    """Sends of a phase before that of its parent."""
+
+    sent: bool = False
+
+    @action(when=lambda self: not self.sent)
+    def go(self) -> None:
+        self.sent = True
+        self.send(Old.pid(0), Item(2))
+
+
+class Old(Process):
+    """The second one jumps to phase 4, and creates a process in the same step."""
+
+    got: int = 0
+    started: bool = False
+
+    @action(when=lambda self: not self.started and self.id == Old.pid(1))
+    def start(self) -> None:
+        self.started = True
+        self.send(Old.pid(0), Item(4))
+        self.spawn(Young)
+
+    @on(Item, where=lambda self, m: m.k > self.got)
+    def take(self, m: Item) -> None:
+        self.got = m.k
+
+
+def test_a_process_that_is_created_by_an_action_that_sends_is_refused() -> None:
+    @always
+    def never_two(s: Any) -> bool:
+        return all(p.got != 2 for p in s[Old])
+
+    protocol = System([Old(), Old()], spare={Young: 1}, properties=[never_two], rounds=["Only"])
+    assert check(protocol).status == "violated"
+    with pytest.raises(ModelError, match="creates a process in an action that also sends"):
+        check_rounds(protocol, phases=5)

@@ -111,5 +111,5 @@ def emit_program(
         emit(source)
     else:
         output.write_text(source, encoding="utf-8")
-        note(f"program: {output}  (plait check {output})")
+        note(f"program: {output}  (plait check {output}:sequential)")
     return 0

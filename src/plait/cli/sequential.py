@@ -62,21 +62,28 @@ def check_rounds(
     whole = program.assumed.free and not program.beyond
     """Whether the program has all behaviours of the protocol: nothing may be said of what was left out."""
     results = [_result(result, real(result.trace), whole, phases) for result in verdict.properties]
-    told = ""
+    told, undecided = "", None
     if verdict.status == "holds":
-        told = _conditions(system, conditions(system, max_states=watch, phases=phases))
+        # The program was searched to its end, so that an audit of it ends, too.
+        told, undecided = _conditions(system, conditions(system, max_states=watch, phases=phases, audited=None))
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
+    if undecided:
+        note = "not known whether the protocol is round-based"
+        results = [
+            msgspec.structs.replace(r, status="inconclusive", note=note) if r.trace is None else r for r in results
+        ]
     status: Status = "violated" if first else verdict.status
     if not first and any(r.status == "inconclusive" for r in results):
         status = "inconclusive"
+    bound = _bound(program) if status == "holds" else "an undecided condition" if undecided else f"{phases} phases"
     return msgspec.structs.replace(
         verdict,
         status=status,
         properties=results,
         property=first.name if first else None,
-        message=_message(first, verdict),
+        message=undecided or _message(first, verdict),
         trace=first.trace if first else None,
-        bound=verdict.bound or (None if first else _bound(program)),
+        bound=verdict.bound or (None if first else bound),
         warnings=_never(program, verdict, whole),
         statistics=msgspec.structs.replace(
             verdict.statistics, reductions=[Reduction("rounds", True, _told(program) + told)]
@@ -104,6 +111,8 @@ def _bound(program: Program) -> str:
     """What the verdict is about, and nothing more."""
     n = len(program.system.classes)
     said = f"of {program.phases} phases, {n} processes" if program.phases > 1 else f"of 1 phase, {n} processes"
+    if program.grows:
+        said += ", those that are created numbered in the order of rounds"
     if program.assumed.free:
         return f"{said}, any message may be lost"
     return f"{said}, assumption {program.assumed}, for properties whose violation persists to the end of a round"
@@ -126,20 +135,28 @@ def _never(program: Program, verdict: Verdict, whole: bool) -> list[str]:
     ]
 
 
-def _conditions(system: System, verdict: Verdict) -> str:
-    """What the conditions add to a verdict; a protocol that is not round-based is refused."""
+def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
+    """What the conditions add to a verdict, and why it shows nothing; a protocol that is not round-based is refused."""
     if verdict.status == "violated":
         raise ModelError(
             verdict.message or "not round-based",
             hint=f"rounds do not have all its behaviours: plait rounds tags {system.target or system.name} shows a run",
         )
     if verdict.status == "holds":
-        return "; it is round-based" + (f" ({verdict.bound})" if verdict.bound else "")
-    undecided = ", ".join(p.name for p in verdict.properties if p.status == "inconclusive")
-    return f"; whether it is round-based is not decided ({undecided}): plait rounds tags says more"
+        return "; it is round-based" + (f" ({verdict.bound})" if verdict.bound else ""), None
+    names = ", ".join(p.name for p in verdict.properties if p.status == "inconclusive")
+    undecided = f"whether it is round-based is not decided ({names}): plait rounds tags says more"
+    return f"; {undecided}", undecided
 
 
-def conditions(system: System, *, max_states: int = WATCHED, phases: int = PHASES, **options: Any) -> Verdict:
+def conditions(
+    system: System,
+    *,
+    max_states: int = WATCHED,
+    phases: int = PHASES,
+    audited: int | None = AUDITED,
+    **options: Any,
+) -> Verdict:
     """Decide the conditions of paper 002, sections 4.2 and 5.1: each is a property, with a run that breaks it.
 
     They are watched on the steps of the asynchronous protocol. Where that has too many states, so many phases of its
@@ -156,7 +173,7 @@ def conditions(system: System, *, max_states: int = WATCHED, phases: int = PHASE
     reasons = dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else proved(system)
     doubts: dict[int, str] = {}
     if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
-        reasons, doubts = _audited(bare, phases, reasons, options)
+        reasons, doubts = _audited(bare, phases, reasons, {"max_states": audited, **options})
     results = []
     for (number, said), result in zip(CONDITIONS.items(), verdict.properties, strict=False):
         status: Status = "violated" if result.trace else "holds" if number in reasons else "inconclusive"
@@ -204,7 +221,7 @@ def _audited(
     from plait.rounds.sequential import program_of
 
     program = program_of(system, phases=phases, audited=True)
-    if check(program.make(), max_states=AUDITED, **options).status != "holds" or program.audit is None:
+    if check(program.make(), **options).status != "holds" or program.audit is None:
         return reasons, {}
     doubts = {s.condition: f"it is not known whether a run gets to {s.what}" for s in program.audit.suspicions()}
     shown = f"for {program.phases} phases, by the audit of the sequential program"

@@ -35,12 +35,14 @@ class _Witness:
     def __init__(self, calendar: Calendar, real: Any, born: Any) -> None:
         self._calendar, self._real, self._born = calendar, real, born
         self.sent: list[tuple[int, Pid]] = []
+        self.spawned = False
 
     def send(self, to: Pid, message: Message) -> None:
         self._real.send(to, message)
         self.sent.append((self._calendar.place(message), to))
 
     def spawn(self, role: type[Process], fields: dict[str, Any]) -> Pid:
+        self.spawned = True
         return self._born(self._real, role, fields)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
@@ -134,6 +136,9 @@ def _watching(cls: type[Process], handler: Handler) -> Any:
         breaches = [breach] if breach else []
         later, breach = calendar.sent(clock, [place for place, _ in witness.sent])
         breaches += [breach] if breach else []
+        if witness.spawned and not consumed and witness.sent:
+            # In which round the child begins depends on what the action sends, and that is decided after its birth.
+            breaches.append(Breach(1, "creates a process in an action that also sends, which rounds do not cover"))
         known = list(self.rounds_watch.sent)
         for entry in witness.sent:
             if entry in known:
