@@ -77,7 +77,7 @@ browser: ## Debian's chromium, for the test of the HTML report
 	fi
 
 clang: ## Debian's clang, for the tests of error propagation analysis
-	@if command -v clang-19 clang-16 clang-15 clang-14 clang >/dev/null; then \
+	@if (for c in clang-19 clang-16 clang-15 clang-14 clang; do command -v $$c >/dev/null && exit 0; done; exit 1); then \
 	  echo "clang: it is there"; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
