@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 import re
 from collections.abc import Iterable
@@ -46,7 +47,7 @@ _DYNAMIC = "write the statement as a constant, with placeholders for values"
 Environment = dict[object, Value]
 
 
-class Evaluation:
+class Evaluation(abc.ABC):
     """The expressions of one transaction; `Walk` has the statements around them."""
 
     def __init__(self, program: Program, transaction: Transaction, schema: Schema, ids: Ids) -> None:
@@ -58,17 +59,17 @@ class Evaluation:
         self.connections: set[str] = set()
         """Parameters that turned out to be connections."""
 
+    @abc.abstractmethod
     def call(self, function: Function, arguments: dict[str, Value]) -> Value:
         """Follow a call; what it returns."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def assign(self, target: ast.expr, value: Value, environment: Environment) -> None:
         """Bind a target."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def forget(self, nodes: Iterable[ast.AST], environment: Environment) -> None:
         """Whatever is assigned somewhere inside may be anything."""
-        raise NotImplementedError
 
     def refuse(self, node: ast.AST, reason: str, remedy: str) -> None:
         self.transaction.refuse(self.place(node), reason, remedy)

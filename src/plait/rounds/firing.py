@@ -6,6 +6,7 @@ names; its choices are the program's.
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses
 import enum
@@ -98,7 +99,7 @@ class Trial(NamedTuple):
     places: tuple[int, ...]
 
 
-class Protocol:
+class Protocol(abc.ABC):
     """The handlers of a System, to be run one at a time."""
 
     def __init__(self, system: System) -> None:
@@ -108,9 +109,9 @@ class Protocol:
         self.fired: set[tuple[str, str]] = set()
         """Class and name of the handlers that ran."""
 
+    @abc.abstractmethod
     def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         """Create a process; the sequential program knows how."""
-        raise NotImplementedError
 
     def of(self, process: Process) -> Iterable[Handler]:
         """The protocol's handlers of a process."""

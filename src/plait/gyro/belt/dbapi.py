@@ -116,18 +116,52 @@ class Connection:
             self.rollback()
 
 
-class Cursor:
-    """A DB-API cursor. A statement has run when `execute` returns, whether or not its rows are fetched."""
+class Rows:
+    """The rows of the statement that a cursor executed last, to be fetched."""
 
     arraysize = 1
 
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._next = 0
+
+    def fetchone(self) -> Row | None:
+        """The next row."""
+        if self._next >= len(self._rows):
+            return None
+        self._next += 1
+        return self._rows[self._next - 1]
+
+    def fetchmany(self, size: int | None = None) -> list[Row]:
+        """The next few rows."""
+        found = self._rows[self._next : self._next + (self.arraysize if size is None else size)]
+        self._next += len(found)
+        return found
+
+    def fetchall(self) -> list[Row]:
+        """All rows that are left."""
+        found = self._rows[self._next :]
+        self._next = len(self._rows)
+        return found
+
+    def __iter__(self) -> Iterator[Row]:
+        while (row := self.fetchone()) is not None:
+            yield row
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._rows = []
+
+
+class Cursor(Rows):
+    """A DB-API cursor. A statement has run when `execute` returns, whether or not its rows are fetched."""
+
     def __init__(self, connection: Connection) -> None:
+        super().__init__()
         self.connection = connection
         self.description: Sequence[tuple[Any, ...]] | None = None
         self.rowcount = -1
         self.lastrowid: int | None = None
-        self._rows: list[Row] = []
-        self._next = 0
 
     def execute(self, sql: str, parameters: Any = ()) -> Cursor:
         """Execute one statement."""
@@ -156,33 +190,6 @@ class Cursor:
             total += max(self.execute(sql, each).rowcount, 0)
         self.rowcount = total
         return self
-
-    def fetchone(self) -> Row | None:
-        """The next row."""
-        if self._next >= len(self._rows):
-            return None
-        self._next += 1
-        return self._rows[self._next - 1]
-
-    def fetchmany(self, size: int | None = None) -> list[Row]:
-        """The next few rows."""
-        found = self._rows[self._next : self._next + (self.arraysize if size is None else size)]
-        self._next += len(found)
-        return found
-
-    def fetchall(self) -> list[Row]:
-        """All rows that are left."""
-        found = self._rows[self._next :]
-        self._next = len(self._rows)
-        return found
-
-    def __iter__(self) -> Iterator[Row]:
-        while (row := self.fetchone()) is not None:
-            yield row
-
-    def close(self) -> None:
-        """Forget the rows."""
-        self._rows = []
 
 
 def _returns(cursor: apsw.Cursor) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import psycopg
 from psycopg import errors
 
-from plait.gyro.belt.dbapi import Row, refuse_control
+from plait.gyro.belt.dbapi import Row, Rows, refuse_control
 
 SAVEPOINT = "gyro_operation"
 _TOKEN = re.compile(
@@ -86,16 +86,13 @@ class PgConnection:
             self.rollback()
 
 
-class PgCursor:
+class PgCursor(Rows):
     """A cursor. The id that an INSERT generated is asked for when it is wanted."""
 
-    arraysize = 1
-
     def __init__(self, connection: PgConnection) -> None:
+        super().__init__()
         self.connection = connection
         self._cursor = connection._db.cursor()
-        self._rows: list[Row] = []
-        self._next = 0
 
     def execute(self, sql: str, parameters: Any = ()) -> PgCursor:
         """Execute one statement."""
@@ -130,30 +127,3 @@ class PgCursor:
     def lastrowid(self) -> int:
         ((found,),) = self.connection._db.execute("SELECT lastval()").fetchall()
         return int(found)
-
-    def fetchone(self) -> Row | None:
-        """The next row."""
-        if self._next >= len(self._rows):
-            return None
-        self._next += 1
-        return self._rows[self._next - 1]
-
-    def fetchmany(self, size: int | None = None) -> list[Row]:
-        """The next few rows."""
-        found = self._rows[self._next : self._next + (self.arraysize if size is None else size)]
-        self._next += len(found)
-        return found
-
-    def fetchall(self) -> list[Row]:
-        """All rows that are left."""
-        found = self._rows[self._next :]
-        self._next = len(self._rows)
-        return found
-
-    def __iter__(self) -> Iterator[Row]:
-        while (row := self.fetchone()) is not None:
-            yield row
-
-    def close(self) -> None:
-        """Forget the rows."""
-        self._rows = []
