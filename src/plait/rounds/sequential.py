@@ -25,10 +25,10 @@ from plait.model.process import Handler, Process
 from plait.model.system import System, plays
 from plait.rounds.assumptions import Assumption, assumption
 from plait.rounds.audit import Audit
+from plait.rounds.exchange import Exchange
 from plait.rounds.firing import Catcher, Protocol
 from plait.rounds.refusal import refuse
 from plait.rounds.turn import Ghost, Held, Mail, Token, Turn
-from plait.rounds.views import viewed
 
 
 class Program(Protocol):
@@ -40,6 +40,10 @@ class Program(Protocol):
         self.phases, self.assumed = phases, assumed
         self.end = self.calendar.last(phases)
         self.grows = any(system.spare.values())
+        self.exchange = Exchange(system)
+        for cls in dict.fromkeys(system.classes):
+            named = self.handlers[cls.__name__]
+            named.update({name: self.exchange.watching(cls, handler) for name, handler in named.items()})
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
         """Whether a message of a later phase than the last one was made."""
@@ -59,7 +63,7 @@ class Program(Protocol):
         made = System(
             processes,
             network=unordered(),
-            properties=[viewed(p, bool(self.system.faults)) for p in self.system.properties],
+            properties=[self.exchange.viewed(p, bool(self.system.faults)) for p in self.system.properties],
             spare={self.classes[cls.__name__]: count for cls, count in self.system.spare.items()},
             name=self.system.name,
         )
@@ -81,6 +85,7 @@ class Program(Protocol):
         mails = len(token.alive) - token.alive.index(me) + bool(token.born or catcher.children)
         child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
         catcher.children.append(child)
+        self.exchange.creators.setdefault(role.__name__, set()).add(me)
         return child
 
     def crashes(self, pid: Pid, budgets: tuple[int, ...]) -> Iterator[int]:

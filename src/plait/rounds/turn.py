@@ -154,7 +154,7 @@ class Turn:
             chosen = PASS if menu[0] is PASS else self.process.choose(menu)
             if chosen is PASS:
                 if self.heard and program.audit:
-                    program.audit.passed(self.process, self.heard, self.place)
+                    program.audit.passed(self.process, self.ahead, self.heard, self.place)
                 if self.stage == "send" or self.token.goal > program.end:
                     return self._end()
                 self.stage, self.heard, self.took, fresh = "send", (), False, False
