@@ -101,10 +101,10 @@ def test_numbers_that_matter_are_refused(
     with pytest.raises(
         ModelError, match=rf"create processes of {child.__name__} in any order.*{what}.* tells those apart"
     ):
-        check_rounds(protocol, phases=2)
+        check_rounds(protocol, phases=3)
     # Without the look at exchanged names the program would miss it.
     monkeypatch.setattr(Exchange, "doubt", lambda self: None)
-    assert check_rounds(protocol, phases=2).status == "holds"
+    assert check_rounds(protocol, phases=3).status == "holds"
 
 
 def test_numbers_that_do_not_matter_are_allowed() -> None:
@@ -114,13 +114,13 @@ def test_numbers_that_do_not_matter_are_allowed() -> None:
 
 def test_one_creator_keeps_its_order() -> None:
     protocol = System([LuckyParent()], spare={Lucky: 2}, properties=[owned], rounds=["Only"])
-    assert check_rounds(protocol, phases=2).status == "holds"
+    assert check_rounds(protocol, phases=3).status == "holds"
 
 
 def test_too_many_orders_are_not_compared() -> None:
     protocol = System([Parent(), Parent()], spare={Child: 5}, properties=[owned], rounds=["Only"])
     with pytest.raises(ModelError, match="too many to compare all their orders"):
-        check_rounds(protocol, phases=2)
+        check_rounds(protocol, phases=3)
 
 
 def test_names_are_exchanged_everywhere() -> None:

@@ -46,7 +46,7 @@ class Program(Protocol):
             named.update({name: self.exchange.watching(cls, handler) for name, handler in named.items()})
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
-        """Whether a message of a later phase than the last one was made."""
+        """Whether a message of a later phase than the last one was made, or a process that takes part from there on."""
         self.audit = Audit(self) if audited else None
         self.turn: Any = None
         """The turn that is being taken."""
@@ -82,6 +82,7 @@ class Program(Protocol):
         cls = self.classes.get(role.__name__, role)
         # It gets mail from its parent and those that come after; and the turn from the one created before it.
         token, me = self.turn.token, self.turn.me
+        self.beyond |= token.goal > self.end  # it takes part after the last round only
         mails = len(token.alive) - token.alive.index(me) + bool(token.born or catcher.children)
         child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
         catcher.children.append(child)
@@ -115,6 +116,7 @@ class Sequential(Process):
     def rounds_update(self, mails: tuple[Mail, ...]) -> None:
         """Take the mail of a round, and the turn: the UPDATE part, as far as its first step."""
         ghost = next((m.ghost for m in mails if m.ghost is not None), None)
+        newborn = ghost is None
         if ghost is None:  # created in the last round: it takes part, and sends from the next one on
             ghost = Ghost(mails[0].place, 2 * mails[0].place + 1)
             self.rounds_first = 0
@@ -123,6 +125,7 @@ class Sequential(Process):
         token = next(m.token for m in mails if m.token is not None)
         heard = tuple((m.sender, m.contents) for m in mails if m.contents is not None)
         turn = Turn(self.rounds_program, self, "update", token, ghost, heard)
+        turn.took = newborn
         if self.rounds_program.audit:
             self.rounds_program.audit.came(self, heard)
         turn.lose()

@@ -75,7 +75,7 @@ class Held(Message):
     ghost: Ghost
     heard: Heard = ()
     took: bool = False
-    """Whether it has taken a message of this round."""
+    """Whether it has taken a message of this round, or was created just before it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +171,7 @@ class Turn:
         """The steps that may be taken now: receipts in the UPDATE part; in the SEND part, actions that send in this round.
 
         Actions that send nothing go with the sends; and with receipts, once there was one, since they may come between.
+        One that was just created may take them at once.
         """
         program, place, part = self.program, self.place, int(self.stage == "update")
         options, self.next = [], 0
