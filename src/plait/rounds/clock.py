@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from plait.kernel.errors import ModelError, UsageError
+from plait.kernel.places import place
 from plait.model.message import Message
 from plait.model.process import Handler
 from plait.model.system import System
@@ -119,4 +120,4 @@ def line_of(handler: Handler) -> str:
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
-    return f" ({code.co_filename}:{code.co_firstlineno})"
+    return f" ({place(code.co_filename, code.co_firstlineno)})"

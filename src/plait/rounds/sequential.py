@@ -18,12 +18,12 @@ import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.pid import Pid
 from plait.model.network import unordered
 from plait.model.process import Handler, Process
 from plait.model.system import System, plays
-from plait.rounds.assumptions import Assumption, assumption
+from plait.rounds.assumptions import Assumption, Deliver, assumption
 from plait.rounds.audit import Audit
 from plait.rounds.exchange import Exchange
 from plait.rounds.firing import Catcher, Protocol
@@ -191,4 +191,7 @@ def program_of(system: System, *, phases: int = 3, assume: str | Assumption = "n
     if isinstance(assume, str):
         faults = sum(fault.budget for fault in system.faults) if system.faults else None
         assume = assumption(assume, faults=faults)
+    n = len(system.processes)
+    if isinstance(assume, Deliver) and assume.missing(n) >= n:
+        raise UsageError(f"{assume} of {n} processes: nobody need be heard", hint="that is --assume none")
     return Program(system, phases, assume, audited)

@@ -9,14 +9,12 @@ depend on what a process did before, and are left to the search.
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
-from collections.abc import Callable
-from typing import Any
 
+from plait.kernel.errors import ModelError
 from plait.model.process import Handler
 from plait.model.system import System
 from plait.model.tag import tag_of
+from plait.rounds.structure import function_of
 
 
 def proved(system: System) -> dict[int, str]:
@@ -34,12 +32,12 @@ def one_phase(handler: Handler) -> bool:
         return False
     if handler.quorum is None or handler.quorum == 1 or isinstance(tag.phase, int):
         return True
-    return tag.phase in handler.same or (handler.where is not None and _fixes(handler.where, tag.phase))
+    return tag.phase in handler.same or _fixes(handler, tag.phase)
 
 
-def _fixes(guard: Callable[..., Any], field: str) -> bool:
-    """Whether a guard is a conjunction of which one part is `m.field == something`, and that is not of the message."""
-    found = _lambda(guard)
+def _fixes(handler: Handler, field: str) -> bool:
+    """Whether the guard is a conjunction of which one part is `m.field == something`, and that is not of the message."""
+    found = _guard(handler)
     if found is None or len(found.args.args) != 2:
         return False
     message = found.args.args[1].arg
@@ -59,18 +57,11 @@ def _equates(part: ast.expr, message: str, field: str) -> bool:
     return False
 
 
-def _lambda(guard: Callable[..., Any]) -> ast.Lambda | None:
-    """The syntax of a lambda, if it is the only one on its lines."""
+def _guard(handler: Handler) -> ast.Lambda | None:
+    """The syntax of a guard that is a lambda in the decorator."""
     try:
-        lines, _ = inspect.getsourcelines(guard)
-    except (OSError, TypeError):
+        decorators = function_of(handler.function).decorator_list
+    except ModelError:
         return None
-    source = textwrap.dedent("".join(lines))
-    for attempt in (source, source + "    pass", source.strip().rstrip(",")):
-        try:
-            tree = ast.parse(attempt)
-        except SyntaxError:
-            continue
-        found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
-        return found[0] if len(found) == 1 else None
-    return None
+    given = [k.value for d in decorators if isinstance(d, ast.Call) for k in d.keywords if k.arg == "where"]
+    return given[0] if len(given) == 1 and isinstance(given[0], ast.Lambda) else None
