@@ -49,10 +49,10 @@ class Calendar:
 
     def __init__(self, system: System) -> None:
         if not system.rounds:
-            raise UsageError(
-                f"{system.name} does not say what its rounds are",
-                hint='decorate its messages with @tagged(phase="…", round="…") and give System(..., rounds=[…])',
-            )
+            hint = 'decorate its messages with @tagged(phase="…", round="…") and give System(..., rounds=[…])'
+            if system.target is not None and ".distal" in system.target:
+                hint = "say which field is the phase: type Ack = struct { phase int ballot; … }"
+            raise UsageError(f"{system.name} does not say what its rounds are", hint=hint)
         self.rounds = system.rounds
 
     def place(self, message: Message) -> int:
