@@ -68,7 +68,7 @@ def check_rounds(
     if verdict.status == "holds":
         # The program was searched to its end, so that an audit of it ends, too.
         told, undecided = _conditions(system, conditions(system, max_states=watch, phases=phases, audited=None))
-        _numbered(program)
+        _numbered(program, options)
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     if undecided:
         note = "not known whether the protocol is round-based"
@@ -152,12 +152,19 @@ def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
     return f"; {undecided}", undecided
 
 
-def _numbered(program: Program) -> None:
+def _numbered(program: Program, options: dict[str, Any]) -> None:
     """Refuse a protocol in which it matters who creates a process first: the program has one order of that only."""
-    doubt = program.exchange.doubt()
-    if doubt is not None:
+    from plait.check.api import check
+    from plait.rounds.sequential import program_of
+
+    several = program.exchange.several
+    if several is None:
+        return
+    compared = program_of(program.system, phases=program.phases, assume=program.assumed, compared=True)
+    cut = None if check(compared.make(), **options).status == "holds" else "not all their orders were compared"
+    if difference := compared.exchange.difference or cut:
         raise ModelError(
-            f"{program.system.name}: {doubt}",
+            f"{program.system.name}: {several}, and that may matter: {difference}",
             hint="rounds do not have all its behaviours: check it without --rounds, or let one process create them",
         )
 
