@@ -192,7 +192,7 @@ def conditions(
     verdict = check(ghosts, max_states=max_states, keep_going=True, **options)
     found = _runs(verdict)
     states = f"{verdict.statistics.states:,} asynchronous states"
-    reasons = dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else proved(system)
+    reasons = (dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else {}) | proved(system)
     doubts: dict[int, str] = {}
     if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
         reasons, doubts, shown = _audited(bare, ghosts, phases, reasons, {"max_states": audited, **options})
