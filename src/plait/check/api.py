@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 
 from plait.check import liveness
 from plait.check.content import StuckError
+from plait.check.coverage import Recorder, premises
+from plait.check.covered import covered, never_ran
 from plait.check.lifting import confirm, lifted
 from plait.check.progress import Progress
 from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
@@ -52,6 +54,7 @@ def check(
     spos: bool = True,
     history: History = "none",
     raw: bool = False,
+    coverage: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Verdict:
     """Check a System and return a Verdict.
@@ -66,7 +69,8 @@ def check(
     dfs; `history="last"` makes the messages of each process's last step part of the state, as the papers' tool does.
 
     A counterexample is made readable: steps that are not needed are left out, and independent ones reordered so that the run
-    changes less often from process to process. `raw=True` gives it as it was found.
+    changes less often from process to process. `raw=True` gives it as it was found. With `coverage=True` the verdict
+    says what of the model the search has exercised.
 
     >>> from plait import Process, action, always
     >>> class Counter(Process):
@@ -92,9 +96,10 @@ def check(
             f"--search {search}: {temporal[0].name} is a temporal property, which needs the graph of all states",
             hint="use bfs or dfs, or leave it out with --property",
         )
-    system = with_properties(system, liveness.flattened(checked))
+    asked = premises(temporal) if coverage else []
+    system = with_properties(system, liveness.flattened(checked, [premise.atom for premise in asked]))
     reductions = plan(system, reduce, search, decomposition, history)
-    runner = reductions.runner(system)
+    runner = reductions.runner(system, Recorder(system) if coverage else None)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
     crew = 1 if reductions.dpor else workers or os.cpu_count() or 1  # dpor decides what to try by what it met before
@@ -121,13 +126,15 @@ def check(
         if temporal and (keep_going or not _violated(system, report)) and report["bound"] is None:
             left = None if timeout is None else max(0.0, timeout - report["seconds"])
             limits: dict[str, Any] = {"max_states": max_states, "timeout": left, "memory": memory}
-            runs = liveness.search(runner, temporal, progress=told, forget=_FORGET, **limits)
+            more = [premise.atom for premise in asked]
+            runs = liveness.search(runner, temporal, more, progress=told, forget=_FORGET, **limits)
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
-    return _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs, raw)
+    verdict = _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs, raw)
+    return covered(runner, verdict, asked if runs and runs.bound is None else []) if coverage else verdict
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
@@ -301,16 +308,8 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
     if not system.properties:
         warnings.append("the system has no properties: give System(..., properties=[…]) something to check")
     if complete and statistics.search != "stateless":
-        for cls, handler in runner.tabulation.never_run():
-            if handler.message is not None and not runner.tabulation.was_sent(handler):
-                why = f"nobody sends a {handler.message.__name__}"
-            elif handler.kind in ("action", "message"):
-                why = "its guard never held" if handler.where else "it was never enabled"
-            elif handler.kind == "init":
-                why = "@init runs before the first step, not for a spawned process"
-            else:
-                why = "no process came back from a crash"
-            warnings.append(f"{cls.__name__}.{handler.name} never ran: {why}")
+        never = never_ran(runner.tabulation).items()
+        warnings += [f"{cls.__name__}.{name} never ran: {why}" for (cls, name), why in never]
         if statistics.terminal_states == 0:
             warnings += [
                 f"{p.name} was never evaluated: no state is terminal; use always or reachable, or let the system end"

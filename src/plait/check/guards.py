@@ -13,6 +13,7 @@ from threading import get_ident
 from typing import Any
 
 from plait.check.content import RAISED, UP, Content, cause, declared_values, explained
+from plait.check.coverage import Recorder
 from plait.kernel.errors import ModelError
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
@@ -82,8 +83,9 @@ def _only_attributes(guard: Any) -> bool:
 class Guards:
     """Answers what may run where, for one System."""
 
-    def __init__(self, content: Content, handlers: list[tuple[Handler, ...]]) -> None:
+    def __init__(self, content: Content, handlers: list[tuple[Handler, ...]], recorder: Recorder | None = None) -> None:
         self.content = content
+        self.recorder = recorder
         self.system = content.system
         self.handlers = handlers
         self._asked: dict[tuple[type[Process], str], int] = {}
@@ -108,7 +110,7 @@ class Guards:
 
     def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
         """Whether a guard is false here whatever the message: it says so without looking at it."""
-        guard: Any = self.handlers[index][number].where
+        guard: Any = self.system.classes[index].__plait_handlers__[number].where
         if guard is None or not _only_attributes(guard):
             return False
         known = self._known_hopeless.setdefault((index, number), {})
@@ -120,6 +122,8 @@ class Guards:
             except (LookedAtError, *RAISED):  # what it would raise on a message, it will
                 value = False
             self._remember(index, known, fields, names, value)
+        if value and self.recorder is not None:
+            self.recorder.hopeless(self.system.classes[index], self.handlers[index][number].name)
         return value
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
@@ -167,6 +171,8 @@ class Guards:
     def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
         """Evaluate a guard (on a delivered message: its sender and content); at first, make sure that it is a function."""
         value, read = self._evaluate(index, number, local, *delivered)
+        if self.recorder is not None:
+            self.recorder.read(self.system.classes[index], read, f"guard of {self.handlers[index][number].name}")
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
         for _ in range(4 if count <= _ATTENTIVE else 0):
@@ -226,12 +232,15 @@ class Guards:
         if isinstance(quorum, int):
             return quorum
         where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
+        process, read = self._watched(index, local)
         try:
-            size = quorum(self.content.process(index, local))
+            size = quorum(process)
         except RAISED as error:
             raise explained(where, error) from cause(error)
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(
                 f"{where} is {size!r}", hint=f"a quorum is a number from 1 to {len(self.system.classes)} processes"
             )
+        if self.recorder is not None:
+            self.recorder.read(self.system.classes[index], read, f"quorum of {self.handlers[index][number].name}")
         return size

@@ -41,15 +41,16 @@ MOST_PREDICATES = 63
 """In all temporal properties together."""
 
 
-def flattened(properties: Sequence[Property]) -> list[Property]:
+def flattened(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Property]:
     """The properties, with the predicates of temporal ones in their place: what the engine can evaluate in a state."""
     plain = [p for p in properties if not isinstance(p, Temporal)]
-    return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties)]
+    return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties, more)]
 
 
-def predicates(properties: Sequence[Property]) -> list[Atom]:
-    """The predicates of the temporal properties, each once."""
-    return list(dict.fromkeys(a for p in properties if isinstance(p, Temporal) for a in p.formula.atoms()))
+def predicates(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Atom]:
+    """The predicates of the temporal properties, and others, each once."""
+    atoms = (a for p in properties if isinstance(p, Temporal) for a in p.formula.atoms())
+    return list(dict.fromkeys([*atoms, *more]))
 
 
 class Findings(NamedTuple):
@@ -64,6 +65,7 @@ class Findings(NamedTuple):
 def search(
     runner: Runner,
     properties: Sequence[Temporal],
+    more: Sequence[Atom] = (),
     *,
     max_states: int | None = None,
     timeout: float | None = None,
@@ -71,8 +73,11 @@ def search(
     progress: Callable[[dict[str, Any]], None] | None = None,
     forget: Sequence[str] = (),
 ) -> Findings:
-    """Look for a fair run that violates each of the properties. The runner's System has them flattened."""
-    system, atoms = runner.system, predicates(properties)
+    """Look for a fair run that violates each of the properties; evaluate more predicates in all states on the way.
+
+    The runner's System has all of them flattened.
+    """
+    system, atoms = runner.system, predicates(properties, more)
     if len(atoms) > MOST_PREDICATES:
         raise ModelError(
             f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
@@ -93,6 +98,7 @@ def search(
         return search(
             Runner(system),
             properties,
+            more,
             max_states=max_states,
             timeout=timeout,
             memory=memory,

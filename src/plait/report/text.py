@@ -9,6 +9,7 @@ from plait.kernel.trace import Event, Trace
 from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
 from plait.report import facts
+from plait.report.coverage import sections
 from plait.report.drawing import draw
 from plait.report.flow import lane_status, states
 
@@ -49,6 +50,7 @@ def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = N
         lines.append([])
         for warning in verdict.warnings:
             lines.append([("warning: ", "bold yellow"), (" ".join(map(facts.visible, warning.splitlines())), "")])
+    lines += _coverage_lines(verdict)
     if verdict.trace is not None:
         lines.append([])
         lines += _trace_lines(verdict.trace, facts.trace_heading(verdict.trace, verdict), width)
@@ -80,6 +82,17 @@ def _reduction_lines(verdict: Verdict) -> list[Line]:
         return []
     names = max(len(name) for name, _ in rows)
     return [[], [("Reductions", "bold")], *([(f"  {name:<{names}}  ", "dim"), (said, "")] for name, said in rows)]
+
+
+def _coverage_lines(verdict: Verdict) -> list[Line]:
+    if verdict.coverage is None:
+        return []
+    lines: list[Line] = [[], [("Coverage", "bold"), (f"  over {facts.visible(verdict.coverage.over)}", "dim")]]
+    for name, summary, gaps in sections(verdict.coverage):
+        lines.append([(f"  {name:<10}  ", "dim"), (summary, "")])
+        wide = min(40, max((len(what) for what, _ in gaps), default=0))
+        lines += [[(f"    {what:<{wide}}  ", "yellow"), (how, "")] for what, how in gaps]
+    return lines
 
 
 def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
