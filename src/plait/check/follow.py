@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait._native import Transition
-from plait.check.replay import exact
+from plait.check.liveness import flattened
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.check.why import why
 from plait.kernel.deed import Deed
 from plait.kernel.errors import TraceError
+from plait.kernel.renaming import by_position, renamed
 from plait.kernel.trace import Event, Trace
-from plait.kernel.values import to_data
-from plait.model.system import System
+from plait.kernel.values import exact, to_data
+from plait.model.system import System, with_properties
 
 
 def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Trace:
@@ -37,6 +38,28 @@ def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Tr
     decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
     reasons = why(tracer, decided[1], decided[0], events) if decided else None
     return tracer.trace(events, name, explanation, why=reasons)
+
+
+def retraced(system: System, trace: Trace) -> Trace:
+    """The run that another trace becomes on this System: steps that are not possible are left out.
+
+    A process with another name stands for the one in the same place.
+    """
+    tracer = Tracer(Runner(with_properties(system, flattened(system.properties))))
+    trace = renamed(trace, by_position([lane.name for lane in trace.lanes], tracer.names))
+    messages = {m.id: m for m in trace.messages}
+    events: list[Event] = []
+    for event in trace.events:
+        taken = [messages[i] for i in event.consumed if i in messages]
+        contents = [(m.sender, m.type, m.fields) for m in taken]
+        deed = Deed(event.lane, event.label, event.kind, contents, event.choices)
+        fitting = (t for t in tracer.runner.engine.successors(tracer.state) if _fits(tracer, t, deed))
+        chosen = next(fitting, None)
+        if chosen is not None:
+            events.append(tracer.step(chosen))
+            if chosen.failure:
+                break
+    return tracer.trace(events, None)
 
 
 def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:

@@ -140,9 +140,9 @@ def _coverage(verdict: Verdict) -> str:
     for name, summary, gaps in sections(verdict.coverage):
         missed = "".join(f"<li><b>{escape(what)}</b> {escape(how)}</li>" for what, how in gaps)
         rows.append(f"<tr><th>{name}</th><td>{escape(summary)}{f'<ul>{missed}</ul>' if missed else ''}</td></tr>")
-    over = escape(facts.visible(verdict.coverage.over))
+    over, shown = escape(facts.visible(verdict.coverage.over)), " open" if verdict.status == "holds" else ""
     return (
-        f'<details class="coverage"><summary>Coverage, over {over}</summary>'
+        f'<details class="coverage"{shown}><summary>Coverage, over {over}</summary>'
         f"<table><tbody>{''.join(rows)}</tbody></table></details>"
     )
 

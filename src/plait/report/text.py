@@ -29,7 +29,7 @@ def trace_text(trace: Trace, *, width: int | None = None, color: bool = False) -
     terminal's escape sequences in it, ready to be written.
     """
     width = _columns(width)
-    return _finish(_trace_lines(trace, facts.trace_heading(trace), width), width, color)
+    return finish(_trace_lines(trace, facts.trace_heading(trace), width), width, color)
 
 
 def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = None) -> str:
@@ -54,7 +54,7 @@ def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = N
     if verdict.trace is not None:
         lines.append([])
         lines += _trace_lines(verdict.trace, facts.trace_heading(verdict.trace, verdict), width)
-    return _finish(lines, width, color)
+    return finish(lines, width, color)
 
 
 def _property_lines(verdict: Verdict) -> list[Line]:
@@ -209,7 +209,9 @@ def _columns(width: int | None) -> int:
     return max(20, width if width is not None else shutil.get_terminal_size((_FALLBACK_WIDTH, 24)).columns)
 
 
-def _finish(lines: list[Line], width: int, color: bool) -> str:
+def finish(lines: list[Line], width: int | None, color: bool) -> str:
+    """Lines wrapped to a width, and painted."""
+    width = _columns(width)
     paint = _painter() if color else _plain
     wrapped = [part for line in lines for part in _wrap(line, width)]
     return "\n".join("".join(paint(piece, style) for piece, style in _trim(line)) for line in wrapped)
