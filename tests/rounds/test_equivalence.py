@@ -83,6 +83,24 @@ def test_crashes(spec: Spec) -> None:
     assert asynchronous.reachable == sequential.reachable
 
 
+@drawing(40)
+@given(specs(processes=2, most_rounds=2, grows=True))
+def test_processes_that_are_created(spec: Spec) -> None:
+    """Both nodes may create one; which of the two is the first does not matter."""
+    protocol = system(spec)
+    try:
+        asynchronous = graph_of(protocol, FIELDS, 300)
+        sequential = graph_of(sequentialize(protocol, phases=spec.phases + 1), FIELDS, 1_000)
+    except TooLargeError:
+        return
+    agree(asynchronous, sequential, 2)
+    assert _unnumbered(asynchronous) == _unnumbered(sequential)
+
+
+def _unnumbered(graph: Graph) -> set[Any]:
+    return {(*found[:2], *sorted(found[2:], key=repr)) for found in graph.reachable}
+
+
 def _mutual(hears: Any) -> bool:
     """Whoever hears somebody is heard by him."""
     return all(p in hears[q] for p in hears for q in hears[p])

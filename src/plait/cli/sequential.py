@@ -66,6 +66,7 @@ def check_rounds(
     if verdict.status == "holds":
         # The program was searched to its end, so that an audit of it ends, too.
         told, undecided = _conditions(system, conditions(system, max_states=watch, phases=phases, audited=None))
+        _numbered(program)
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     if undecided:
         note = "not known whether the protocol is round-based"
@@ -111,8 +112,6 @@ def _bound(program: Program) -> str:
     """What the verdict is about, and nothing more."""
     n = len(program.system.classes)
     said = f"of {program.phases} phases, {n} processes" if program.phases > 1 else f"of 1 phase, {n} processes"
-    if program.grows:
-        said += ", those that are created numbered in the order of rounds"
     if program.assumed.free:
         return f"{said}, any message may be lost"
     return f"{said}, assumption {program.assumed}, for properties whose violation persists to the end of a round"
@@ -147,6 +146,16 @@ def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
     names = ", ".join(p.name for p in verdict.properties if p.status == "inconclusive")
     undecided = f"whether it is round-based is not decided ({names}): plait rounds tags says more"
     return f"; {undecided}", undecided
+
+
+def _numbered(program: Program) -> None:
+    """Refuse a protocol in which it matters who creates a process first: the program has one order of that only."""
+    doubt = program.exchange.doubt()
+    if doubt is not None:
+        raise ModelError(
+            f"{program.system.name}: {doubt}",
+            hint="rounds do not have all its behaviours: check it without --rounds, or let one process create them",
+        )
 
 
 def conditions(

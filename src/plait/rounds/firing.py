@@ -12,7 +12,7 @@ import dataclasses
 import enum
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from plait.kernel.errors import ModelError
@@ -222,6 +222,23 @@ def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
     if parameters is None or not parameters.frozen:
         return None
     return tuple(f.name for f in dataclasses.fields(kind))
+
+
+def key_of(value: Any) -> Hashable:
+    """A value as something to look up; equal ones only for equal values of the same types."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return (kind, *map(key_of, value))
+    if kind in (set, frozenset):
+        return (kind, frozenset(map(key_of, value)))
+    if kind is dict:
+        return (kind, frozenset((key_of(k), key_of(v)) for k, v in value.items()))
+    if dataclasses.is_dataclass(value) and not isinstance(value, enum.Enum):
+        return (kind, *(key_of(getattr(value, f.name)) for f in dataclasses.fields(value)))
+    if isinstance(value, list | tuple | set | frozenset | dict):  # a probe, a named tuple
+        base: Any = next(b for b in kind.__mro__ if b in (list, tuple, set, frozenset, dict))
+        return key_of(base(value))
+    return (kind, value)
 
 
 def delivered(sender: Pid, message: Message) -> Message:

@@ -25,10 +25,10 @@ from plait.model.process import Handler, Process
 from plait.model.system import System, plays
 from plait.rounds.assumptions import Assumption, assumption
 from plait.rounds.audit import Audit
+from plait.rounds.exchange import Exchange
 from plait.rounds.firing import Catcher, Protocol
 from plait.rounds.refusal import refuse
 from plait.rounds.turn import Ghost, Held, Mail, Token, Turn
-from plait.rounds.views import viewed
 
 
 class Program(Protocol):
@@ -40,9 +40,13 @@ class Program(Protocol):
         self.phases, self.assumed = phases, assumed
         self.end = self.calendar.last(phases)
         self.grows = any(system.spare.values())
+        self.exchange = Exchange(system)
+        for cls in dict.fromkeys(system.classes):
+            named = self.handlers[cls.__name__]
+            named.update({name: self.exchange.watching(cls, handler) for name, handler in named.items()})
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
-        """Whether a message of a later phase than the last one was made."""
+        """Whether a message of a later phase than the last one was made, or a process that takes part from there on."""
         self.audit = Audit(self) if audited else None
         self.turn: Any = None
         """The turn that is being taken."""
@@ -59,7 +63,7 @@ class Program(Protocol):
         made = System(
             processes,
             network=unordered(),
-            properties=[viewed(p, bool(self.system.faults)) for p in self.system.properties],
+            properties=[self.exchange.viewed(p, bool(self.system.faults)) for p in self.system.properties],
             spare={self.classes[cls.__name__]: count for cls, count in self.system.spare.items()},
             name=self.system.name,
         )
@@ -78,9 +82,11 @@ class Program(Protocol):
         cls = self.classes.get(role.__name__, role)
         # It gets mail from its parent and those that come after; and the turn from the one created before it.
         token, me = self.turn.token, self.turn.me
+        self.beyond |= token.goal > self.end  # it takes part after the last round only
         mails = len(token.alive) - token.alive.index(me) + bool(token.born or catcher.children)
         child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
         catcher.children.append(child)
+        self.exchange.creators.setdefault(role.__name__, set()).add(me)
         return child
 
     def crashes(self, pid: Pid, budgets: tuple[int, ...]) -> Iterator[int]:
@@ -110,6 +116,7 @@ class Sequential(Process):
     def rounds_update(self, mails: tuple[Mail, ...]) -> None:
         """Take the mail of a round, and the turn: the UPDATE part, as far as its first step."""
         ghost = next((m.ghost for m in mails if m.ghost is not None), None)
+        newborn = ghost is None
         if ghost is None:  # created in the last round: it takes part, and sends from the next one on
             ghost = Ghost(mails[0].place, 2 * mails[0].place + 1)
             self.rounds_first = 0
@@ -118,6 +125,7 @@ class Sequential(Process):
         token = next(m.token for m in mails if m.token is not None)
         heard = tuple((m.sender, m.contents) for m in mails if m.contents is not None)
         turn = Turn(self.rounds_program, self, "update", token, ghost, heard)
+        turn.took = newborn
         if self.rounds_program.audit:
             self.rounds_program.audit.came(self, heard)
         turn.lose()

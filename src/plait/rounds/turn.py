@@ -75,7 +75,7 @@ class Held(Message):
     ghost: Ghost
     heard: Heard = ()
     took: bool = False
-    """Whether it has taken a message of this round."""
+    """Whether it has taken a message of this round, or was created just before it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Turn:
             chosen = PASS if menu[0] is PASS else self.process.choose(menu)
             if chosen is PASS:
                 if self.heard and program.audit:
-                    program.audit.passed(self.process, self.heard, self.place)
+                    program.audit.passed(self.process, self.ahead, self.heard, self.place)
                 if self.stage == "send" or self.token.goal > program.end:
                     return self._end()
                 self.stage, self.heard, self.took, fresh = "send", (), False, False
@@ -171,6 +171,7 @@ class Turn:
         """The steps that may be taken now: receipts in the UPDATE part; in the SEND part, actions that send in this round.
 
         Actions that send nothing go with the sends; and with receipts, once there was one, since they may come between.
+        One that was just created may take them at once.
         """
         program, place, part = self.program, self.place, int(self.stage == "update")
         options, self.next = [], 0
