@@ -127,7 +127,7 @@ def check(
             left = None if timeout is None else max(0.0, timeout - report["seconds"])
             limits: dict[str, Any] = {"max_states": max_states, "timeout": left, "memory": memory}
             more = [premise.atom for premise in asked]
-            runs = liveness.search(runner, temporal, more, progress=told, forget=_FORGET, **limits)
+            runs = liveness.search(runner, temporal, more, tidy=not raw, progress=told, forget=_FORGET, **limits)
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
     except RuntimeError as error:

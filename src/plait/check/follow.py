@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from plait._native import Transition
 from plait.check.liveness import flattened
 from plait.check.runner import Runner
+from plait.check.tidy import MOST_STEPS, left_out, shortened
 from plait.check.tracing import Tracer
 from plait.check.why import why
 from plait.kernel.deed import Deed
@@ -23,21 +24,42 @@ def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Tr
     A property that must always hold is false in the last state, one that is to be reachable is true there, and
     `assertions` means that the last step fails.
     """
-    runner = Runner(system)
-    tracer = Tracer(runner)
+    tracer, events = _executed(system, deeds)
+    explanation = _confirmed(tracer, events, name)
+    decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
+    reasons = why(tracer, decided[1], decided[0], events) if decided else None
+    return tracer.trace(events, name, explanation, why=reasons)
+
+
+def _executed(system: System, deeds: Sequence[Deed]) -> tuple[Tracer, list[Event]]:
+    tracer = Tracer(Runner(system))
     events: list[Event] = []
     for number, deed in enumerate(deeds, 1):
-        fitting = [t for t in runner.engine.successors(tracer.state) if _fits(tracer, t, deed)]
+        fitting = [t for t in tracer.runner.engine.successors(tracer.state) if _fits(tracer, t, deed)]
         if not fitting:
             raise TraceError(
                 f"step {number} ({deed.lane}: {deed.label}) is not possible in {system.name}",
                 hint="the run is none of this model: please report this as a bug",
             )
         events.append(tracer.step(fitting[0]))
-    explanation = _confirmed(runner, tracer, events, name)
-    decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
-    reasons = why(tracer, decided[1], decided[0], events) if decided else None
-    return tracer.trace(events, name, explanation, why=reasons)
+    return tracer, events
+
+
+def enough(system: System, deeds: Sequence[Deed], name: str | None) -> tuple[list[Deed], str | None]:
+    """The deeds that are needed for the property to be decided as it is, and in words how many were not."""
+    found = list(deeds)
+    ends = any(p.name == name and p.kind == "final" for p in system.properties)  # where it ends is not for us to move
+    if ends or not 1 < len(found) <= MOST_STEPS:
+        return found, None
+
+    def decides(tracer: Tracer, events: list[Event], kept: list[int]) -> bool:
+        try:
+            return _confirmed(tracer, events, name) is not None
+        except TraceError:
+            return False
+
+    *_, kept = shortened(*_executed(system, found), decides)
+    return [found[i] for i in kept], "; ".join(left_out(len(kept), len(found))) or None
 
 
 def retraced(system: System, trace: Trace) -> Trace:
@@ -74,8 +96,9 @@ def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:
     return consumed == sorted(exact(list(m)) for m in deed.consumed) and exact(choices) == exact(deed.choices)
 
 
-def _confirmed(runner: Runner, tracer: Tracer, events: list[Event], name: str | None) -> str | None:
+def _confirmed(tracer: Tracer, events: list[Event], name: str | None) -> str | None:
     """What the last state shows; an error if it does not."""
+    runner = tracer.runner
     if name is None:
         return None
     if name == "assertions":

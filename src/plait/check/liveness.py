@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from plait.check.buchi import automaton
+from plait.check.lasso import Lasso, closes, is_fair, tidied_lasso
 from plait.check.lifting import lifted
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
@@ -67,6 +68,7 @@ def search(
     properties: Sequence[Temporal],
     more: Sequence[Atom] = (),
     *,
+    tidy: bool = True,
     max_states: int | None = None,
     timeout: float | None = None,
     memory: int | None = None,
@@ -99,6 +101,7 @@ def search(
             Runner(system),
             properties,
             more,
+            tidy=tidy,
             max_states=max_states,
             timeout=timeout,
             memory=memory,
@@ -106,7 +109,7 @@ def search(
             forget=forget,
         )
     traces = [
-        None if lasso is None else _trace(runner, p, atoms, first, *lasso)
+        None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=tidy)
         for p, lasso in zip(properties, found["lassos"], strict=True)
     ]
     return Findings(traces, found["bound"], found["seconds"])
@@ -137,7 +140,14 @@ def engine_fairness(system: System, given: Sequence[Fairness]) -> list[tuple[boo
 
 
 def _trace(
-    runner: Runner, prop: Temporal, atoms: Sequence[Atom], first: int, stem: Sequence[Any], cycle: Sequence[Any]
+    runner: Runner,
+    prop: Temporal,
+    atoms: Sequence[Atom],
+    first: int,
+    stem: Sequence[Any],
+    cycle: Sequence[Any],
+    *,
+    tidy: bool,
 ) -> Trace:
     if runner.decomposition:
         tracer, events = lifted(runner, [*stem, *cycle])
@@ -146,14 +156,22 @@ def _trace(
         events = [tracer.step(transition) for transition in (*stem, *cycle)]
         if tracer.visited[-1] != tracer.visited[len(stem)]:
             raise RuntimeError("a loop that was found does not come back to where it began")
-    loop = len(stem) if cycle else None
-    if not violated(tracer.runner, prop.formula, first, atoms, tracer.visited, loop):
+    lasso, note = Lasso(tracer, events, len(stem) if cycle else None), None
+
+    def violates(run: Lasso) -> bool:
+        return violated(run.tracer.runner, prop.formula, first, atoms, run.tracer.visited, run.loop)
+
+    if not violates(lasso):
         raise RuntimeError(f"the run that was found for {prop.name} satisfies {prop.formula}")
-    if loop is None:
+    if tidy:
+        fairness = engine_fairness(runner.system, assumed(runner.system, prop))
+        lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
+    if lasso.loop is None:
         end = "the run ends where no step is possible any more"
     else:
-        end = f"steps {len(stem) + 1} to {len(stem) + len(cycle)} repeat for ever"
-    return tracer.trace(events, prop.name, f"{end}, and {prop.formula} is false on it", loop=loop)
+        end = f"steps {lasso.stem + 1} to {len(lasso.events)} repeat for ever"
+    explanation = f"{end}, and {prop.formula} is false on it"
+    return lasso.tracer.trace(lasso.events, prop.name, explanation, loop=lasso.loop, tidied=note)
 
 
 def violated(
