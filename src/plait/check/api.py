@@ -17,7 +17,7 @@ from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
 from plait.check.runner import Runner
 from plait.check.tidy import tidied
 from plait.check.tracing import Tracer
-from plait.check.why import why
+from plait.check.why import why, why_failed
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
@@ -264,20 +264,26 @@ def _result(
     incomplete = bound or ("stopped at the violation" if stopped else None)
     if prop.kind == "reachable":
         if trace is not None:
-            return PropertyResult(prop.name, prop.kind, "holds", f"an example after {len(trace)} steps", trace)
+            return PropertyResult(prop.name, prop.kind, "holds", f"an example {_after(trace)}", trace)
         if incomplete:
             return PropertyResult(prop.name, prop.kind, "inconclusive", f"no example so far ({incomplete})")
         kind = "states of the reduced space" if any(r.applied for r in statistics.reductions) else "reachable states"
         note = f"no example: false in all {statistics.states:,} {kind}"
         return PropertyResult(prop.name, prop.kind, "violated", note)
     if trace is not None:
-        return PropertyResult(prop.name, prop.kind, "violated", f"after {len(trace)} steps", trace)
+        return PropertyResult(prop.name, prop.kind, "violated", _after(trace), trace)
     if incomplete:
         return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({incomplete})")
     if prop.kind == "final" and statistics.terminal_states == 0:
         note = "no state is terminal" if prop.wants_no_end else "vacuously: no state is terminal"
         return PropertyResult(prop.name, prop.kind, "holds", note)
     return PropertyResult(prop.name, prop.kind, "holds")
+
+
+def _after(trace: Trace) -> str:
+    if not trace.events:
+        return "in the initial state"
+    return f"after {len(trace):,} step{'s' if len(trace) > 1 else ''}"
 
 
 def _run_result(
@@ -332,10 +338,11 @@ def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | No
         tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
     if runner.decomposition:
         confirm(tracer, prop)
+    where = "in the last state" if events else "in the initial state"
     explanation = {
-        "always": f"{prop.name} is false in the last state",
-        "final": f"{prop.name} is false in the last state, which is terminal",
-        "reachable": f"{prop.name} is true in the last state",
+        "always": f"{prop.name} is false {where}",
+        "final": f"{prop.name} is false {where}, which is terminal",
+        "reachable": f"{prop.name} is true {where}",
     }[prop.kind]
     return tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
 
@@ -350,7 +357,7 @@ def _failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None, t
     if tidy:
         fails = lambda tracer: bool(tracer.taken and tracer.taken[-1].failure)  # noqa: E731
         tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
-    return tracer.trace(events, "assertions", failing.failure[1], tidied=note)
+    return tracer.trace(events, "assertions", failing.failure[1], tidied=note, why=why_failed(tracer, events))
 
 
 def _follow(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tracer, list[Any]]:

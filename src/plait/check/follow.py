@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from plait._native import Transition
 from plait.check.liveness import flattened
 from plait.check.runner import Runner
-from plait.check.tidy import MOST_STEPS, left_out, shortened
+from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
 from plait.check.tracing import Tracer
 from plait.check.why import why
 from plait.kernel.deed import Deed
@@ -45,11 +46,10 @@ def _executed(system: System, deeds: Sequence[Deed]) -> tuple[Tracer, list[Event
     return tracer, events
 
 
-def enough(system: System, deeds: Sequence[Deed], name: str | None) -> tuple[list[Deed], str | None]:
-    """The deeds that are needed for the property to be decided as it is, and in words how many were not."""
+def tidied(system: System, deeds: Sequence[Deed], name: str | None) -> tuple[list[Deed], str | None]:
+    """The deeds that are needed, with few changes from process to process within each round, and what was saved."""
     found = list(deeds)
-    ends = any(p.name == name and p.kind == "final" for p in system.properties)  # where it ends is not for us to move
-    if ends or not 1 < len(found) <= MOST_STEPS:
+    if not 1 < len(found) <= MOST_STEPS:
         return found, None
 
     def decides(tracer: Tracer, events: list[Event], kept: list[int]) -> bool:
@@ -58,8 +58,18 @@ def enough(system: System, deeds: Sequence[Deed], name: str | None) -> tuple[lis
         except TraceError:
             return False
 
-    *_, kept = shortened(*_executed(system, found), decides)
-    return [found[i] for i in kept], "; ".join(left_out(len(kept), len(found))) or None
+    tracer, events, kept = shortened(*_executed(system, found), decides)
+    notes = left_out(len(kept), len(found))
+    found = [found[i] for i in kept]
+    order = []
+    for _, group in groupby(range(len(found)), lambda i: found[i].place):
+        first, *rest = group
+        order += [first + i for i in ordered(events[first : first + 1 + len(rest)])]
+    before, after = (switches([found[i].lane for i in some]) for some in (range(len(found)), order))
+    again = executed(tracer.runner, [tracer.taken[i] for i in order]) if after < before else None
+    if again is not None and decides(*again, order):
+        found, notes = [found[i] for i in order], notes + rearranged(after, before)
+    return found, "; ".join(notes) or None
 
 
 def retraced(system: System, trace: Trace) -> Trace:

@@ -16,7 +16,7 @@ from plait.check.lifting import lifted
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import ModelError
-from plait.kernel.trace import Trace
+from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness
 from plait.model.process import Process
 from plait.model.properties import Property
@@ -171,7 +171,32 @@ def _trace(
     else:
         end = f"steps {lasso.stem + 1} to {len(lasso.events)} repeat for ever"
     explanation = f"{end}, and {prop.formula} is false on it"
-    return lasso.tracer.trace(lasso.events, prop.name, explanation, loop=lasso.loop, tidied=note)
+    clauses = [
+        Clause(atom.name, _when(lasso, first + number))
+        for number, atom in enumerate(atoms)
+        if atom in prop.formula.atoms()
+    ]
+    reasons = Why(clauses, [], [])
+    return lasso.tracer.trace(lasso.events, prop.name, explanation, loop=lasso.loop, tidied=note, why=reasons)
+
+
+def _when(lasso: Lasso, number: int) -> str:
+    """After which steps of a run a predicate is true, in words.
+
+    The last state of a loop is the one that it begins in.
+    """
+    states = lasso.tracer.visited if lasso.loop is None else lasso.tracer.visited[:-1]
+    true = [i for i, state in enumerate(states) if lasso.tracer.runner.holds(number, state)]
+    if len(true) in (0, len(states)):
+        return "never true" if not true else "always true"
+    spans: list[list[int]] = []
+    for i in true:
+        if spans and spans[-1][1] == i - 1:
+            spans[-1][1] = i
+        else:
+            spans.append([i, i])
+    words = [str(a) if a == b else f"{a} to {b}" for a, b in spans]
+    return f"true after step {', '.join(words)} only (0 is the start)"
 
 
 def violated(

@@ -45,7 +45,7 @@ def check_rounds(
 ) -> Verdict:
     """The verdict on a System by way of its sequential program; each violation is a run of the System itself."""
     from plait.check.api import check
-    from plait.check.follow import enough, follow
+    from plait.check.follow import follow, tidied
     from plait.rounds.back import deeds, marked
     from plait.rounds.sequential import program_of
 
@@ -59,7 +59,7 @@ def check_rounds(
             return None
         steps, note = deeds(trace), None
         if program.assumed.free and not raw:  # else what is left out is taken to be delivered
-            steps, note = enough(system, steps, trace.property)
+            steps, note = tidied(system, steps, trace.property)
         found = marked(system, follow(system, steps, trace.property), steps)
         return msgspec.structs.replace(found, tidied=note)
 
