@@ -108,24 +108,51 @@ def dependence(events: Sequence[Event]) -> list[set[int]]:
 def shortened(
     tracer: Tracer, events: list[Event], accept: Callable[[Tracer, list[Event], list[int]], bool]
 ) -> tuple[Tracer, list[Event], list[int]]:
-    """Leave steps out, with all that depends on them, from the last one to the first, as long as the run is accepted.
+    """Leave steps out as long as the run is accepted, from the last one to the first, until none can be left out.
 
-    The run that is left, and the indices that its steps had.
+    With a step go those that take what it sends, and so on; if that is not enough, all that depend on it. The run that is
+    left, and the indices that its steps had.
     """
     deadline = time.monotonic() + PATIENCE
-    number, indices = len(events), list(range(len(events)))
+    indices, number, found = list(range(len(events))), len(events), False
     while number > 0 and time.monotonic() < deadline:
         number -= 1
-        dropped = {number}
-        for later, before in enumerate(dependence(events)):
-            if later > number and before & dropped:
-                dropped.add(later)
-        kept = [i for i in range(len(events)) if i not in dropped]
-        again = executed(tracer.runner, [tracer.taken[i] for i in kept])
-        if again is not None and accept(*again, [indices[i] for i in kept]):
-            (tracer, events), indices = again, [indices[i] for i in kept]
-            number = min(number, len(events))
+        for before in (_needs(events), dependence(events)):
+            dropped = {number}
+            for later in range(number + 1, len(events)):
+                if before[later] & dropped:
+                    dropped.add(later)
+            kept = [i for i in range(len(events)) if i not in dropped]
+            again = executed(tracer.runner, [tracer.taken[i] for i in kept])
+            if again is not None and accept(*again, [indices[i] for i in kept]):
+                (tracer, events), indices, found = again, [indices[i] for i in kept], True
+                number = min(number, len(events))
+                break
+        if number == 0 and found:  # what seemed needed may not be any more
+            number, found = len(events), False
     return tracer, events, indices
+
+
+def _needs(events: Sequence[Event]) -> list[set[int]]:
+    """For each event, earlier ones without which it is surely not possible.
+
+    They send what it takes, start its process, or stop the process that it makes come back.
+    """
+    sender: dict[int, int] = {}
+    started: dict[str, int] = {}
+    found = []
+    for number, event in enumerate(events):
+        before = {sender[message] for message in event.consumed if message in sender}
+        if event.lane in started:
+            before.add(started[event.lane])
+        sender |= dict.fromkeys(event.sent, number)
+        started |= dict.fromkeys(event.spawned, number)
+        if event.kind == "crash":
+            started[event.lane] = number
+        elif event.kind == "recover":
+            started.pop(event.lane, None)
+        found.append(before)
+    return found
 
 
 def ordered(events: Sequence[Event]) -> list[int]:

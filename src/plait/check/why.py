@@ -124,7 +124,7 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
         event = events[number]
         waiting += [senders[m] for m in event.consumed if m in senders]
         written = (_writer(events, event.lane, name, number) for name in event.read)
-        waiting += [step for step in written if step is not None]
+        waiting += [step for step in (*written, _standing(events[:number], event.lane)) if step is not None]
         heads = {queues[m] for m in event.consumed if m in queues}
         waiting += [
             i

@@ -58,6 +58,8 @@ def parting(first: Trace, second: Trace, found: Alignment) -> list[tuple[str, st
             said.append((name, f"{fault}{visible(event.lane)} {event_label(event)}".rstrip()))
         else:
             said.append((name, "ends"))
+    if said[0][1] == said[1][1]:
+        return [("Both", f"{said[0][1]}, with other effects")]
     return said
 
 
@@ -72,7 +74,8 @@ def counts(found: Alignment) -> str:
     parts = [f"{plural(same, 'step')} {'is' if same == 1 else 'are'} the same"]
     if number["moved"]:
         parts[0] += f", {number['moved'] // 2} of them at another time"
-    parts += [f"{number['changed']} do something else"] if number["changed"] else []
+    verb = "does" if number["changed"] == 1 else "do"
+    parts += [f"{number['changed']} {verb} something else"] if number["changed"] else []
     for name, side in zip(NAMES, ("first", "second"), strict=True):
         alone = sum(row.relation == "one" and getattr(row, side) is not None for row in found.rows)
         parts += [f"{alone} only in {name}"] if alone else []
@@ -136,7 +139,8 @@ def diff_text(
     if not found.same:
         lines += [[(f"  {said}", "")] for said in (counts(found), *beginnings(found, renamed))]
         for name, said in parting(first, second, found):
-            lines.append([(f"  {name} {'' if said == 'ends' else 'goes on: '}", "bold"), (said, "")])
+            verb = "" if said == "ends" else "go on: " if name == "Both" else "goes on: "
+            lines.append([(f"  {name} {verb}", "bold"), (said, "")])
         lines += [*_rows(first, second, found)]
         lines += [*_values("In the initial states", found.start), *_values("In the last states", found.end)]
         if not found.end:
