@@ -33,6 +33,7 @@ from plait import (
 )
 from plait.check.conditions import conditions_of
 from plait.kernel.coverage import Coverage
+from plait.model.loader import load, zoo
 from plait.protocols.paxos import paxos
 from plait.protocols.raft import raft
 from tests.check.sourced import random_source, system_of
@@ -367,6 +368,30 @@ def test_a_larger_raft_puts_log_matching_to_the_test() -> None:
     (untested,) = covered(raft()).untested
     assert (untested.property, untested.vacuous) == ("log_matching", True)
     assert covered(raft(entries=2)).untested == []
+
+
+def test_the_zoo_holds_for_good_reasons() -> None:
+    """At default sizes one property is vacuous; what is never taken goes to those who do not care."""
+    vacuous, in_part, left = set(), set(), set()
+    for name in zoo():
+        verdict = check(load(name, {}), max_states=30_000, coverage=True)
+        if verdict.bound is not None:
+            continue
+        assert not any("never ran" in warning for warning in verdict.warnings)
+        assert verdict.coverage is not None
+        for one in verdict.coverage.untested:
+            (vacuous if one.vacuous else in_part).add((name, one.property))
+        for message in verdict.coverage.messages:
+            left |= {(name, message.type, role) for role in {*message.sent_to} - {*message.taken_by}}
+            assert message.sent_to
+    assert vacuous == {("raft", "log_matching")}
+    assert in_part == {("zab", "primary_order"), ("three-phase-commit", "not_blocking")}
+    assert left == {
+        ("echo-multicast", "Commit", "ByzantineReceiver"),
+        ("mcpaxos", "Phase2b", "Observer"),
+        ("pbft", "Commit", "ByzantinePrimary"),
+        ("pbft", "Prepare", "ByzantinePrimary"),
+    }
 
 
 # -- functions that tell -----------------------------------------------------------------------------------------------

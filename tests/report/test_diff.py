@@ -83,6 +83,7 @@ def test_the_same_steps_in_another_order_have_moved() -> None:
         ("moved", None, 2),
     ]
     assert counts(align(one, other)) == "3 steps are the same, 1 of them at another time"
+    assert headline(one, other, align(one, other)) == "The same steps, in another order from step 1 on."
 
 
 def test_lassos_that_go_back_elsewhere() -> None:

@@ -28,7 +28,11 @@ def sections(coverage: Coverage) -> list[Section]:
         _branches("bodies", [b for b in coverage.branches if b.part == "body"]),
     ]
     messages = [(m.type, said) for m in coverage.messages if (said := _message(m))]
-    found.append(Section("messages", f"{_of(coverage.messages, messages)} types sent and taken", messages))
+    found.append(
+        Section(
+            "messages", f"{_of(coverage.messages, messages)} types sent, and taken by all they were sent to", messages
+        )
+    )
     fields = [(f"{f.role}.{f.name}", said) for f in coverage.fields if (said := _field(f))]
     found.append(Section("fields", f"{_of(coverage.fields, fields)} read, and matter", fields))
     untested = [

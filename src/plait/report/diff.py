@@ -32,6 +32,8 @@ def headline(first: Trace, second: Trace, found: Alignment) -> str:
         if found.loops[0] != found.loops[1]:
             return "The same steps, but they repeat from another one on."
         return "The same steps, of systems that begin differently."
+    if all(row.relation in ("same", "moved") for row in found.rows):
+        return f"The same steps, in another order from step {found.common + 1} on."
     if found.common == min(len(first), len(second)):
         ended, other = NAMES if found.common == len(first) else NAMES[::-1]
         said = f"The same up to step {found.common}, where {ended} ends; {other} goes on."
