@@ -217,6 +217,15 @@ def _matched(s: Any) -> bool:
     return True
 
 
+def large(a: Any, limit: int) -> bool:
+    found = a.n > limit
+    return bool(found)
+
+
+def _calling(s: Any) -> bool:
+    return not any(large(a, 1) for a in s[Up])
+
+
 def _tried(s: Any) -> bool:
     try:
         return bool([1, 1][s[Up][0].n] == 1)
@@ -236,6 +245,12 @@ STATEMENTS = {
     _asserts: [("with a = Up0", ""), ("a.n < 2", "False"), ("a.n", "2")],
     _guarded: [("a.n == 2", "True"), ("b.n >= 1", "False"), ("b.n", "0")],
     _matched: [("[a.n for a in s[Up]]", "[1, 1]")],
+    _calling: [
+        ("any(large(a, 1) for a in s[Up])", "True"),
+        ("with a = Up0", ""),
+        ("large(a, 1)", "True"),
+        ("found", "True"),
+    ],
     _tried: [],
 }
 

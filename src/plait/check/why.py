@@ -139,31 +139,34 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
 
 def _clauses(predicate: Callable[[Any], Any], view: View) -> Iterator[Clause]:
     """The parts that make a property what it is, each with its value; nothing for what has no source."""
-    node = definition(predicate) if isinstance(predicate, types.FunctionType) else None
-    if node is None:
-        return
-    assert isinstance(predicate, types.FunctionType)
-    names = {**vars(builtins), **predicate.__globals__}
-    for name, cell in zip(predicate.__code__.co_freevars, predicate.__closure__ or (), strict=True):
-        names[name] = cell.cell_contents
-    told: set[str] = set()
     try:
-        if isinstance(node, ast.Lambda):
-            yield from _explained(node.body, {**names, node.args.args[0].arg: view}, told)
-        else:
-            line, local = _ending(predicate, view)
-            yield from _statement(node.body, line, {**names, **local}, told)
+        yield from _inside(predicate, [view], set())
     except Exception:  # what it calls may not like to be asked in pieces; the verdict does not depend on this
         return
 
 
-def _ending(predicate: types.FunctionType, view: View) -> tuple[int, dict[str, Any]]:
-    """The line in which a property returns, or an assertion in it fails, and its variables there."""
+def _inside(function: Any, arguments: Sequence[Any], told: set[str]) -> Iterator[Clause]:
+    """Why a function returns what it does."""
+    node = definition(function) if isinstance(function, types.FunctionType) else None
+    if node is None:
+        return
+    names = {**vars(builtins), **function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        names[name] = cell.cell_contents
+    line, local = _ending(function, arguments)
+    if isinstance(node, ast.Lambda):
+        yield from _explained(node.body, {**names, **local}, told)
+    else:
+        yield from _statement(node.body, line, {**names, **local}, told)
+
+
+def _ending(function: types.FunctionType, arguments: Sequence[Any]) -> tuple[int, dict[str, Any]]:
+    """The line in which a function returns, or an assertion in it fails, and its variables there."""
     found: tuple[int, dict[str, Any]] = (0, {})
 
     def follow(frame: types.FrameType, event: str, argument: Any) -> Any:
         nonlocal found
-        if frame.f_code is not predicate.__code__:
+        if frame.f_code is not function.__code__:
             return None
         found = (frame.f_lineno, dict(frame.f_locals))
         return follow
@@ -171,7 +174,7 @@ def _ending(predicate: types.FunctionType, view: View) -> tuple[int, dict[str, A
     before = sys.gettrace()
     sys.settrace(follow)
     try:
-        predicate(view)
+        function(*arguments)
     except AssertionError:
         pass
     finally:
@@ -238,8 +241,20 @@ def _explained(node: ast.expr, names: dict[str, Any], told: set[str]) -> Iterato
                     yield _clause(part, _value(part, names))
         case ast.Constant():
             return  # it says nothing
+        case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if _is_users(names.get(name)):
+            yield _clause(node, value)
+            if not any(isinstance(part, ast.Starred) for part in given):
+                yield from _inside(names[name], [_value(part, names) for part in given], set())
         case _:
             yield _clause(node, value)
+
+
+def _is_users(value: Any) -> bool:
+    """Whether it is a function that the model has written: not one of ours, nor of a library."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    package = value.__module__.partition(".")[0]
+    return value.__module__.startswith("plait.protocols") or package not in {"plait", *sys.stdlib_module_names}
 
 
 def _with(found: dict[str, Any], told: set[str]) -> Clause:

@@ -140,7 +140,7 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
         lines.append([])
         lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
     for part, value, writer in facts.why_rows(trace):
-        shown: Line = [(f"  {part}", "")]
+        shown: Line = [("  ", ""), (part, "")]
         shown += [(" is ", "dim"), (value, "")] if value else []
         lines.append([*shown, (f"   ({writer})", "dim")] if writer else shown)
     idle = [str(i + 1) for i in facts.idle_steps(trace)]
