@@ -52,7 +52,7 @@ def compare(spec: Spec, *, limit: int = 150, **faults: int) -> bool:
 compared: set[Spec] = set()
 
 
-@drawing(310)
+@drawing(330)
 @given(specs(processes=2))
 def test_two_processes(spec: Spec) -> None:
     if spec not in compared and compare(spec):

@@ -183,7 +183,7 @@ def _rounds(phases: int | None, assume: str | None, reduce: str, coverage: bool)
             "--rounds with --coverage: a sequential program has no handlers",
             hint="leave --rounds out to see what the protocol itself does",
         )
-    return partial(check_rounds, phases=phases or PHASES, assume=assume or "none")
+    return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
 
 
 def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:

@@ -22,6 +22,8 @@ WATCHED = 100_000
 """So many asynchronous states are looked at for the conditions, unless the user says otherwise."""
 AUDITED = 1_000_000
 """So many states of the sequential program, where these were not enough."""
+WALKS = 2_000
+"""So many random walks, to find a run to a step that the audit suspects."""
 
 
 def selected(system: System, names: Sequence[str] | None) -> System:
@@ -70,7 +72,7 @@ def check_rounds(
     if verdict.status == "holds":
         # The program was searched to its end, so that an audit of it ends, too.
         told, undecided = _conditions(system, conditions(system, max_states=watch, phases=phases, audited=None))
-        _numbered(program)
+        _numbered(program, options)
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     if undecided:
         note = "not known whether the protocol is round-based"
@@ -80,7 +82,9 @@ def check_rounds(
     status: Status = "violated" if first else verdict.status
     if not first and any(r.status == "inconclusive" for r in results):
         status = "inconclusive"
-    bound = _bound(program) if status == "holds" else "an undecided condition" if undecided else f"{phases} phases"
+    bound = None if whole else _bound(program)
+    if status != "holds":
+        bound = "an undecided condition" if undecided else f"{phases} phases"
     return msgspec.structs.replace(
         verdict,
         status=status,
@@ -152,12 +156,19 @@ def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
     return f"; {undecided}", undecided
 
 
-def _numbered(program: Program) -> None:
+def _numbered(program: Program, options: dict[str, Any]) -> None:
     """Refuse a protocol in which it matters who creates a process first: the program has one order of that only."""
-    doubt = program.exchange.doubt()
-    if doubt is not None:
+    from plait.check.api import check
+    from plait.rounds.sequential import program_of
+
+    several = program.exchange.several
+    if several is None:
+        return
+    compared = program_of(program.system, phases=program.phases, assume=program.assumed, compared=True)
+    cut = None if check(compared.make(), **options).status == "holds" else "not all their orders were compared"
+    if difference := compared.exchange.difference or cut:
         raise ModelError(
-            f"{program.system.name}: {doubt}",
+            f"{program.system.name}: {several}, and that may matter: {difference}",
             hint="rounds do not have all its behaviours: check it without --rounds, or let one process create them",
         )
 
@@ -181,19 +192,24 @@ def conditions(
     from plait.rounds.watch import watched
 
     bare = selected(system, [])
-    verdict = check(watched(bare), max_states=max_states, keep_going=True, **options)
+    ghosts = watched(bare)
+    verdict = check(ghosts, max_states=max_states, keep_going=True, **options)
+    found = _runs(verdict)
     states = f"{verdict.statistics.states:,} asynchronous states"
-    reasons = dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else proved(system)
+    reasons = (dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else {}) | proved(system)
     doubts: dict[int, str] = {}
     if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
-        reasons, doubts = _audited(bare, phases, reasons, {"max_states": audited, **options})
+        reasons, doubts, shown = _audited(bare, ghosts, phases, reasons, {"max_states": audited, **options})
+        if not shown and doubts:  # is there a run? Perhaps one comes along.
+            shown = _runs(check(ghosts, search="random", walks=WALKS, keep_going=True, **options))
+        found |= shown
     results = []
-    for (number, said), result in zip(CONDITIONS.items(), verdict.properties, strict=False):
-        status: Status = "violated" if result.trace else "holds" if number in reasons else "inconclusive"
+    for number, said in CONDITIONS.items():
+        status: Status = "violated" if number in found else "holds" if number in reasons else "inconclusive"
         how = reasons.get(number) or doubts.get(number) or f"not broken on {states}, and not proven"
         note, trace = f"{said}: {how}", None
-        if result.trace is not None:
-            note, trace = _broken(bare, result.trace, number)
+        if number in found:
+            note, trace = _broken(bare, found[number], number)
         results.append(PropertyResult(f"condition {number}", NAMES[number], status, note, trace))
     broken = min((r for r in results if r.trace), key=lambda r: len(r.trace or ()), default=None)
     undecided = any(r.status == "inconclusive" for r in results)
@@ -209,6 +225,11 @@ def conditions(
     )
 
 
+def _runs(verdict: Verdict) -> dict[int, Trace]:
+    """Runs of the protocol with its ghosts that break conditions."""
+    return {n: r.trace for n, r in enumerate(verdict.properties, 1) if r.trace is not None and r.name != "assertions"}
+
+
 def _phases(reasons: dict[int, str]) -> str | None:
     return next((r.partition(", by")[0] for r in reasons.values() if ", by the audit" in r), None)
 
@@ -218,24 +239,35 @@ def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
     from plait.check.follow import follow
     from plait.rounds.back import same_deeds
 
-    last = watched.events[-1]
-    entries = [entry["#tup"] for entry in last.state.fields[last.lane]["rounds_watch"]["broken"]["#tup"]]
-    note: str = next(said for condition, said in entries if condition == number)
+    note = dict(_breaches(watched))[number]
     trace = follow(system, same_deeds(watched))
     return note, msgspec.structs.replace(trace, property=f"condition {number}", explanation=note)
 
 
+def _breaches(watched: Trace) -> list[tuple[int, str]]:
+    """What the last step of a run with ghosts broke: the conditions, in words."""
+    last = watched.events[-1]
+    entries = last.state.fields[last.lane]["rounds_watch"]["broken"]["#tup"]
+    return [(number, said) for number, said in (entry["#tup"] for entry in entries)]
+
+
 def _audited(
-    system: System, phases: int, reasons: dict[int, str], options: dict[str, Any]
-) -> tuple[dict[int, str], dict[int, str]]:
-    """The conditions that the sequential program proves, and what stands against the others."""
+    system: System, ghosts: System, phases: int, reasons: dict[int, str], options: dict[str, Any]
+) -> tuple[dict[int, str], dict[int, str], dict[int, Trace]]:
+    """The conditions that the sequential program proves, what stands against the others, and runs that break some."""
     from plait.check.api import check
+    from plait.check.follow import follow
+    from plait.rounds.back import deeds
     from plait.rounds.clock import CONDITIONS
     from plait.rounds.sequential import program_of
 
     program = program_of(system, phases=phases, audited=True)
-    if check(program.make(), **options).status != "holds" or program.audit is None:
-        return reasons, {}
+    verdict = check(program.make(), **options)
+    if verdict.trace is not None:  # the step at its end breaks a condition, or an assertion of the user's
+        run = follow(ghosts, deeds(verdict.trace))
+        return reasons, {}, {number: run for number, _ in _breaches(run)}
+    if verdict.status != "holds" or program.audit is None:
+        return reasons, {}, {}
     doubts = {s.condition: f"it is not known whether a run gets to {s.what}" for s in program.audit.suspicions()}
     shown = f"for {program.phases} phases, by the audit of the sequential program"
-    return {n: reasons.get(n, shown) for n in CONDITIONS if n in reasons or n not in doubts}, doubts
+    return {n: reasons.get(n, shown) for n in CONDITIONS if n in reasons or n not in doubts}, doubts, {}

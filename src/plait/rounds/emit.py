@@ -22,9 +22,16 @@ from plait.rounds.structure import sends
 
 _HEAD = '''"""The sequential program of {name}: {phases} phases, network assumption {assume}.
 
-Made by `plait rounds emit`, from {origin}. `plait check` checks it. Round after round and process after process,
-`sequentialize` runs the UPDATE part of a round on the messages of that round that are not lost, and the SEND part of the
-next round; what the UPDATE part sends goes out in the round of its tag.
+Made by `plait rounds emit`, from {origin}. `plait check` checks it. The parts stand below, round by round; `sequentialize`
+runs them in this order (paper 002, Algorithm 1), one process after the other:
+
+    for phase in range(1, {phases} + 1):
+        for round in {rounds}:
+            for process in processes:
+                SEND: actions of this round, or none of them; what earlier parts made for this round goes out
+            for process in processes:
+                mbox = messages of this round to this process{lost}
+                UPDATE: handlers of this round, on messages in mbox; the others are lost
 """
 '''
 
@@ -48,7 +55,14 @@ def program_text(system: System, *, phases: int, assume: str) -> str:
     lines = source.split("\n")
     for first, last, replacement in sorted(edits, reverse=True):
         lines[first:last] = replacement
-    head = _HEAD.format(name=system.name, phases=phases, assume=assume, origin=system.target)
+    head = _HEAD.format(
+        name=system.name,
+        phases=phases,
+        assume=assume,
+        origin=system.target,
+        rounds=", ".join(system.rounds),
+        lost="" if assume == "none" else f", as many as {assume} demands",
+    )
     call = function
     if callable(getattr(module, function, None)):
         call = f"{function}({', '.join(f'{k}={v!r}' for k, v in system.parameters.items())})"

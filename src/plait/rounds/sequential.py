@@ -18,12 +18,12 @@ import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.pid import Pid
 from plait.model.network import unordered
 from plait.model.process import Handler, Process
 from plait.model.system import System, plays
-from plait.rounds.assumptions import Assumption, assumption
+from plait.rounds.assumptions import Assumption, Deliver, assumption
 from plait.rounds.audit import Audit
 from plait.rounds.exchange import Exchange
 from plait.rounds.firing import Catcher, Protocol
@@ -34,13 +34,15 @@ from plait.rounds.turn import Ghost, Held, Mail, Token, Turn
 class Program(Protocol):
     """Algorithm 1 for one System: what all its processes know."""
 
-    def __init__(self, system: System, phases: int, assumed: Assumption, audited: bool = False) -> None:
+    def __init__(
+        self, system: System, phases: int, assumed: Assumption, audited: bool = False, compared: bool = False
+    ) -> None:
         refuse(system)
         super().__init__(system)
         self.phases, self.assumed = phases, assumed
         self.end = self.calendar.last(phases)
         self.grows = any(system.spare.values())
-        self.exchange = Exchange(system)
+        self.exchange = Exchange(system, compared)
         for cls in dict.fromkeys(system.classes):
             named = self.handlers[cls.__name__]
             named.update({name: self.exchange.watching(cls, handler) for name, handler in named.items()})
@@ -184,11 +186,24 @@ def sequentialize(system: System, *, phases: int = 3, assume: str | Assumption =
     return program_of(system, phases=phases, assume=assume).make()
 
 
-def program_of(system: System, *, phases: int = 3, assume: str | Assumption = "none", audited: bool = False) -> Program:
-    """The program before it is a System: it also knows what was left out, and if audited, what was let pass."""
+def program_of(
+    system: System,
+    *,
+    phases: int = 3,
+    assume: str | Assumption = "none",
+    audited: bool = False,
+    compared: bool = False,
+) -> Program:
+    """The program before it is a System: it also knows what was left out.
+
+    If audited, it knows what was let pass; if compared, whether names of created processes matter.
+    """
     if isinstance(phases, bool) or not isinstance(phases, int) or phases < 1:
         raise ModelError(f"phases={phases!r}", hint="give a number of phases, at least 1")
     if isinstance(assume, str):
         faults = sum(fault.budget for fault in system.faults) if system.faults else None
         assume = assumption(assume, faults=faults)
-    return Program(system, phases, assume, audited)
+    n = len(system.processes)
+    if isinstance(assume, Deliver) and assume.missing(n) >= n:
+        raise UsageError(f"{assume} of {n} processes: nobody need be heard", hint="that is --assume none")
+    return Program(system, phases, assume, audited, compared)

@@ -177,7 +177,6 @@ class Turn:
         options, self.next = [], 0
         if self.heard:
             for handler, consumed in program.receipts(self.process, self.heard):
-                self._refuse(handler, program.calendar.consumed(self.ahead, [place])[1])
                 options.append(Option(Fired(place, part, handler.name, consumed), handler))
         if self.stage == "send" or self.took:
             for handler in program.actions(self.process):
@@ -194,6 +193,8 @@ class Turn:
         step, audit = option.step, self.program.audit
         before, self.program.turn = audit.key(self.process) if audit else None, self
         catcher = self.program.fire(self.process, option.handler, step.consumed, option.script)
+        if step.consumed:
+            self._refuse(option.handler, self.program.calendar.consumed(self.ahead, [step.place])[1])
         self.settle(option.handler, catcher)
         if audit:
             audit.step(self.process, before, step.place, self.ahead if step.consumed or catcher.letters else None)
@@ -222,12 +223,16 @@ class Turn:
         self.letters = tuple(sorted(letters, key=lambda letter: letter[:2]))
 
     def _refuse(self, handler: Handler, breach: Breach | None) -> None:
-        if breach is not None:
-            raise ModelError(
-                f"not round-based: {where(type(self.process), handler)} {breach.what}, "
-                f"against condition {breach.condition} ({CONDITIONS[breach.condition]})",
-                hint="plait rounds tags decides all conditions, with a run to each step that breaks one",
-            )
+        if breach is None:
+            return
+        if self.program.audit:  # the checker shows a run to a step that fails
+            raise AssertionError
+        raise ModelError(
+            f"not round-based: {where(type(self.process), handler)} {breach.what}, "
+            f"against condition {breach.condition} ({CONDITIONS[breach.condition]})",
+            hint="plait rounds tags decides all conditions, with a run to each step that breaks one",
+            placed=True,
+        )
 
     def _crash(self, number: int) -> None:
         budgets = tuple(b - (i == number) for i, b in enumerate(self.token.budgets))
