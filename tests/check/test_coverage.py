@@ -431,3 +431,39 @@ def test_without_source_there_are_no_conditions() -> None:
     exec("def f(self): return self or 1", made)
     assert conditions_of(made["f"]) == (made["f"], [])
     assert conditions_of(len) == (len, [])
+
+
+class Base:
+    """Has something to be called by its subclass."""
+
+    def value(self, n: int) -> int:
+        return n + 1 if n > 0 else 0
+
+
+class _Derived(Base):
+    """Private names, super(), and a variable of the function around it."""
+
+    __secret = 5
+
+    def value(self, n: int) -> int:
+        return super().value(n) if n < self.__secret else self.__secret
+
+    def counting(self) -> Any:
+        count = 0
+
+        def step(by: int) -> int:
+            nonlocal count
+            count = count + by if by > 0 else 0
+            return count
+
+        return step
+
+
+def test_private_names_super_and_variables_around() -> None:
+    told, found = conditions_of(_Derived.value)
+    assert [told(_Derived(), n) for n in (0, 3, 9)] == [_Derived().value(n) for n in (0, 3, 9)]
+    assert (found[0].true, found[0].false) == (True, True)
+    step = _Derived().counting()
+    told, found = conditions_of(step)
+    assert (told(2), step(3), told(4)) == (2, 5, 9)
+    assert (found[0].text, found[0].true, found[0].false) == ("by > 0", True, False)
