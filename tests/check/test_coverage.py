@@ -147,9 +147,10 @@ def test_branches_are_those_that_tracing_shows() -> None:
 
 
 class Ping(Message):
-    """A number."""
+    """A number, and what nobody looks at."""
 
     number: int
+    color: int = 0
 
 
 class Pong(Message):
@@ -218,6 +219,8 @@ def test_what_never_happens_is_listed() -> None:
     assert fields["Left.spare"][0] == []
     assert fields["Left.to"][0] == ["ping"]
     assert fields["Right.log"] == (["small"], False)
+    assert fields["Ping.number"][0] == ["guard of large", "guard of small", "small"]
+    assert fields["Ping.color"][0] == []
     assert "Right.large never ran: its guard never held" in verdict.warnings
     assert found.over == "all 3 states"
 
@@ -344,6 +347,43 @@ def test_properties_that_were_not_judged_are_not_vacuous() -> None:
     assert verdict.coverage is not None
     assert verdict.property == "never"
     assert verdict.coverage.untested == []
+
+
+def test_whole_messages_may_be_read_in_full() -> None:
+    """By a property that looks at what is pending, a handler that compares or keeps them, or one that asks for its class."""
+
+    class Keeper(Process):
+        kept: Any = None
+
+        @on(Ping)
+        def keep(self, m: Ping) -> None:
+            self.kept = m
+
+    class Matcher(Process):
+        seen: int = 0
+
+        @on(Ping)
+        def match(self, m: Ping) -> None:
+            match m:
+                case Ping(color=0):
+                    self.seen += 1
+
+    class Asking(Process):
+        seen: int = 0
+
+        @on(Ping)
+        def take(self, m: Ping) -> None:
+            self.send(self.ids(type(self))[0], Pong())
+
+    quiet = always(lambda s: len(s.messages) < 9, name="quiet")
+    for kind, properties, read in (
+        (Keeper, [], {"color", "number"}),
+        (Matcher, [], {"color"}),
+        (Matcher, [quiet], {"color", "number"}),
+        (Asking, [], set()),
+    ):
+        found = covered(System([Left(to=kind.pid(0)), kind()], properties=properties))
+        assert {f.name for f in found.fields if f.role == "Ping" and f.read_by} == read
 
 
 def test_over_what() -> None:

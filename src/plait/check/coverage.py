@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Literal, NamedTuple
 
 from plait.check.conditions import Condition, conditions_of, judged
@@ -41,8 +41,8 @@ class Recorder:
         """The different steps of each handler."""
         self.taken: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, with the class that took them."""
-        self.reads: dict[tuple[type[Process], str], set[str]] = {}
-        """Who read a field."""
+        self.reads: dict[tuple[type, str], set[str]] = {}
+        """Who read a field of a process or of a message."""
         self._guards: dict[Place, list[Condition]] = {}
         self._bodies: dict[Place, list[Condition]] = {}
         self._properties: list[list[Condition]] = []
@@ -84,9 +84,18 @@ class Recorder:
         """A guard was false whatever the message (which only partial-order reduction asks)."""
         self._guards[cls, handler][0].false = True
 
-    def read(self, cls: type[Process], fields: set[str], by: str) -> None:
+    def read(self, cls: type, fields: Iterable[str], by: str) -> None:
         for field in fields:
             self.reads.setdefault((cls, field), set()).add(by)
+
+    def noting(self, by: str) -> Callable[[type[Message], str], None]:
+        """For messages that tell who read which of their fields."""
+        return lambda kind, field: self.read(kind, [field], by)
+
+    def saw(self, messages: Iterable[Message], by: str) -> None:
+        """Messages were looked at that do not tell what is read of them: perhaps all."""
+        for message in messages:
+            self.read(type(message), _fields_of(type(message)), by)
 
     # -- what it knows ---------------------------------------------------------------------------------------------
 
@@ -96,7 +105,11 @@ class Recorder:
             HandlerCoverage(c.__name__, h.name, len(self.steps.get((c, h.name), ())), never.get((c, h.name)))
             for c, h in self.system.handlers()
         ]
-        branches, messages, fields = list(self._branches()), list(self._messages(sent)), list(self._fields())
+        branches, messages, fields = (
+            list(self._branches()),
+            list(self._messages(sent)),
+            [*self._fields(), *self._contents(sent)],
+        )
         return Coverage(over, handlers, branches, messages, fields, list(untested))
 
     def untested(self, number: int) -> Iterator[Untested]:
@@ -140,6 +153,16 @@ class Recorder:
             for name in cls.__plait_fields__:
                 by = sorted(self.reads.get((cls, name), ()))
                 yield FieldCoverage(cls.__name__, name, by, (cls, name) not in idle)
+
+    def _contents(self, sent: Went) -> Iterator[FieldCoverage]:
+        """The fields of messages that are sent."""
+        for kind in sorted({kind for kind, _ in sent}, key=lambda k: k.__name__):
+            for name in _fields_of(kind):
+                yield FieldCoverage(kind.__name__, name, sorted(self.reads.get((kind, name), ())), True)
+
+
+def _fields_of(kind: type[Message]) -> list[str]:
+    return [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
 
 
 def _named(cls: type[Process]) -> Iterator[type[Message]]:

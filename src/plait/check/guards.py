@@ -6,15 +6,18 @@ local state.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import dis
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
 
 from plait.check.content import RAISED, UP, Content, cause, declared_values, explained
 from plait.check.coverage import Recorder
 from plait.kernel.errors import ModelError
+from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
 
@@ -49,6 +52,26 @@ def watched(cls: type[Process]) -> type[Process]:
 
     noting: type[Process] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
     return noting
+
+
+@functools.cache
+def _watched_kind(cls: type[Message]) -> type[Message]:
+    fields = frozenset(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+
+    def read(self: Any, name: str) -> Any:
+        if name in fields:
+            object.__getattribute__(self, "__dict__")["_note"](cls, name)
+        return super(noting, self).__getattribute__(name)
+
+    noting: type[Message] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
+    return noting
+
+
+def watched_message(message: Message, note: Callable[[type[Message], str], None]) -> Message:
+    """A message that tells which of its fields are read; not to be kept."""
+    made = object.__new__(_watched_kind(type(message)))  # type: ignore[arg-type]
+    object.__getattribute__(made, "__dict__").update(message.__dict__, _note=note)
+    return made
 
 
 class LookedAtError(BaseException):
@@ -150,6 +173,8 @@ class Guards:
                 answers.append(None)
             elif handler.same:
                 message = self.content.message(sender, content)
+                if self.recorder is not None:
+                    self.recorder.read(type(message), set(handler.same), f"quorum of {handler.name}")
                 answers.append(self.content.codec.encode(tuple(getattr(message, name) for name in handler.same)))
             else:
                 answers.append(b"")
@@ -172,7 +197,7 @@ class Guards:
         """Evaluate a guard (on a delivered message: its sender and content); at first, make sure that it is a function."""
         value, read = self._evaluate(index, number, local, *delivered)
         if self.recorder is not None:
-            self.recorder.read(self.system.classes[index], read, f"guard of {self.handlers[index][number].name}")
+            self._record(self.recorder, index, number, local, read, delivered)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
         for _ in range(4 if count <= _ATTENTIVE else 0):
@@ -183,6 +208,18 @@ class Guards:
                     hint="a guard must not use randomness, clocks, globals or the order of a set",
                 )
         return value, read
+
+    def _record(
+        self, recorder: Recorder, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
+    ) -> None:
+        """Tell what a guard read; of the message too, for which it is asked once more."""
+        by = f"guard of {self.handlers[index][number].name}"
+        recorder.read(self.system.classes[index], read, by)
+        guard: Any = self.system.classes[index].__plait_handlers__[number].where
+        if delivered:
+            with contextlib.suppress(*RAISED):
+                message = watched_message(self.content.message(*delivered), recorder.noting(by))
+                guard(self._watched(index, local)[0], message)
 
     def _watched(self, index: int, local: bytes, *, probe: bool = False) -> tuple[Process, set[str]]:
         """A process to look at, and the set that it notes in which of its fields were read."""

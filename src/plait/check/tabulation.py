@@ -29,7 +29,7 @@ from plait.check.content import (
     explained,
 )
 from plait.check.coverage import Recorder
-from plait.check.guards import Guards, watched
+from plait.check.guards import Guards, watched, watched_message
 from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.check.symmetry import Asymmetry
@@ -248,6 +248,9 @@ class Tabulation(Asymmetry):
                 self.fields_read[prop.name].add((self.system.classes[index].__name__, name))
                 if self.recorder is not None:
                     self.recorder.read(self.system.classes[index], {name}, f"property {prop.name}")
+        if self.recorder is not None:
+            pending = [m for kind, i in view.components_read if kind == "inbox" for m in self.inbox_value(inboxes[i])]
+            self.recorder.saw(pending, f"property {prop.name}")
         judgement = value, list(view.components_read), fields
         if all(kind == "local" for kind, _ in view.components_read):
             read = tuple(sorted(set(fields)))
@@ -403,6 +406,8 @@ class Tabulation(Asymmetry):
             arguments: list[Any] = []
             if handler.kind == "message":
                 given = tuple(self.content.message(sender, content, probe=probe) for sender, content in messages)
+                if notes is not None and self.recorder is not None:
+                    given = tuple(watched_message(m, self.recorder.noting(handler.name)) for m in given)
                 arguments = [given] if handler.quorum is not None else [given[0]]
             self.content.thread = get_ident()
             try:

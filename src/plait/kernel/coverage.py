@@ -54,9 +54,10 @@ class MessageCoverage(msgspec.Struct, frozen=True):
 
 
 class FieldCoverage(msgspec.Struct, frozen=True):
-    """Who read a field of a process."""
+    """Who read a field of a process, or of a message."""
 
     role: str
+    """Or the type of the message."""
     name: str
     read_by: list[str]
     """Handlers, guards and properties."""
