@@ -202,7 +202,7 @@ def test_what_never_happens_is_listed() -> None:
     found = verdict.coverage
     assert found is not None
     assert {f"{h.role}.{h.name}": h.reason for h in found.handlers if not h.steps} == {
-        "Left.pong": "nobody sends a Left a Pong",
+        "Left.pong": "nobody sends a Pong",
         "Right.large": "its guard never held",
     }
     missing = {(b.handler, b.part, b.text): b.missing for b in found.branches if b.missing and not b.implied}

@@ -32,8 +32,10 @@ def never_ran(tabulation: Tabulation) -> dict[Place, str]:
 
 
 def _why(tabulation: Tabulation, cls: type[Process], handler: Handler) -> str:
-    if handler.message is not None and not tabulation.was_sent(cls, handler):
-        return f"nobody sends {_a(cls)} a {handler.message.__name__}"
+    if handler.message is not None and not tabulation.was_sent(handler):
+        return f"nobody sends a {handler.message.__name__}"
+    if handler.message is not None and not tabulation.was_sent(handler, cls):
+        return f"no {handler.message.__name__} is sent to {_a(cls)}"
     if handler.kind in ("action", "message"):
         return "its guard never held" if handler.where else "it was never enabled"
     if handler.kind == "init":

@@ -371,10 +371,10 @@ class Tabulation(Asymmetry):
         """Handlers that no search step has run so far."""
         return [(c, h) for c, h in self.system.handlers() if (c, h.name) not in self._steps_of]
 
-    def was_sent(self, cls: type[Process], handler: Handler) -> bool:
-        """Whether some step sent a process of the class a message that this handler is for."""
+    def was_sent(self, handler: Handler, cls: type[Process] | None = None) -> bool:
+        """Whether some step sent a message that this handler is for, to a process of the class if one is given."""
         wanted = handler.message
-        return wanted is not None and any(issubclass(t, wanted) and to is cls for t, to in self.sent)
+        return wanted is not None and any(issubclass(t, wanted) and to is (cls or to) for t, to in self.sent)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
