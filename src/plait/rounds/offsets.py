@@ -165,8 +165,8 @@ class _Walk:
             # What the body changes is not known in it, nor afterwards.
             inside = path._replace(known=_without(path.known, node))
             through = self._block(node.body, [inside])
-            if any(p.ended for p in through):
-                raise _UnclearError
+            if any(p.ended or any(p.known.get(k) != v for k, v in inside.known.items()) for p in through):
+                raise _UnclearError  # methods that are called in it may change more
             return [inside._replace(sent=frozenset().union(inside.sent, *(p.sent for p in through)))]
         if isinstance(node, ast.Return):
             return [self._expression(node.value, path)._replace(ended=True)]
@@ -209,7 +209,7 @@ class _Walk:
         if any(isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda) for part in parts):
             raise _UnclearError
         mine = [part for part in parts if isinstance(part, ast.Attribute) and _name(part.value) == "self"]
-        if _escapes(parts):
+        if _escapes(parts) or any(self._odd(part.attr) for part in mine):
             raise _UnclearError
         calls = [part for part in parts if isinstance(part, ast.Call)]
         if any(part.attr in _SENDS and all(part is not call.func for call in calls) for part in mine):
@@ -284,9 +284,14 @@ class _Walk:
         attributes = [n for n in ast.walk(definition) if isinstance(n, ast.Attribute) and _name(n.value) == "self"]
         if any(a.attr in _SENDS for a in attributes):
             return True
-        if _escapes(list(ast.walk(definition))):
+        if _escapes(list(ast.walk(definition))) or any(self._odd(a.attr) for a in attributes):
             raise _UnclearError
         return any(self._matters(a, depth + 1) for a in attributes)
+
+    def _odd(self, name: str) -> bool:
+        """Whether to look at this attribute may do anything, or what should send is the user's own."""
+        mine, usual = (inspect.getattr_static(cls, name, None) for cls in (self.cls, Process))
+        return mine is not usual and (isinstance(mine, property) or name in _SENDS)
 
     def _definition(self, function: ast.expr) -> ast.FunctionDef | None:
         """The source of a method of the process that the user wrote."""
@@ -299,11 +304,12 @@ class _Walk:
             return None
         return self.source(method)
 
-    def source(self, function: Callable[..., object]) -> ast.FunctionDef:
+    def source(self, function: types.FunctionType | Callable[..., object]) -> ast.FunctionDef:
         """The source of a function that is what its source says, and calls its process `self`."""
         definition = function_of(function)
         arguments = definition.args
-        plain = inspect.unwrap(function) is function and not (arguments.vararg or arguments.kwarg or arguments.defaults)
+        plain = inspect.unwrap(function) is function and function.__module__ == self.cls.__module__
+        plain &= not (arguments.vararg or arguments.kwarg or arguments.defaults)
         if not plain or not arguments.args or arguments.args[0].arg != "self" or "self" in set(_changed(definition)):
             raise _UnclearError
         return definition

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+from collections.abc import Iterator
 
+from plait.model.message import Message
 from plait.model.process import Handler
 from plait.model.tag import tag_of
 
@@ -19,11 +21,18 @@ def one_phase(handler: Handler) -> bool:
     """Whether all messages that a handler takes in a step are of one phase, by what it declares."""
     assert handler.message is not None
     tag = tag_of(handler.message)
-    if tag is None:
+    if tag is None or any(tag_of(cls) != tag for cls in _below(handler.message)):
         return False
     if handler.quorum is None or handler.quorum == 1 or isinstance(tag.phase, int):
         return True
     return tag.phase in handler.same or _fixes(handler, tag.phase)
+
+
+def _below(cls: type[Message]) -> Iterator[type[Message]]:
+    """The kinds of a message: a handler takes these too."""
+    for kind in cls.__subclasses__():
+        yield kind
+        yield from _below(kind)
 
 
 def _fixes(handler: Handler, field: str) -> bool:
@@ -50,8 +59,8 @@ def _equates(part: ast.expr, message: str, field: str) -> bool:
 
 def guard_of(handler: Handler) -> ast.Lambda | None:
     """The syntax of a guard that is a lambda, the only one of two arguments on its line."""
-    code = getattr(inspect.unwrap(handler.where), "__code__", None) if handler.where is not None else None
-    if code is None:
+    code = getattr(handler.where, "__code__", None)
+    if code is None or hasattr(handler.where, "__wrapped__"):
         return None
     try:
         lines, _ = inspect.findsource(code)

@@ -78,7 +78,12 @@ class Program(Protocol):
 
     def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         slots = [p for p in self.system.pids[len(self.everyone) :] if p.role == role.__name__]
-        if real is None and slots:  # a trial: which slot is free is not known, nor does it matter
+        if real is None:  # a trial: which slot is free is not known, nor does it matter
+            if not slots:
+                raise ModelError(
+                    f"spawns {role.__name__}, but the System declares no spare slots for it",
+                    hint=f"System(..., spare={{{role.__name__}: 1}})",
+                )
             catcher.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
