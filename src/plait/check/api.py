@@ -97,6 +97,8 @@ def check(
             hint="use bfs or dfs, or leave it out with --property",
         )
     asked = premises(temporal) if coverage else []
+    if len(liveness.predicates(checked, [premise.atom for premise in asked])) > liveness.MOST_PREDICATES:
+        asked = []  # to cover more must not make a model too large to check
     system = with_properties(system, liveness.flattened(checked, [premise.atom for premise in asked]))
     reductions = plan(system, reduce, search, decomposition, history)
     runner = reductions.runner(system, Recorder(system) if coverage else None)
