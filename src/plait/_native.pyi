@@ -136,7 +136,12 @@ _Step = tuple[int, int, int, int, int, bool, int | None]
 class EpaTrace:
     """A recorded execution of a threaded program (see docs/epa.md), read and sanitized."""
 
-    def __new__(cls, folder: Path, sites: Sequence[tuple[int, int, Sequence[int], int]]) -> EpaTrace: ...
+    def __new__(
+        cls,
+        folder: Path,
+        sites: Sequence[tuple[int, int, Sequence[int], int]],
+        program: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
+    ) -> EpaTrace: ...
     @property
     def records(self) -> int: ...
     @property

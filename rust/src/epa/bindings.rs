@@ -10,7 +10,7 @@ use super::compare::{self, Difference};
 use super::format::op;
 use super::order::NONE;
 use super::propagate::{self, NO_OBJECT, Via};
-use super::recording::{Class, Recording, Site};
+use super::recording::{Class, Recording, Rows, Site};
 use super::reverse::{self, Action, Answer, Report, Step};
 use super::sanitize::{self, Event, Kind, NOBODY, OBJECT, Sanitized, THREAD, UNKNOWN};
 
@@ -29,7 +29,7 @@ type EventRow = (u32, u8, bool, Word, Word);
 #[pymethods]
 impl EpaTrace {
     #[new]
-    fn new(py: Python<'_>, folder: PathBuf, sites: Vec<SiteRow>) -> PyResult<Self> {
+    fn new(py: Python<'_>, folder: PathBuf, sites: Vec<SiteRow>, program: Rows) -> PyResult<Self> {
         let mut known = vec![Site::default()];
         known.extend(sites.into_iter().map(|(class, size, operands, parent)| Site {
             class: match class {
@@ -42,7 +42,7 @@ impl EpaTrace {
             parent,
         }));
         py.detach(|| {
-            let recording = Recording::open(&folder, known)?;
+            let recording = Recording::open(&folder, known, program)?;
             let sanitized = sanitize::sanitize(&recording);
             Ok(Self { recording, sanitized })
         })
@@ -102,10 +102,7 @@ impl EpaTrace {
         let mut found = Vec::new();
         for (run, &length) in self.recording.runs.iter().zip(&self.sanitized.lengths) {
             let (mut sync, mut object) = (0, 0);
-            if run.took
-                && let Some(record) = self.recording.run(*run).next()
-                && record.kind == super::format::SYNC
-            {
+            if let Some(record) = self.recording.sync(*run) {
                 (sync, object) = (record.detail, record.words[1]);
             }
             if length > 0 || sync > 0 {

@@ -270,32 +270,29 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut
     let by_uid: FxHashMap<u32, u32> = (sanitized.threads.iter().enumerate()).map(|(i, t)| (t.uid, i as u32)).collect();
     for (run, &length) in recording.runs.iter().zip(&sanitized.lengths) {
         let thread = run.stream;
-        if run.took {
-            let record = recording.run(*run).next().expect("a run has a record");
-            if record.kind == format::SYNC {
-                let mut object = record.words[1];
-                match record.detail {
-                    op::START => {
-                        handles.insert(record.words[2], thread);
-                    }
-                    op::CREATED => {
-                        if let Some(&child) = by_uid.get(&(object as u32)) {
-                            handles.insert(record.words[2], child);
-                        }
-                    }
-                    op::JOIN_BEGIN => joining[thread as usize] = handles.get(&object).copied().unwrap_or(NONE),
-                    op::JOIN => object = u64::from(joining[thread as usize]),
-                    op::CREATE => object = by_uid.get(&(object as u32)).map_or(u64::from(NONE), |&t| u64::from(t)),
-                    _ => {}
+        if let Some(record) = recording.sync(*run) {
+            let mut object = record.words[1];
+            match record.detail {
+                op::START => {
+                    handles.insert(record.words[2], thread);
                 }
-                if !matches!(record.detail, op::CREATED | op::JOIN_BEGIN | op::WAIT | op::SIGNAL | op::TRY_FAILED) {
-                    visit(Step {
-                        thread,
-                        site: record.site,
-                        event: reached[thread as usize] as u32,
-                        action: Action::Sync { op: record.detail, object, extra: record.words[2] },
-                    });
+                op::CREATED => {
+                    if let Some(&child) = by_uid.get(&(object as u32)) {
+                        handles.insert(record.words[2], child);
+                    }
                 }
+                op::JOIN_BEGIN => joining[thread as usize] = handles.get(&object).copied().unwrap_or(NONE),
+                op::JOIN => object = u64::from(joining[thread as usize]),
+                op::CREATE => object = by_uid.get(&(object as u32)).map_or(u64::from(NONE), |&t| u64::from(t)),
+                _ => {}
+            }
+            if !matches!(record.detail, op::CREATED | op::JOIN_BEGIN | op::WAIT | op::SIGNAL | op::TRY_FAILED) {
+                visit(Step {
+                    thread,
+                    site: record.site,
+                    event: reached[thread as usize] as u32,
+                    action: Action::Sync { op: record.detail, object, extra: record.words[2] },
+                });
             }
         }
         let from = reached[thread as usize];

@@ -132,15 +132,8 @@ struct Sanitizer<'a> {
 pub fn sanitize(recording: &Recording) -> Sanitized {
     let names = thread_names(recording);
     let mut sanitizer = Sanitizer::new(recording, names);
-    let mut lengths = Vec::with_capacity(recording.runs.len());
-    for &run in &recording.runs {
-        let thread = run.stream as usize;
-        let before = sanitizer.threads[thread].events.len();
-        for record in recording.run(run) {
-            sanitizer.record(thread, record);
-        }
-        lengths.push((sanitizer.threads[thread].events.len() - before) as u32);
-    }
+    let mut lengths = vec![0; recording.runs.len()];
+    recording.walk(|run, thread, record| lengths[run] += sanitizer.record(thread as usize, record));
     Sanitized {
         threads: sanitizer.threads,
         objects: sanitizer.objects,
@@ -179,7 +172,7 @@ impl<'a> Sanitizer<'a> {
                 uid: stream.uid,
                 name,
                 parent,
-                events: Vec::with_capacity(stream.used * 3 / 4),
+                events: Vec::with_capacity(stream.events as usize),
                 ended: stream.ended,
                 unknown: Vec::new(),
             });
@@ -231,7 +224,14 @@ impl<'a> Sanitizer<'a> {
         (self.objects.len() - 1) as u32
     }
 
-    fn record(&mut self, thread: usize, record: Record) {
+    /// Take an event; how many events it is once it is sanitized.
+    fn record(&mut self, thread: usize, record: Record) -> u32 {
+        let before = self.threads[thread].events.len();
+        self.take(thread, record);
+        (self.threads[thread].events.len() - before) as u32
+    }
+
+    fn take(&mut self, thread: usize, record: Record) {
         if record.kind == format::SEQUENCE {
             return;
         }

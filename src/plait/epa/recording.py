@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,15 @@ _CLASSES = {"pointer": 1, "word": 2}
 
 Word = tuple[str, int, int]
 EventRow = tuple[int, int, bool, Word, Word]
+
+
+def _rows(table: Table) -> tuple[list[Any], list[Any], list[Any]]:
+    """Functions, pieces and formulas, as the native module takes them."""
+    return (
+        [(f.first, f.count) for f in table.functions],
+        [(p.function, p.steps) for p in table.pieces],
+        [(f.op, f.bits, f.base, f.terms) for f in table.formulas],
+    )
 
 
 class ThreadInfo(NamedTuple):
@@ -64,7 +73,7 @@ class Recording:
                 raise ValueError(f"its records are of version {self.table.format}, not {FORMAT}")
             self.run = self._read_run()
             sites = [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent) for s in self.table.sites]
-            self.native = EpaTrace(folder, sites)
+            self.native = EpaTrace(folder, sites, _rows(self.table))
         except (OSError, ValueError, msgspec.DecodeError) as error:
             raise TraceError(
                 f"{folder} cannot be read: {error}", hint="build the program and record it again"
