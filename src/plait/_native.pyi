@@ -139,7 +139,7 @@ class EpaTrace:
     def __new__(
         cls,
         folder: Path,
-        sites: Sequence[tuple[int, int, Sequence[int], int]],
+        sites: Sequence[tuple[int, int, Sequence[int], int, int]],
         program: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
     ) -> EpaTrace: ...
     @property
@@ -163,6 +163,9 @@ class EpaTrace:
         """The last global or heap object that an address lay in."""
     def executions(self) -> list[tuple[int, int, int, int]]:
         """Thread, site, values made there, calls made there."""
+    def address_arithmetic(self) -> list[int]:
+        """Sites that compute with the place of an object, which is another one in every run."""
+
     def digest(self) -> int: ...
     def reversible(self, *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]: ...
     def steps(self) -> list[_Step]: ...

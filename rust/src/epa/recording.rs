@@ -22,6 +22,18 @@ pub struct Site {
     pub operands: Vec<u32>,
     /// The call that an argument belongs to.
     pub parent: u32,
+    pub computes: Computes,
+}
+
+/// Whether a result depends on where objects happen to lie, if operands are addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Computes {
+    #[default]
+    Offsets,
+    /// Two addresses are compared or subtracted: it does unless they are of one object.
+    Distance,
+    /// Multiplications, remainders and the like.
+    Anything,
 }
 
 /// Whether a value may be an address.

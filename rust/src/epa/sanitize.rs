@@ -5,11 +5,11 @@
 //! instructions; counting by site gives names that are unique in the same way, and that do not all change when a faulty run
 //! makes one object more.) Threads are named by their parent and their place among its children.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 use super::format::{self, Record, op};
-use super::recording::{Class, Module, Placed, Recording, Site};
+use super::recording::{Class, Computes, Module, Placed, Recording, Site};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -89,6 +89,8 @@ pub struct Sanitized {
     pub threads: Vec<Thread>,
     pub objects: Vec<Object>,
     pub faults: Vec<Fault>,
+    /// Sites that computed with the place of an object, sorted.
+    pub mixed: Vec<u32>,
     /// Per run of the recording, how many events it became.
     pub lengths: Vec<u32>,
     pub total: u64,
@@ -97,6 +99,8 @@ pub struct Sanitized {
 struct Frame {
     pointer: u64,
     first: usize,
+    /// What the watched sites made last.
+    made: FxHashMap<u32, (u8, u64)>,
 }
 
 #[derive(Default)]
@@ -124,6 +128,9 @@ struct Sanitizer<'a> {
     unknown: FxHashMap<u64, u32>,
     handles: FxHashMap<u64, u32>,
     faults: Vec<Fault>,
+    /// Sites whose results matter to those that could compute with addresses.
+    watched: Vec<bool>,
+    mixed: FxHashSet<u32>,
     now: u64,
     end: u64,
 }
@@ -134,7 +141,10 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
     let mut sanitizer = Sanitizer::new(recording, names);
     let mut lengths = vec![0; recording.runs.len()];
     recording.walk(|run, thread, record| lengths[run] += sanitizer.record(thread as usize, record));
+    let mut mixed: Vec<u32> = sanitizer.mixed.into_iter().collect();
+    mixed.sort_unstable();
     Sanitized {
+        mixed,
         threads: sanitizer.threads,
         objects: sanitizer.objects,
         faults: sanitizer.faults,
@@ -164,6 +174,18 @@ fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
     names
 }
 
+fn watched(sites: &[Site]) -> Vec<bool> {
+    let mut found = vec![false; sites.len()];
+    for site in sites.iter().filter(|s| s.computes != Computes::Offsets) {
+        for &operand in &site.operands {
+            if let Some(watched) = found.get_mut(operand as usize) {
+                *watched = true;
+            }
+        }
+    }
+    found
+}
+
 impl<'a> Sanitizer<'a> {
     fn new(recording: &'a Recording, names: Vec<(u32, String)>) -> Self {
         let mut threads = Vec::new();
@@ -190,6 +212,8 @@ impl<'a> Sanitizer<'a> {
             unknown: FxHashMap::default(),
             handles: FxHashMap::default(),
             faults: Vec::new(),
+            watched: watched(&recording.sites),
+            mixed: FxHashSet::default(),
             now: 0,
             end: recording.records,
         };
@@ -242,6 +266,10 @@ impl<'a> Sanitizer<'a> {
         match record.kind {
             format::VALUE | format::RETURN | format::ARGUMENT => {
                 (event.tag_a, event.a) = self.symbol(thread, w[0], class);
+                if record.kind == format::VALUE {
+                    self.compute(thread, record.site);
+                    self.made(thread, record.site, event.tag_a, event.a);
+                }
             }
             format::CALL => (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer),
             format::LOAD | format::STORE => {
@@ -249,6 +277,9 @@ impl<'a> Sanitizer<'a> {
                 (event.tag_b, event.b) = self.symbol(thread, w[1], class);
                 event.writes = record.kind == format::STORE;
                 self.touch(thread, &event);
+                if record.kind == format::LOAD {
+                    self.made(thread, record.site, event.tag_b, event.b);
+                }
             }
             format::ALLOCA => {
                 let nth = self.count(thread, record.site);
@@ -256,12 +287,13 @@ impl<'a> Sanitizer<'a> {
                 self.states[thread].stack.push((w[0], w[0] + w[1].max(1), number));
                 (event.tag_a, event.a) = (OBJECT, u64::from(number) << 32);
                 event.b = w[1];
+                self.made(thread, record.site, event.tag_a, event.a);
             }
             format::ENTER => {
                 // A frame that is entered at or above another has left it behind (longjmp, an exception).
                 self.leave(thread, w[0]);
                 let first = self.states[thread].stack.len();
-                self.states[thread].frames.push(Frame { pointer: w[0], first });
+                self.states[thread].frames.push(Frame { pointer: w[0], first, made: FxHashMap::default() });
             }
             format::LANDING => self.leave(thread, w[0].saturating_sub(1)),
             format::RANGE if record.detail == format::RANGE_STACK => {
@@ -343,6 +375,37 @@ impl<'a> Sanitizer<'a> {
             (format::SYNC, op::END) => self.leave(thread, u64::MAX),
             _ => {}
         }
+    }
+
+    fn made(&mut self, thread: usize, site: u32, tag: u8, value: u64) {
+        if self.watched[site as usize]
+            && let Some(frame) = self.states[thread].frames.last_mut()
+        {
+            frame.made.insert(site, (tag, value));
+        }
+    }
+
+    /// Does a result depend on where objects lie?
+    fn compute(&mut self, thread: usize, site: u32) {
+        let what = &self.sites[site as usize];
+        if what.computes == Computes::Offsets {
+            return;
+        }
+        let Some(Frame { made, .. }) = self.states[thread].frames.last() else { return };
+        let mut addresses = what.operands.iter().filter_map(|o| made.get(o)).filter(|(tag, _)| *tag != PLAIN);
+        let (Some(&(tag, one)), other) = (addresses.next(), addresses.next()) else { return };
+        let apart = other.is_some_and(|&(t, other)| t != tag || t != OBJECT || self.strangers(one, other));
+        if what.computes == Computes::Anything || apart {
+            self.mixed.insert(site);
+        }
+    }
+
+    /// Whether two objects lie now here, now there to each other. Those of one stack do not, nor those of the program.
+    fn strangers(&self, one: u64, other: u64) -> bool {
+        let (one, other) = (&self.objects[(one >> 32) as usize], &self.objects[(other >> 32) as usize]);
+        let fixed =
+            matches!(one.kind, Kind::Stack | Kind::Global) && one.kind == other.kind && one.owner == other.owner;
+        one.base != other.base && !fixed
     }
 
     /// How many objects a thread has made at a site so far.

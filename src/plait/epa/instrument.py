@@ -243,7 +243,19 @@ class _Module:
                 shape.append(self._shown(operand))
         op = "call" if opcode == ll.INVOKE else ll.OPCODES[opcode]
         self.numbers[instruction] = self.program.add(
-            Site(op, self.function, file or self.file, line or self.line, kind, bits, size, operands, name, shape=shape)
+            Site(
+                op,
+                self.function,
+                file or self.file,
+                line or self.line,
+                kind,
+                bits,
+                size,
+                operands,
+                name,
+                shape=shape,
+                index=llvm.GetICmpPredicate(instruction) if opcode == ll.ICMP else 0,
+            )
         )
 
     # ---- records
@@ -377,6 +389,8 @@ class _Module:
         if following is None:
             return
         if llvm.returns_twice(instruction, callee):
+            self._before(following, instruction)
+            self.hooks("epa_returned")
             self._landing(number, following, instruction)
         if self.program.sites[number - 1].kind != "none":
             self._result(VALUE, instruction, number, following)
@@ -413,6 +427,12 @@ class _Module:
             argument: Callable[[int], Ref] = lambda i: self.words.word(llvm.GetOperand(instruction, i))  # noqa: E731
             if effect.access == "read string":
                 self.hooks("epa_string", self.words.number(number, 32), self.words.number(0, 32), argument(effect.at))
+                continue
+            if effect.access == "stream":
+                self.hooks("epa_stream", self.words.number(number, 32), argument(effect.at))
+                continue
+            if effect.access == "stdout":
+                self.hooks("epa_stdout", self.words.number(number, 32))
                 continue
             length = self.words.number(effect.bytes or 1)
             for i in effect.length:

@@ -15,7 +15,8 @@ MOST_BYTES = 4096
 """A longer record would not fit in what the recorder has at hand."""
 Where = tuple[Origin, int]
 NOTHING: Where = (Origin.CONSTANT, 0)
-_OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_atomic": (0, 0)}
+_OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_atomic": (0, 0),
+            "epa_stream": (1, 2), "epa_stdout": (1, 1), "epa_returned": (0, 0)}  # fmt: skip
 """What is called, and not inlined: how many of its arguments are narrow, and how many it has."""
 
 

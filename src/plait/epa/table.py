@@ -32,6 +32,7 @@ class Site(msgspec.Struct, frozen=True, array_like=True):
     parent: int = 0
     """The call that an argument belongs to, and the argument's place in it."""
     index: int = 0
+    """Of a comparison of integers, LLVM's number of its predicate."""
     shape: list[str] = []
     """The operands as the source of a result has them: `#12` is what site 12 made, others are constants and names."""
 

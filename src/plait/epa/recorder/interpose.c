@@ -1,8 +1,9 @@
-/* What the recorder notes by taking the place of functions of libc: threads, locks and the heap. The other half of
- * recorder.c. Releases are noted before the act, acquisitions after it. */
+/* What the recorder notes by taking the place of functions of libc: threads, locks, signals and the heap. The
+ * other half of recorder.c. Releases are noted before the act, acquisitions after it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -157,6 +158,39 @@ int pthread_once(pthread_once_t *once, void (*routine)(void)) {
     const char *caller = __builtin_return_address(0);
     if (caller >= __executable_start && caller < etext) NOTE(ONCE, once, 0);
     return real(once, routine);
+}
+
+/* ---- interposition: handlers of signals ---- */
+
+static struct sigaction handlers[NSIG];
+
+static void handle(int number, siginfo_t *info, void *context) {
+    thread *t = epa_pause();
+    const struct sigaction *own = &handlers[number];
+    if (own->sa_flags & SA_SIGINFO) own->sa_sigaction(number, info, context);
+    else own->sa_handler(number);
+    epa_resume(t);
+}
+
+int sigaction(int number, const struct sigaction *action, struct sigaction *old) {
+    REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *));
+    if (number < 1 || number >= NSIG) return real(number, action, old);
+    struct sigaction before = handlers[number], ours;
+    int is_function = action && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+    if (is_function) {
+        handlers[number] = ours = *action;
+        ours.sa_sigaction = handle;
+        ours.sa_flags |= SA_SIGINFO;
+    }
+    int code = real(number, is_function ? &ours : action, old);
+    if (code != 0 && is_function) handlers[number] = before;
+    if (code == 0 && old && (old->sa_flags & SA_SIGINFO) && old->sa_sigaction == handle) *old = before;
+    return code;
+}
+
+sighandler_t signal(int number, sighandler_t handler) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    return sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 
 /* ---- interposition: the heap (new and delete call malloc and free) ---- */

@@ -217,11 +217,11 @@ int epa_child(struct start *start) {
     return snprintf(start->path, sizeof start->path, "%.480s_%u", t->path, start->ordinal);
 }
 
-static void end_of_thread(void *given) {
-    thread *t = given;
+/* `exits`: with it, the whole program ends. */
+static void finish(thread *t, int exits) {
     if (t != epa_self) return;
     t->site = 0;
-    epa_numbered(SYNC, END, 0, 0);
+    epa_numbered(SYNC, END, (uint64_t)exits, 0);
     t = epa_self;
     epa_self = &nobody;
     if (t->fd < 0) return;
@@ -230,8 +230,25 @@ static void end_of_thread(void *given) {
     munmap(t, PAGE + 2 * HALF);
 }
 
+static void end_of_thread(void *given) { finish(given, 0); }
+
 /* A child of fork has the parent's files. */
 static void in_child(void) { epa_self = &nobody; }
+
+/* What a handler of a signal does is not recorded: it may come in the middle of a record. */
+thread *epa_pause(void) {
+    thread *t = epa_self;
+    epa_self = &nobody;
+    return t;
+}
+
+void epa_resume(thread *t) { epa_self = t; }
+
+/* setjmp has returned, perhaps because a handler jumped out. */
+void epa_returned(void) {
+    thread *t = pthread_getspecific(key);
+    if (t && epa_self == &nobody) epa_self = t;
+}
 
 static int describe_module(struct dl_phdr_info *info, size_t size, void *given) {
     (void)size;
@@ -271,7 +288,7 @@ static void read_fault(const char *plan) {
     epa_watch = fault_call || yields;
 }
 
-/* What the kernel put on the stack, as globals: argv, envp, and the strings of argv. */
+/* What the kernel put on the stack, as globals: argv, envp, the strings of argv; and the streams of stdio. */
 #define GIVEN 0x40000000ul
 
 static void describe_arguments(int fd, int argc, char **argv, char **envp) {
@@ -279,8 +296,10 @@ static void describe_arguments(int fd, int argc, char **argv, char **envp) {
     while (envp[variables]) variables++;
     dprintf(fd, "g %lu %lu %lu\n", (uint64_t)argv, 8ul * (unsigned)(argc + 1), GIVEN);
     dprintf(fd, "g %lu %lu %lu\n", (uint64_t)envp, 8ul * (unsigned)(variables + 1), GIVEN + 1);
+    dprintf(fd, "g %lu %lu %lu\n", (uint64_t)stdin, sizeof *stdin, GIVEN + 2);
+    dprintf(fd, "g %lu %lu %lu\n", (uint64_t)stdout, sizeof *stdout, GIVEN + 3);
     for (int i = 0; i < argc; i++)
-        dprintf(fd, "g %lu %lu %lu\n", (uint64_t)argv[i], strlen(argv[i]) + 1, GIVEN + 2 + (unsigned)i);
+        dprintf(fd, "g %lu %lu %lu\n", (uint64_t)argv[i], strlen(argv[i]) + 1, GIVEN + 4 + (unsigned)i);
 }
 
 __attribute__((constructor(101))) static void at_start(int argc, char **argv, char **envp) {
@@ -309,7 +328,7 @@ __attribute__((constructor(101))) static void at_start(int argc, char **argv, ch
 }
 
 __attribute__((destructor(101))) static void at_exit(void) {
-    if (epa_recording()) end_of_thread(epa_self);
+    if (epa_recording()) finish(epa_self, 1);
 }
 
 /* ---- what instrumented code calls ---- */
@@ -363,6 +382,13 @@ void epa_string(uint32_t site, uint32_t access, uint64_t address) {
 void epa_copy(uint32_t site, uint64_t to, uint64_t from, uint64_t length) {
     if (length) put3(COPY, 0, site, to, from, length);
 }
+
+/* A stream of stdio: whoever uses it writes it. Nobody compares what is written to stderr. */
+void epa_stream(uint32_t site, uint64_t stream) {
+    if (stream && stream != (uint64_t)stderr) put3(RANGE, 1, site, stream, 1, 0);
+}
+
+void epa_stdout(uint32_t site) { epa_stream(site, (uint64_t)stdout); }
 
 /* An atomic access takes a number. */
 void epa_atomic(void) {

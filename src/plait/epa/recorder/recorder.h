@@ -54,6 +54,8 @@ HIDDEN void epa_begin(const struct start *start);
 HIDDEN int epa_child(struct start *start);
 HIDDEN void epa_numbered(unsigned kind, unsigned detail, uint64_t a, uint64_t b);
 HIDDEN void epa_maybe_yield(void);
+HIDDEN thread *epa_pause(void);
+HIDDEN void epa_resume(thread *t);
 HIDDEN uint64_t epa_make_room(uint32_t size);
 HIDDEN uint64_t epa_inject(uint32_t site, uint64_t record, uint64_t value);
 HIDDEN void epa_called(uint32_t site, uint64_t record);
