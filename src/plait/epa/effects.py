@@ -63,6 +63,7 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
     "atol": (Effect("read string", 0),),
     "puts": (Effect("read string", 0), _STDOUT),
     "fputs": (Effect("read string", 0), Effect("stream", 1)),
+    "pthread_create": (Effect("write", 0, bytes=8),),
     "__cxa_guard_acquire": _GUARD,
     "__cxa_guard_release": _GUARD,
 }
@@ -82,7 +83,6 @@ PURE = frozenset(
         "_ZdaPv",
         "_ZdlPvm",
         "_ZdaPvm",
-        "pthread_create",
         "pthread_join",
         "pthread_exit",
         "pthread_self",

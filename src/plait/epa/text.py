@@ -99,7 +99,7 @@ def reversibility_lines(found: Reversibility) -> list[str]:
         f"{found.dependencies:,} dependencies between threads, {verdict.statistics.seconds:.3f} s"
     )
     if found.settled_by_solver:
-        lines.append(f"  {found.settled_by_solver} pairs were left to Z3")
+        lines.append(f"  pairs that were left to Z3: {found.settled_by_solver}")
     if verdict.bound:
         lines.append(f"  not decided: {verdict.bound}")
     for i, w in enumerate(found.witnesses):
