@@ -12,8 +12,9 @@ from pathlib import Path
 from plait.epa import llvm as ll
 from plait.epa.effects import effects_of
 from plait.epa.formulas import formula_of, unwrapped
-from plait.epa.llvm import Llvm, Ref, array
+from plait.epa.llvm import Llvm, Ref
 from plait.epa.pieces import NOTHING, Hooks, Record, Where
+from plait.epa.places import Places
 from plait.epa.table import Class, Formula, Function, Global, Origin, Piece, Site
 from plait.epa.words import Words
 from plait.kernel.errors import PlaitError, UsageError
@@ -100,59 +101,10 @@ class _Module:
             raise PlaitError("the recorder cannot be linked into the program", hint="is it built for another target?")
         for name in inlined:
             llvm.SetLinkage(llvm.GetNamedFunction(self.module, name.encode()), ll.INTERNAL)
-        self._globals(variables, functions)
+        places = Places(self.hooks, self.index)
+        self.placed = places.tell(variables, functions, self.program.globals)
         for function in functions:
             self._function(function)
-
-    # ---- globals
-
-    def _globals(self, variables: list[Ref], functions: list[Ref]) -> None:
-        """Tell the recorder where globals are: a section of the program that lists address, size and number."""
-        llvm = self.llvm
-        byte_pointer = llvm.PointerType(llvm.IntTypeInContext(self.context, 8), 0)
-        fields = [byte_pointer, self.words.i64, self.words.i64]
-        entry = llvm.StructTypeInContext(self.context, array(fields), 3, 0)
-        rows: list[Ref] = []
-        local: list[tuple[Ref, int, int]] = []
-        for value in [*variables, *functions]:
-            name = llvm.name(value)
-            if llvm.IsDeclaration(value) or name.startswith("llvm."):
-                continue
-            is_function = bool(llvm.IsAFunction(value))
-            size = 1 if is_function else llvm.ABISizeOfType(self.layout, llvm.GlobalGetValueType(value))
-            is_local = not is_function and bool(llvm.IsThreadLocal(value))
-            number = len(self.program.globals)
-            self.program.globals.append(Global(name, "function" if is_function else "local" if is_local else "global"))
-            if is_local:
-                local.append((value, size, number))
-            elif size:
-                parts = [llvm.ConstBitCast(value, byte_pointer), self.words.number(size), self.words.number(number)]
-                rows.append(llvm.ConstStructInContext(self.context, array(parts), 3, 0))
-                self.placed[value] = number
-        if rows:
-            self._section("epa_globals", entry, rows)
-        if local:
-            self._locals(local)
-
-    def _locals(self, variables: list[tuple[Ref, int, int]]) -> None:
-        """A function that tells the recorder where the calling thread's own variables are."""
-        llvm = self.llvm
-        kind = llvm.FunctionType(self.hooks.void, array([]), 0, 0)
-        function = llvm.AddFunction(self.module, f"epa_locals_of_{self.index}".encode(), kind)
-        llvm.PositionBuilderAtEnd(self.builder, llvm.AppendBasicBlockInContext(self.context, function, b""))
-        llvm.SetCurrentDebugLocation2(self.builder, None)
-        number_of = self.words.number
-        for value, size, number in variables:
-            self.hooks("epa_range", number_of(number, 32), number_of(3, 32), self.words.word(value), number_of(size))
-        llvm.BuildRetVoid(self.builder)
-        self._section("epa_locals", llvm.TypeOf(function), [function])
-
-    def _section(self, name: str, kind: Ref, rows: list[Ref]) -> None:
-        llvm = self.llvm
-        table = llvm.AddGlobal(self.module, llvm.ArrayType(kind, len(rows)), f"{name}_of_{self.index}".encode())
-        llvm.SetInitializer(table, llvm.ConstArray(kind, array(rows), len(rows)))
-        llvm.SetSection(table, name.encode())
-        llvm.SetAlignment(table, 8)
 
     # ---- functions
 

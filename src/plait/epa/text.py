@@ -115,7 +115,8 @@ def reversibility_lines(found: Reversibility) -> list[str]:
             for before, k in zip([-1, *shown], shown, strict=False):
                 lines += [f"    … {k - before - 1} more"] * (k > before + 1) + [f"    {steps[k]}"]
         lines.append(f"  to make it irreversible: {w.advice}")
-    lines += ["", *(p.note for p in verdict.properties if p.name == "all threads end")] if found.loose else []
+    if found.loose:
+        lines += ["", f"not joined before the program ends: {', '.join(found.loose)}"]
     if found.nondeterministic:
         lines += ["", "not determined by the input (local determinism):"]
         lines += [f"  {call}" for call in found.nondeterministic]
