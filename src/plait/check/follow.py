@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from plait._native import Transition
 from plait.check.replay import exact
@@ -24,19 +24,39 @@ def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Tr
     """
     runner = Runner(system)
     tracer = Tracer(runner)
-    events: list[Event] = []
-    for number, deed in enumerate(deeds, 1):
-        fitting = [t for t in runner.engine.successors(tracer.state) if _fits(tracer, t, deed)]
-        if not fitting:
-            raise TraceError(
-                f"step {number} ({deed.lane}: {deed.label}) is not possible in {system.name}",
-                hint="the run is none of this model: please report this as a bug",
-            )
-        events.append(tracer.step(fitting[0]))
+    events = [tracer.step(transition) for transition in _path(runner, tracer, deeds)]
     explanation = _confirmed(runner, tracer, events, name)
     decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
     reasons = why(tracer, decided[1], decided[0], events) if decided else None
     return tracer.trace(events, name, explanation, why=reasons)
+
+
+def _path(runner: Runner, tracer: Tracer, deeds: Sequence[Deed]) -> list[Transition]:
+    """The transitions that the deeds are. Two crashes may look alike and be of different faults: then one of them fits."""
+    path: list[Transition] = []
+    choices = [_fitting(runner, tracer, tracer.state, deeds[0])] if deeds else []
+    furthest = 0
+    while len(path) < len(deeds):
+        step = next(choices[-1], None)
+        if step is None:
+            choices.pop()
+            if not choices:
+                deed = deeds[furthest]
+                raise TraceError(
+                    f"step {furthest + 1} ({deed.lane}: {deed.label}) is not possible in {runner.system.name}",
+                    hint="the run is none of this model: please report this as a bug",
+                )
+            path.pop()
+            continue
+        path.append(step)
+        if len(path) < len(deeds):
+            furthest = max(furthest, len(path))
+            choices.append(_fitting(runner, tracer, step.state, deeds[len(path)]))
+    return path
+
+
+def _fitting(runner: Runner, tracer: Tracer, state: Sequence[int], deed: Deed) -> Iterator[Transition]:
+    return (t for t in runner.engine.successors(state) if _fits(tracer, t, deed))
 
 
 def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:

@@ -174,7 +174,7 @@ def _rounds(phases: int | None, assume: str | None, reduce: str) -> Callable[...
             f"--rounds with --reduce {reduce}",
             hint="in a sequential program nothing is interleaved: leave --reduce out",
         )
-    return partial(check_rounds, phases=phases or PHASES, assume=assume or "none")
+    return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
 
 
 def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
