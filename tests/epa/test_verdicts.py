@@ -63,6 +63,12 @@ REFUSED = {
         + TWO,
         "local determinism", "pthread_barrier_wait",
     ),
+    "a thread that is cancelled": (
+        "static int found[2];\nstatic void *work(void *given) { for (;;) { found[0]++; usleep(50); } return given; }\n"
+        "int main(void) {\n    pthread_t id;\n    pthread_create(&id, NULL, work, NULL);\n    usleep(2000);\n"
+        "    pthread_cancel(id);\n    pthread_join(id, NULL);\n    return 0;\n}\n",
+        "local determinism", "pthread_cancel",
+    ),
     "an atomic counter": (
         "static int next, found[2];\nstatic void *work(void *given) {\n"
         "    found[__atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST)] = (int)(long)given;\n    return NULL;\n}\n" + TWO,

@@ -101,6 +101,9 @@ PURE = frozenset(
         "pthread_barrier_destroy",
         "pthread_once",
         "pthread_detach",
+        "pthread_equal",
+        "pthread_testcancel",
+        "__cxa_thread_atexit",
         "pthread_mutexattr_init",
         "pthread_mutexattr_settype",
         "pthread_mutexattr_destroy",
@@ -198,6 +201,7 @@ NONDETERMINISTIC = frozenset(
         "pthread_rwlock_trywrlock",
         "pthread_cond_timedwait",
         "pthread_barrier_wait",
+        "pthread_cancel",
         "pthread_tryjoin_np",
         "pthread_timedjoin_np",
         "sem_trywait",
@@ -210,8 +214,8 @@ NONDETERMINISTIC = frozenset(
         "_ZNSt13random_device9_M_getvalEv",
     ]
 )
-"""Functions whose result depends on something else than the input and their thread's own past. Only calls whose
-result is used count: a barrier tells one thread, any of them, that it is special."""
+"""Functions whose result depends on something else than the input and their thread's own past. A barrier counts only if
+its result is used: it tells one thread, any of them, that it is special. A cancelled thread ends anywhere."""
 
 STATEFUL = frozenset(
     [
