@@ -56,7 +56,7 @@ def test_cpp(toolchain: int, tmp_path: Path) -> None:
 
 
 def events(recording: Recording) -> list[list[str]]:
-    """What is shown of each thread, but for addresses of code: the two programs differ there."""
+    """What is shown of each thread, but for addresses of labels: the two programs differ there."""
     shown = [lines(recording, thread.name) for thread in recording.threads]
     return [[line for line in thread if "program+" not in line] for thread in shown]
 
@@ -75,7 +75,10 @@ def test_what_the_reader_computes_is_what_the_machine_computed(source: Path, too
         assert bool(table.formulas) is lean
         assert run(program, [], folder).code == 0
         found.append(Recording(folder))
-    assert events(found[0]) == events(found[1])
+    if source.name == "torture.c":
+        assert events(found[0]) == events(found[1])
+    else:
+        assert found[0].native.outcome(found[1].native) == (True, False)
     assert found[0].native.records == found[1].native.records > 100
     sizes = [sum(p.stat().st_size for p in r.folder.glob("thread-*.bin")) for r in found]
     assert sizes[0] < sizes[1]

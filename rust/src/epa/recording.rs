@@ -121,7 +121,7 @@ impl Stream {
             site: half(88) as u32,
         });
         let (used, partial) = (begin + offset % HALF, half(32) as usize);
-        let content = if offset % HALF == 0 {
+        let content = if offset.is_multiple_of(HALF) {
             Content::Mapped(map)
         } else {
             let window = &map[PAGE + which * HALF..PAGE + (which + 1) * HALF];
