@@ -353,3 +353,91 @@ impl<'a> Decoder<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function of five sites: entry, an alloca, a load, `load * 3 - 1` in 8 bits, a return.
+    fn program() -> Program {
+        let formulas = vec![
+            (MUL, 8, 0, vec![(2, 2, 8, 1), (0, 3, 8, 1)]),
+            (LINEAR, 8, u64::MAX, vec![(2, 3, 8, 1)]),
+            (ICMP, 1, 40, vec![(2, 2, 8, 1), (0, 0, 8, 1)]),
+        ];
+        let first = vec![(format::ENTER, 1, 1, 8, 0, 0), (format::ALLOCA, 2, 4, 4, 0, 16)];
+        let second = vec![
+            (format::LOAD, 3, 2, 1, 1, 1),
+            (format::VALUE, 4, 5, 0, 0, 0),
+            (format::VALUE, 5, 5, 1, 0, 0),
+            (format::VALUE, 6, 5, 2, 0, 0),
+            (format::STORE, 7, 2, 1, 2, 4),
+        ];
+        let third = vec![(format::RETURN, 8, 2, 4, 0, 0)];
+        let pieces = vec![(0, first), (0, second), (0, third)];
+        Program::new(vec![(1, 8)], pieces, formulas, 9, &|_| None).unwrap()
+    }
+
+    fn enter(frame: u64) -> Vec<u8> {
+        [&0u32.to_le_bytes()[..], &frame.to_le_bytes(), &32u32.to_le_bytes()].concat()
+    }
+
+    fn load(value: u8) -> Vec<u8> {
+        [&1u32.to_le_bytes()[..], &[value]].concat()
+    }
+
+    fn read(bytes: &[u8], whole: usize, partial: usize, fault: Option<Struck>) -> Vec<(u8, [u64; 2])> {
+        let program = program();
+        let mut found = Vec::new();
+        let mut decoder = Decoder::new(&program, bytes, partial, fault);
+        decoder.run(bytes.len(), whole, &mut |r| found.push((r.kind, [r.words[0], r.words[1]])));
+        found
+    }
+
+    #[test]
+    fn what_is_not_stored_is_known() {
+        let bytes = [enter(1000), load(100)].concat();
+        let found = read(&bytes, bytes.len(), 0, None);
+        // 100 * 3 is 44 in eight bits; 100 is not less than 0, but 200 is: it has a sign.
+        assert_eq!(found[..4], [(5, [1000, 0]), (4, [968, 16]), (2, [968, 100]), (1, [44, 0])]);
+        assert_eq!(found[4..], [(1, [43, 0]), (1, [0, 0]), (3, [968, 43])]);
+        let bytes = [enter(1000), load(200)].concat();
+        assert_eq!(read(&bytes, bytes.len(), 0, None)[5], (1, [1, 0]));
+    }
+
+    #[test]
+    fn every_frame_has_its_own_registers() {
+        let end = 2u32.to_le_bytes().to_vec();
+        let bytes = [enter(1000), load(10), enter(900), load(1), end.clone(), end].concat();
+        let returns: Vec<_> =
+            read(&bytes, bytes.len(), 0, None).into_iter().filter(|r| r.0 == format::RETURN).collect();
+        assert_eq!(returns, [(6, [2, 0]), (6, [29, 0])]);
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_has_what_has_happened() {
+        let whole = enter(1000).len();
+        let bytes = [enter(1000), load(10)].concat();
+        assert_eq!(read(&bytes, whole, 2, None).len(), 4);
+    }
+
+    #[test]
+    fn a_fault_changes_what_is_computed_from_there_on() {
+        let bytes = [enter(1000), load(10)].concat();
+        let fault = Struck { at: enter(1000).len(), site: 4, before: 30, after: 31 };
+        let found = read(&bytes, bytes.len(), 0, Some(fault));
+        assert_eq!(found[3..6], [(format::FAULT, [30, 31]), (1, [31, 0]), (1, [30, 0])]);
+    }
+
+    #[test]
+    fn tables_that_make_no_sense_are_refused() {
+        let none = |_: u64| None;
+        let refused = |pieces, formulas| Program::new(vec![(1, 8)], pieces, formulas, 9, &none).is_err();
+        assert!(refused(vec![(1, vec![])], vec![]), "a function that is not there");
+        assert!(refused(vec![(0, vec![(1, 9, 0, 0, 0, 0)])], vec![]), "a site");
+        assert!(refused(vec![(0, vec![(1, 1, 1, 3, 0, 0)])], vec![]), "three bytes");
+        assert!(refused(vec![(0, vec![(1, 1, 3, 7, 0, 0)])], vec![]), "a global without an address");
+        assert!(refused(vec![], vec![(MUL, 8, 0, vec![])]), "a product of nothing");
+        assert!(refused(vec![], vec![(99, 8, 0, vec![])]), "an unknown operation");
+    }
+}
