@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -274,6 +275,34 @@ int main(void) {
     assert recording.threads[0].events > 60_000
     assert "did not end" in recording.cuts[0]
     assert lines(recording, "T_0")[0] == "enter main"
+
+
+def test_a_kill_at_any_time_leaves_a_begin_of_the_whole_trace(built: Build, tmp_path: Path) -> None:
+    """Whenever it strikes: every thread has the first events of the same thread in a run that was not killed."""
+    program, arguments = built("kmeans.c"), ["3", "1500"]
+    run(program, arguments, tmp_path / "whole")
+    whole = Recording(tmp_path / "whole")
+    for delay in (0.002, 0.005, 0.01, 0.02, 0.04, 0.08):
+        folder = tmp_path / f"{delay}"
+        folder.mkdir()
+        process = subprocess.Popen(
+            [program, *arguments], env={**os.environ, "EPA_TRACE": str(folder)}, stdout=subprocess.DEVNULL
+        )
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (folder / "thread-0.bin").exists():
+            found = whole.native.compare(Recording(folder).native)["threads"]
+            assert [(t["name"], t["changed"], t["extra"]) for t in found if t["changed"] or t["extra"]] == []
+
+
+def test_a_thread_that_was_killed_before_it_began(record: Record) -> None:
+    """Others speak of it by its name."""
+    folder = record("listing4.c").folder
+    (folder / "thread-2.bin").unlink()
+    recording = Recording(folder)
+    assert "load T_0_1 T_0:id2#0" in lines(recording, "T_0")
+    assert any(cut.startswith("T_0_1 did not end") for cut in recording.cuts)
 
 
 def test_a_full_disk_ends_the_trace_and_not_the_program(built: Build, tmp_path: Path) -> None:

@@ -56,6 +56,11 @@ REFUSED = {
         "reversibility", "both access stdout",
     ),
     "an exit that does not wait": (EXIT_FIRST, "all threads end", "T_0_0: not joined before the program ends"),
+    "an exit before a thread begins": (
+        "static void *work(void *given) { for (;;) pause(); return given; }\n"
+        "int main(void) { pthread_t id; pthread_create(&id, NULL, work, NULL); return 0; }\n",
+        "all threads end", "T_0_0: not joined before the program ends",
+    ),
     "who is chosen at a barrier": (
         "static pthread_barrier_t barrier;\nstatic int found[2];\n__attribute__((constructor)) static void set(void)"
         " { pthread_barrier_init(&barrier, NULL, 2); }\nstatic void *work(void *given) {\n"

@@ -87,11 +87,16 @@ const MAGIC: u64 = 0x3341_5045_4543_4152;
 const DATA: usize = PAGE + 2 * HALF;
 
 impl Stream {
+    /// A thread that has recorded nothing.
+    fn empty(uid: u32) -> Self {
+        let content = Content::Read(Vec::new());
+        Self { uid, content, used: 0, partial: 0, events: 0, ended: false, fault: None }
+    }
+
     /// Look at the head of a thread's file (`struct thread` of the recorder).
     fn open(uid: u32, path: &Path) -> Result<Self, String> {
         let file = File::open(path).map_err(|error| error.to_string())?;
-        let empty =
-            Self { uid, content: Content::Read(Vec::new()), used: 0, partial: 0, events: 0, ended: false, fault: None };
+        let empty = Self::empty(uid);
         match file.metadata().map_err(|error| error.to_string())?.len() as usize {
             0 => return Ok(empty),
             length if length < DATA => return Err("it is shorter than the trace of a thread".into()),
@@ -137,11 +142,6 @@ impl Stream {
             Content::Read(bytes) => bytes,
         }
     }
-
-    /// The first record, if there is one.
-    pub fn first(&self) -> Option<Record> {
-        format::own(self.bytes(), 0).filter(|_| self.used > 0)
-    }
 }
 
 /// A part of a stream with one sequence number.
@@ -164,6 +164,8 @@ pub struct Recording {
     pub modules: Vec<Module>,
     pub runs: Vec<Run>,
     pub records: u64,
+    /// Per number of a thread that was created: the number of its parent, and its place among the children.
+    pub parents: FxHashMap<u32, (u32, u32)>,
 }
 
 /// What a table says of its program: functions, pieces, formulas.
@@ -196,7 +198,25 @@ impl Recording {
             return Err(format!("{} has no thread-0.bin: it is not a trace", folder.display()));
         }
         runs.sort_unstable_by_key(|run| (run.number, !run.took, run.stream, run.from));
-        Ok(Self { streams, sites, program, globals, modules, runs, records })
+        let mut this = Self { streams, sites, program, globals, modules, runs, records, parents: FxHashMap::default() };
+        this.family();
+        Ok(this)
+    }
+
+    /// Who created whom. A thread that was killed before it began has nothing to say, but others speak of it.
+    fn family(&mut self) {
+        let mut children: FxHashMap<u32, u32> = FxHashMap::default();
+        for &run in &self.runs {
+            let Some(record) = self.sync(run) else { continue };
+            let (parent, uid) = (self.streams[run.stream as usize].uid, record.words[1] as u32);
+            if record.detail == op::CREATE {
+                let count = children.entry(parent).or_default();
+                self.parents.insert(uid, (parent, *count));
+                *count += 1;
+            } else if record.detail == op::CREATED && self.streams.iter().all(|s| s.uid != uid) {
+                self.streams.push(Stream::empty(uid));
+            }
+        }
     }
 
     /// Show all events in the order of the whole run: number of the run, thread, event.

@@ -78,7 +78,7 @@ pub struct Report {
     pub refuted: u64,
     /// More unordered pairs were found than are kept.
     pub overflow: bool,
-    /// Threads that need not have ended when the program exits; `NONE` for one that did not even begin.
+    /// Threads that need not have ended when the program exits, or have not.
     pub loose: Vec<u32>,
 }
 
@@ -167,9 +167,11 @@ fn loose(skeleton: &Skeleton, clocks: &Clocks) -> Vec<u32> {
         return Vec::new();
     };
     let late = |n: &&Node| n.op == op::END && n.object != EXITS && clocks.count(exit as u32, n.thread) <= n.position;
-    let never = |n: &&Node| n.op == op::CREATE && n.object == u64::from(NONE);
+    let ended: FxHashSet<u64> =
+        (skeleton.nodes.iter()).filter(|n| n.op == op::END).map(|n| u64::from(n.thread)).collect();
+    let never = |n: &&Node| n.op == op::CREATE && n.object != u64::from(NONE) && !ended.contains(&n.object);
     let ends = skeleton.nodes.iter().filter(late).map(|n| n.thread);
-    ends.chain(skeleton.nodes.iter().filter(never).map(|_| NONE)).collect()
+    ends.chain(skeleton.nodes.iter().filter(never).map(|n| n.object as u32)).collect()
 }
 
 struct Search<'a> {

@@ -154,13 +154,11 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
 }
 
 /// Parent and name of every stream. Children are numbered by their parent when it creates them, so that the breadth-first
-/// walk of Algorithm 5 is one look at each thread's first record: a parent's number is smaller than its children's.
+/// walk of Algorithm 5 is one look at each thread: parents come before their children.
 fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
     let mut names: Vec<(u32, String)> = Vec::new();
     for stream in &recording.streams {
-        let found = (stream.first())
-            .filter(|record| record.kind == format::SYNC && record.detail == op::START)
-            .map(|record| ((record.words[1] >> 32) as u32, record.words[1] as u32));
+        let found = recording.parents.get(&stream.uid).copied();
         let parent = found.and_then(|(uid, ordinal)| {
             let at = recording.streams.iter().position(|s| s.uid == uid)?;
             names.get(at).map(|(_, name)| (at as u32, format!("{name}_{ordinal}")))

@@ -71,8 +71,7 @@ def check(
     witnesses = [_witness(recording, report, pair) for pair in certain]
     listed = (NONDETERMINISTIC | set(nondeterministic)) - set(allow)
     calls, unseen = _calls(recording, listed, set(allow))
-    names = [t.name for t in recording.threads]
-    loose = sorted({names[t] if t < len(names) else "a thread that did not begin" for t in report["loose"]})
+    loose = sorted({recording.threads[t].name for t in report["loose"]})
     bound = None
     if recording.cuts:
         bound = "the trace was cut off: " + recording.cuts[0]
