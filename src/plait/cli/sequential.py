@@ -42,24 +42,28 @@ def check_rounds(
     assume: str = "none",
     properties: Sequence[str] | None = None,
     watch: int = WATCHED,
+    raw: bool = False,
     **options: Any,
 ) -> Verdict:
     """The verdict on a System by way of its sequential program; each violation is a run of the System itself."""
     from plait.check.api import check
-    from plait.check.follow import follow
+    from plait.check.follow import follow, tidied
     from plait.rounds.back import deeds, marked
     from plait.rounds.sequential import program_of
 
     system = selected(system, properties)
     program = program_of(system, phases=phases, assume=assume)
-    verdict = check(program.make(), **options)
+    verdict = check(program.make(), raw=raw, **options)
 
     def real(trace: Trace | None) -> Trace | None:
         """The same run, of the protocol: executed there, so that nothing else is ever shown."""
         if trace is None:
             return None
-        steps = deeds(trace)
-        return marked(system, follow(system, steps, trace.property), steps)
+        steps, note = deeds(trace), None
+        if program.assumed.free and not raw:  # else what is left out is taken to be delivered
+            steps, note = tidied(system, steps, trace.property)
+        found = marked(system, follow(system, steps, trace.property), steps)
+        return msgspec.structs.replace(found, tidied=note)
 
     whole = program.assumed.free and not program.beyond
     """Whether the program has all behaviours of the protocol: nothing may be said of what was left out."""
