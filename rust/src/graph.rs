@@ -332,14 +332,7 @@ impl Builder {
 
     /// The number of a successor; a new one is judged.
     #[inline]
-    fn number(
-        &mut self,
-        lens: &mut Lens,
-        looks: Looks,
-        parent: usize,
-        fingerprint: u64,
-        way: Way,
-    ) -> Result<StateId> {
+    fn number(&mut self, lens: &mut Lens, looks: Looks, parent: usize, fingerprint: u64, way: Way) -> Result<StateId> {
         let recent = &mut self.recent[fingerprint as usize & (RECENT - 1)];
         if recent.0 == fingerprint {
             return Ok(recent.1);
