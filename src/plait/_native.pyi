@@ -140,7 +140,12 @@ _Step = tuple[int, int, int, int, int, bool, int | None]
 class EpaTrace:
     """A recorded execution of a threaded program (see docs/epa.md), read and sanitized."""
 
-    def __new__(cls, folder: Path, sites: Sequence[tuple[int, int, Sequence[int], int]]) -> EpaTrace: ...
+    def __new__(
+        cls,
+        folder: Path,
+        sites: Sequence[tuple[int, int, Sequence[int], int, int]],
+        program: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
+    ) -> EpaTrace: ...
     @property
     def records(self) -> int: ...
     @property
@@ -162,6 +167,9 @@ class EpaTrace:
         """The last global or heap object that an address lay in."""
     def executions(self) -> list[tuple[int, int, int, int]]:
         """Thread, site, values made there, calls made there."""
+    def address_arithmetic(self) -> list[int]:
+        """Sites that compute with the place of an object, which is another one in every run."""
+
     def digest(self) -> int: ...
     def reversible(self, *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]: ...
     def steps(self) -> list[_Step]: ...
