@@ -117,9 +117,13 @@ class Engine:
         timeout: float | None,
         memory: int | None,
         progress: Callable[[dict[str, Any]], object] | None,
+        safety: bool = ...,
+        por: tuple[str, str] | None = ...,
         forget: Sequence[str] = ...,
     ) -> dict[str, Any]:
-        """Per automaton over the predicates, a fair run that it accepts: the steps to a loop, and those of the loop."""
+        """Per automaton over the predicates, a fair run that it accepts: the steps to a loop, and those of the loop.
+
+        With `safety`, the properties of states are looked at on the way, and a violation ends it."""
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""
 
