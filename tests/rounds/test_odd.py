@@ -16,6 +16,7 @@ from plait.rounds.sequential import sequentialize
 
 IMPORTS = """\
 import functools
+from typing import Any, NamedTuple
 
 from plait import Message, Process, System, action, always, crash_stop, init, on, reachable, tagged
 """
@@ -454,6 +455,147 @@ def system(crashes: int = 0, first: bool = False) -> System:
     ps = [M(), N(), N()] if first else [N(), N(), M()]
     return System(ps, properties=[ok], rounds=["A", "B"], faults=[crash_stop(N, budget=crashes)] if crashes else [])
 """,
+    "newborn_thinks": """
+@tagged(phase="k", round="A")
+class A(Message):
+    k: int
+
+class K(Process):
+    s: int = 0
+
+    @action(when=lambda self: self.s < 2)
+    def silent(self):
+        self.s += 1
+
+class N(Process):
+    n: int = 0
+    got: int = 0
+
+    @action(when=lambda self: self.id.index == 0 and self.n < 2)
+    def go(self):
+        self.n += 1
+        self.send(N.pid(1), A(self.n))
+
+    @on(A, where=lambda self, m: m.k > self.got)
+    def take(self, m):
+        self.got = m.k
+        if m.k == 1:
+            self.spawn(K)
+
+@always
+def fine(s):
+    return all(k.s < 2 for k in s[K])
+
+system = System([N(), N()], rounds=["A"], spare={K: 1}, properties=[fine])
+""",
+    "named_tuples": """
+class Pt(NamedTuple):
+    x: int
+    y: int
+
+@tagged(phase="k", round="A")
+class A(Message):
+    k: int
+    v: Any
+
+class N(Process):
+    i: int
+    x: Any = (1, 2)
+    z: float = 0.0
+    got: bool = False
+
+    @action(when=lambda self: type(self.x) is tuple)
+    def conv(self):
+        self.x = Pt(1, 2)
+
+    @action(when=lambda self: str(self.z) == "0.0")
+    def neg(self):
+        self.z = -0.0
+
+    @on(A)
+    def take(self, m):
+        pass
+
+@always
+def fine(s):
+    return all(type(p.x) is tuple for p in s[N])
+
+@always
+def fine2(s):
+    return all(str(p.z) == "0.0" for p in s[N])
+
+@reachable
+def pt(s):
+    return any(type(p.x) is Pt for p in s[N])
+
+system = System([N(i=0), N(i=1)], rounds=["A"], properties=[fine, fine2, pt])
+""",
+    "merged_states": """
+# the audit's key confuses Pt(1,2) with (1,2), and 0.0 with -0.0
+class Pt(NamedTuple):
+    x: int
+    y: int
+
+@tagged(phase="k", round="A")
+class A(Message):
+    k: int
+
+class N(Process):
+    x: Any = None
+    d: int = 0
+
+    @action(when=lambda self: self.x is None and self.id.index == 0)
+    def start(self):
+        self.x = (1, 2)
+        self.d = 1
+
+    @action(when=lambda self: self.id.index == 1 and self.d == 0)
+    def go(self):
+        self.d = 1
+        self.send(N.pid(0), A(2))
+
+    @on(A, where=lambda self, m: self.d < 2)
+    def take(self, m):
+        self.d = 3
+        self.x = Pt(1, 2) if self.x is not None else (1, 2)
+
+    @action(when=lambda self: self.d == 3 and type(self.x) is tuple)
+    def late(self):
+        self.d = 4
+        self.send(N.pid(1), A(1))
+
+@always
+def fine(s):
+    return True
+
+system = System([N(), N()], rounds=["A"], properties=[fine])
+""",
+    "walrus": """
+@tagged(phase="k", round="A")
+class A(Message):
+    k: int
+    v: int
+
+class N(Process):
+    i: int
+    done: int = 0
+    mixed: bool = False
+
+    @action(when=lambda self: self.i < 2 and self.done == 0)
+    def go(self):
+        self.done = 1
+        self.send(N.pid(2), A(self.i + 1, self.i + 1))
+
+    @on(A, quorum=2, where=lambda self, m: (p := m.v) > 0 and m.k == p)
+    def take(self, ms):
+        self.mixed = ms[0].k != ms[1].k
+
+@always
+def fine(s):
+    return not any(p.mixed for p in s[N])
+
+system = System([N(i=0), N(i=1), N(i=2)], rounds=["A"], properties=[fine])
+""",
 }
 
 
@@ -476,6 +618,7 @@ def odd(tmp_path: Path) -> Any:
         ("nested_type", 1, "0 and False are different, wherever they are"),
         ("two_faults", 1, "a crash is of one fault or another"),
         ("same", 1, "1 and True are not the same"),
+        ("newborn_thinks", 3, "a process that is created may take several steps before it hears anything"),
     ],
 )
 def test_rounds_agree(odd: Any, name: str, phases: int, why: str) -> None:
@@ -506,7 +649,13 @@ def test_one_violation_makes_no_other_property_hold(odd: Any) -> None:
     assert {p.name: p.status for p in verdict.properties} == {"never_late": "inconclusive", "silly": "violated"}
 
 
-@pytest.mark.parametrize("name", ["kinds", "loop", "wrapped_guard", "twice"])
+def test_values_of_different_types_differ(odd: Any) -> None:
+    """A named tuple and a tuple, 0.0 and -0.0."""
+    found = [check_rounds(odd("named_tuples"), keep_going=True), check(odd("named_tuples"), keep_going=True)]
+    assert [[p.status for p in verdict.properties] for verdict in found] == [["violated", "violated", "holds"]] * 2
+
+
+@pytest.mark.parametrize("name", ["kinds", "loop", "wrapped_guard", "twice", "merged_states", "walrus"])
 def test_what_is_not_round_based_is_never_proven_to_be(odd: Any, name: str) -> None:
     assert conditions(odd(name)).status == "violated"
     assert conditions(odd(name), max_states=1).status != "holds"

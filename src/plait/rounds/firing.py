@@ -254,17 +254,20 @@ def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
 def key_of(value: Any) -> Hashable:
     """A value as something to look up; equal ones only for equal values of the same types."""
     kind = type(value)
-    if kind in (list, tuple):
+    if kind is float:
+        return (kind, repr(value))  # 0.0 and -0.0 are equal, and differ
+    if isinstance(value, enum.Enum):
+        return (kind, value.name)
+    if kind.__module__.startswith("plait.check."):  # a probe stands for what it was made of
+        kind = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    if isinstance(value, list | tuple):
         return (kind, *map(key_of, value))
-    if kind in (set, frozenset):
+    if isinstance(value, set | frozenset):
         return (kind, frozenset(map(key_of, value)))
-    if kind is dict:
+    if isinstance(value, dict):
         return (kind, frozenset((key_of(k), key_of(v)) for k, v in value.items()))
-    if dataclasses.is_dataclass(value) and not isinstance(value, enum.Enum):
+    if dataclasses.is_dataclass(value):
         return (kind, *(key_of(getattr(value, f.name)) for f in dataclasses.fields(value)))
-    if isinstance(value, list | tuple | set | frozenset | dict):  # a probe, a named tuple
-        base: Any = next(b for b in kind.__mro__ if b in (list, tuple, set, frozenset, dict))
-        return key_of(base(value))
     return (kind, value)
 
 

@@ -126,7 +126,6 @@ class Sequential(Process):
         newborn = ghost is None
         if ghost is None:  # created in the last round: it takes part, and sends from the next one on
             ghost = Ghost(mails[0].place, 2 * mails[0].place + 1)
-            self.rounds_first = 0
             if self.rounds_program.audit:
                 self.rounds_program.audit.start(self, ghost.ahead)
         token = next(m.token for m in mails if m.token is not None)
@@ -150,7 +149,7 @@ class Growing(Process):
 
     rounds_members: int = 1
     rounds_first: int = 0
-    """The round in which it takes part first, until it does."""
+    """The round in which it takes part first, until it has."""
 
 
 class Mortal(Process):

@@ -286,6 +286,7 @@ class Turn:
         self.kept = letters.get(follower) if follower is not None else None
         if program.grows:
             self.process.rounds_members = len(token.alive)  # type: ignore[attr-defined]
+            self.process.rounds_first = 0  # type: ignore[attr-defined]
         for pid in everyone:
             if pid != follower:
                 turn = self._next_round() if last and pid == everyone[0] else None
