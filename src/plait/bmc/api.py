@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 from plait.bmc.clock import ClockEncoding
 from plait.bmc.explicit import Enumeration
-from plait.bmc.induction import holds_inductively
+from plait.bmc.induction import Induction
 from plait.bmc.interpreter import Interpreter, State, Taken
 from plait.bmc.loops import idle_loop
 from plait.bmc.program import Action, Branch, Constant, Expr, Program, Property, Require, Value, longest
@@ -19,6 +20,7 @@ from plait.bmc.smt import Formula, TooLargeError
 from plait.bmc.solver import Answer
 from plait.bmc.steps import StepsEncoding
 from plait.bmc.tracing import trace
+from plait.bmc.walks import walk
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 
@@ -237,9 +239,9 @@ class _Search:
                 return Finding(property_, None, True, depth, None)
             if self.induction and (property_.kind != "reachable"):
                 self.tell(f"{property_.name}: induction at depth {depth}")
-                proof = holds_inductively(self.program, property_.condition, depth, self.width, self._decide)
+                proof = self._induction.holds(property_.condition, depth)
                 if proof.outcome == "unsat":
-                    return Finding(property_, None, True, depth, None, f"by induction over {depth} steps")
+                    return Finding(property_, None, True, depth, None, f"by induction over {depth} step{'s' if depth > 1 else ''}")
             if self.limits.over:
                 return Finding(property_, None, False, depth, "timeout")
         return Finding(property_, None, False, self.depth or 0, f"depth {self.depth}")
@@ -248,6 +250,10 @@ class _Search:
         if self.depth is not None:
             return [self.depth] if not self.induction else [*range(1, self.depth), self.depth]
         return _Deeper(self.total, self.induction)
+
+    @functools.cached_property
+    def _induction(self) -> Induction:
+        return Induction(self.program, self.width, self._decide, self.limits.left)
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
@@ -316,7 +322,7 @@ class _Search:
         dice = random.Random(0)
         for _ in range(_WALKS):
             # Most often a walk shows that there is a longer run, and nobody need be asked.
-            if self._walk(dice, depth + 1) > depth:
+            if sum(1 for _ in walk(self.interpreter, dice, depth + 1)) > depth + 1:
                 return False
         start = time.process_time()
         try:
@@ -325,33 +331,6 @@ class _Search:
             return False
         self.build += time.process_time() - start
         return self._decide(encoding.f, []).outcome == "unsat"
-
-    def _walk(self, dice: random.Random, most: int) -> int:
-        values = {}
-        for v in self.program.variables:
-            free = [False, True] if v.kind == "bool" else [v.low or 0, v.high or 1]
-            values[v] = [dice.choice(free) if value is None else value for value in v.initial]
-        state = self.interpreter.initial(values)
-        if not self.interpreter.starts(state):
-            return 0
-        for n in range(most):
-            options = list(range(len(self.program.processes)))
-            dice.shuffle(options)
-            for process in options:
-                if not self.interpreter.ready(state, process):
-                    continue
-                step = self.program.processes[process].steps[state.locations[process]]
-                inputs: list[Value] = [
-                    dice.choice([False, True]) if d.kind == "bool" else dice.randint(d.low or 0, d.high or 1)
-                    for d in step.inputs
-                ]
-                taken = self.interpreter.step(state, process, inputs)
-                if taken is not None:
-                    state = taken.state
-                    break
-            else:
-                return n
-        return most
 
     def _explicit(self, property_: Property) -> Finding:
         enumeration = Enumeration(self.program, self.width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import z3  # type: ignore[import-untyped]
@@ -69,6 +69,39 @@ def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
         solver.add(z3.Or([constant != value for constant, value in values]))
     if found != z3.unsat:
         raise TimeoutError(solver.reason_unknown())
+
+
+def consecution(text: str, numbers: Iterable[int], timeout: float | None = None) -> list[int]:
+    """Those of the numbers n for which `after n` is true whenever `before n` is of all of them; [] if time is up.
+
+    The formula has a constant `after n` for each, and may have `before n`. Whatever a model makes false is dropped, and
+    with it what it was assumed for, until there is no such model.
+
+    >>> text = "(declare-const |before 1| Bool)(declare-const |after 1| Bool)(declare-const |after 2| Bool)"
+    >>> consecution(text + "(assert (= |after 1| |before 1|))", [1, 2])
+    [1]
+    """
+    context = z3.Context()
+    solver = _solver(text, context)
+    solver.add(z3.parse_smt2_string(text, ctx=context))
+    deadline = None if timeout is None else time.monotonic() + timeout
+    kept = list(numbers)
+    before = {n: z3.Bool(f"before {n}", context) for n in kept}
+    after = {n: z3.Bool(f"after {n}", context) for n in kept}
+    failed = {n: z3.Not(after[n]) for n in kept}
+    while kept:
+        if deadline is not None:
+            solver.set("timeout", max(1, int((deadline - time.monotonic()) * 1000)))
+        broken = z3.Bool(f"one of {len(kept)} is broken", context)
+        solver.add(z3.Implies(broken, z3.Or([failed[n] for n in kept])))
+        found = solver.check([broken, *(before[n] for n in kept)])
+        if found == z3.unsat:
+            return kept
+        if found != z3.sat:
+            return []
+        model = solver.model()
+        kept = [n for n in kept if not z3.is_false(model[after[n]])]
+    return kept
 
 
 def _solver(text: str, context: z3.Context) -> z3.Solver:

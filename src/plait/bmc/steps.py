@@ -28,7 +28,7 @@ Relevance = Literal["none", "later", "live"]
 """Projections: none; a later step reads what is written (Definition 4); or reads it before it is overwritten."""
 
 
-class _Moment:
+class Moment:
     """A state of the path: a term for each cell, and for each location whether its process is there."""
 
     def __init__(self, cells: dict[Variable, list[Term]], at: list[dict[int, Term]]) -> None:
@@ -85,7 +85,7 @@ class StepsEncoding:
 
     # -- states --------------------------------------------------------------------------------------------------------
 
-    def _initial(self) -> _Moment:
+    def _initial(self) -> Moment:
         f = self.f
         cells: dict[Variable, list[Term]] = {}
         for variable in self.program.variables:
@@ -113,18 +113,18 @@ class StepsEncoding:
             for i, one in enumerate(places):
                 f.add(f.all(*(f.any(f.not_(flags[one]), f.not_(flags[two])) for two in places[:i])))
             at.append(dict(flags))
-        moment = _Moment(cells, at)
+        moment = Moment(cells, at)
         if not self.arbitrary:
             for e in self.program.initial:
                 f.add(self.evaluate(e, moment))
         return moment
 
-    def evaluate(self, e: Expr, moment: _Moment | None = None) -> Term:
+    def evaluate(self, e: Expr, moment: Moment | None = None) -> Term:
         """An expression in a state; the last one unless another is given."""
         moment = moment or self.moments[-1]
         return symbolic.evaluate(self.f, self.program, self.ranges, e, _loader(moment), self._ended(moment))
 
-    def differs(self, one: _Moment, two: _Moment) -> Term:
+    def differs(self, one: Moment, two: Moment) -> Term:
         """Whether two states of the path are different."""
         f = self.f
         found: list[Term] = []
@@ -135,12 +135,12 @@ class StepsEncoding:
             found += [f.not_(f.same(here.get(t, False), there.get(t, False))) for t in {**here, **there}]
         return f.any(*found)
 
-    def _ended(self, moment: _Moment) -> list[Term]:
+    def _ended(self, moment: Moment) -> list[Term]:
         return [at.get(code.end, False) for code, at in zip(self.program.processes, moment.at, strict=True)]
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def _step(self, i: int) -> _Moment:
+    def _step(self, i: int) -> Moment:
         f, before = self.f, self.moments[-1]
         running = self._choose(i, before)
         self.running.append(running)
@@ -180,9 +180,9 @@ class StepsEncoding:
         cells = self._written(i, before, done, writes)
         self.reads.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in reads.items()})
         self.writes.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in writes.items()})
-        return _Moment(cells, at_next)
+        return Moment(cells, at_next)
 
-    def _choose(self, i: int, before: _Moment) -> list[Term]:
+    def _choose(self, i: int, before: Moment) -> list[Term]:
         """sel^i: for each process, whether it takes step i."""
         f = self.f
         count = len(self.program.processes)
@@ -218,7 +218,7 @@ class StepsEncoding:
         return found
 
     def _resolve_read(
-        self, i: int, variable: Variable, port: _Port, before: _Moment, reads: dict[Cell, list[Term]]
+        self, i: int, variable: Variable, port: _Port, before: Moment, reads: dict[Cell, list[Term]]
     ) -> None:
         """A read port has the value of the cell at its index."""
         f = self.f
@@ -236,7 +236,7 @@ class StepsEncoding:
         f.add(f.same(value, found) if sort is None else f.equal(value, found))
 
     def _written(
-        self, i: int, before: _Moment, done: list[tuple[Term, Outcome]], writes: dict[Cell, list[Term]]
+        self, i: int, before: Moment, done: list[tuple[Term, Outcome]], writes: dict[Cell, list[Term]]
     ) -> dict[Variable, list[Term]]:
         """The cells after step i."""
         f = self.f
@@ -355,7 +355,7 @@ def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "
     return f.named(value, kind or "Bool")
 
 
-def _loader(moment: _Moment) -> symbolic.Load:
+def _loader(moment: Moment) -> symbolic.Load:
     """Reads of a state, at known indices."""
 
     def load(variable: Variable, index: Term, when: Term) -> Term:
@@ -369,7 +369,7 @@ class _Loads:
     """Reads of a state by one instruction: known indices at once, others by ports."""
 
     def __init__(
-        self, of: StepsEncoding, i: int, moment: _Moment, taken: Term, ports: dict[tuple[Variable, int], _Port]
+        self, of: StepsEncoding, i: int, moment: Moment, taken: Term, ports: dict[tuple[Variable, int], _Port]
     ) -> None:
         self.of, self.i, self.moment, self.taken, self.ports = of, i, moment, taken, ports
         self.count: dict[Variable, int] = {}
