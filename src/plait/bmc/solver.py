@@ -61,12 +61,12 @@ def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
     """All the values that the constants of these names can have together, each once; for small formulas."""
     context = z3.main_ctx()
     solver = _solver(text, context)
-    solver.add(z3.parse_smt2_string(text, ctx=context))
+    solver.from_string(text)
     while (found := solver.check()) == z3.sat:
         model = solver.model()
-        values = [(d(), model[d]) for d in model.decls() if d.name() in names]
-        yield {name: value for name, value in _model(model).items() if name in names}
-        solver.add(z3.Or([constant != value for constant, value in values]))
+        wanted = [d for d in model.decls() if d.name() in names]
+        yield _model(model, wanted)
+        solver.add(z3.Or([d() != model[d] for d in wanted]))
     if found != z3.unsat:
         raise TimeoutError(solver.reason_unknown())
 
@@ -83,7 +83,7 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
     """
     context = z3.Context()
     solver = _solver(text, context)
-    solver.add(z3.parse_smt2_string(text, ctx=context))
+    solver.from_string(text)
     deadline = None if timeout is None else time.monotonic() + timeout
     kept = list(numbers)
     before = {n: z3.Bool(f"before {n}", context) for n in kept}
@@ -111,9 +111,9 @@ def _solver(text: str, context: z3.Context) -> z3.Solver:
     return z3.Solver(ctx=context)
 
 
-def _model(model: z3.ModelRef) -> Model:
+def _model(model: z3.ModelRef, wanted: list[z3.FuncDeclRef] | None = None) -> Model:
     found: Model = {}
-    for declaration in model.decls():
+    for declaration in model.decls() if wanted is None else wanted:
         value = model[declaration]
         if z3.is_bool(value):
             found[declaration.name()] = z3.is_true(value)
