@@ -82,11 +82,12 @@ def check(
     memory: int | None = None,
     full: bool = False,
     cover: bool = True,
+    seed: int = 0,
     target: str | None = None,
     parameters: Mapping[str, str | Value] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth.
+    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth; `seed` is the solver's.
 
     >>> from plait.bmc import parse_program
     >>> check(parse_program("int x = 0; process p { x = x + 1; } always small: x < 1;")).status
@@ -110,7 +111,7 @@ def check(
             hint="give --depth K, try --induction or --encoding explicit, or wait with assume(…); instead of looping",
         )
     search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
-    search.cover = cover
+    search.cover, search.seed = cover, seed
     search.limits = Limits(None if timeout is None else time.monotonic() + timeout, memory)
     started = time.perf_counter()
     findings: list[Finding] = []
@@ -215,9 +216,10 @@ class _Search:
         """No run has more steps; None if a process has a loop."""
         self.cover = True
         """Whether to find out if there are longer runs."""
+        self.seed = 0
         self.covering: dict[int, bool | None] = {}
         self.build = self.solve = 0.0
-        self.queries = self.size = self.states = self.transitions = self.deepest = 0
+        self.work = self.queries = self.size = self.states = self.transitions = self.deepest = 0
         self.used: set[str] = set()
         self.bits: set[int | None] = set()
 
@@ -304,8 +306,10 @@ class _Search:
         text = f.text(goal)
         self.queries += 1
         self.size = max(self.size, f.assertions)
-        answer = decide(text, self.solver, timeout=self.limits.left, memory=self.limits.memory)
-        self.solve += answer.seconds
+        answer = decide(text, self.solver, timeout=self.limits.left, memory=self.limits.memory, seed=self.seed)
+        self.build += answer.reading
+        self.solve += answer.seconds - answer.reading
+        self.work += answer.work
         return answer
 
     def _covered(self, depth: int) -> bool:
@@ -430,6 +434,7 @@ class _Search:
                 assertions=self.size,
                 build_seconds=self.build,
                 solve_seconds=self.solve,
+                work=self.work,
             ),
         )
 

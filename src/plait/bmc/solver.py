@@ -20,6 +20,10 @@ class Answer(NamedTuple):
     model: Model
     seconds: float
     reason: str = ""
+    reading: float = 0.0
+    """How much of the seconds was spent on reading the formula."""
+    work: int = 0
+    """The solver's own count of what it did."""
 
 
 def solve(text: str, *, timeout: float | None = None, memory: int | None = None, seed: int = 0) -> Answer:
@@ -30,20 +34,23 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
     """
     start = time.process_time()
     context = z3.Context()
-    goal = z3.parse_smt2_string(text, ctx=context)
     solver = _solver(text, context)
     if timeout is not None:
         solver.set("timeout", max(1, int(timeout * 1000)))
     if memory is not None:
         solver.set("max_memory", max(1, memory >> 20))
     solver.set("random_seed", seed)
-    solver.add(goal)
+    solver.from_string(text)
+    reading = time.process_time() - start
+    work = 0
     try:
         found = solver.check()
+        seconds = time.process_time() - start
+        work = next((value for key, value in solver.statistics() if key == "rlimit count"), 0)
         if found == z3.sat:
-            return Answer("sat", _model(solver.model()), time.process_time() - start)
+            return Answer("sat", _model(solver.model()), seconds, reading=reading, work=work)
         if found == z3.unsat:
-            return Answer("unsat", {}, time.process_time() - start)
+            return Answer("unsat", {}, seconds, reading=reading, work=work)
         reason = solver.reason_unknown()
     except z3.Z3Exception as error:
         reason = str(error)
@@ -54,7 +61,7 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
         "canceled": "timeout",
     }
     outcome: Outcome = next((o for word, o in words.items() if word in reason), "unknown")
-    return Answer(outcome, {}, time.process_time() - start, reason)
+    return Answer(outcome, {}, time.process_time() - start, reason, reading, work)
 
 
 def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:

@@ -20,11 +20,12 @@ from plait.bmc import symbolic
 from plait.bmc.interpreter import Cell
 from plait.bmc.program import Expr, Program, Step, Variable, ended_in, variables_of
 from plait.bmc.ranges import Ranges
+from plait.bmc.relevance import Relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access, Outcome
 from plait.bmc.witness import Model, Witness, cell_name, input_name
 
-Relevance = Literal["none", "later", "live"]
+Kept = Literal["none", "later", "live"]
 """Projections: none; a later step reads what is written (Definition 4); or reads it before it is overwritten."""
 
 
@@ -54,7 +55,7 @@ class StepsEncoding:
         bits: int | None,
         *,
         relevant: Iterable[Expr] = (),
-        projection: Relevance = "none",
+        projection: Kept = "none",
         ordered: bool = True,
         arbitrary: bool = False,
         exact: bool = False,
@@ -74,12 +75,15 @@ class StepsEncoding:
         self.reads: list[dict[Cell, Term]] = []
         self.writes: list[dict[Cell, Term]] = []
         self.running: list[list[Term]] = []
+        relevance = Relevance(program, ranges, self.relevant, self.watched)
+        self.possible = relevance.possible(depth) if projection != "none" else []
         self.distances = [_distances(program, p) for p in range(len(program.processes))]
         self.moments = [self._initial()]
         for i in range(depth):
             self.moments.append(self._step(i))
         if projection != "none":
             self._project()
+            self._stop(relevance)
         if self.ordered:
             self._order()
 
@@ -154,6 +158,9 @@ class StepsEncoding:
                 if place >= code.end:
                     continue
                 taken = f.named(f.all(running[p], here), "Bool")
+                if self.possible and (p, place) not in self.possible[i]:
+                    f.add(f.not_(taken))
+                    continue
                 if taken is False:
                     continue
                 step = code.steps[place]
@@ -299,6 +306,13 @@ class StepsEncoding:
             for cell, flag in self.reads[i].items():
                 needed[cell] = f.any(flag, needed.get(cell, False))
             later = [f.named(f.any(a, b), "Bool") for a, b in zip(self.running[i], later, strict=True)]
+
+    def _stop(self, relevance: Relevance) -> None:
+        """A process ends where its last step mattered to somebody."""
+        for p, at in enumerate(self.moments[-1].at):
+            ends = relevance.ends(p)
+            if ends is not None:
+                self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 
     def _order(self) -> None:
         """Two neighbouring steps of different processes are in order of their numbers, or one depends on the other."""
