@@ -23,9 +23,7 @@ def holds(guess: Guess, program: Program, state: State) -> bool:
     """By its words: at these places, the cell has one of the values."""
     if any(state.locations[p] != place for p, place in guess.places):
         return True
-    return guess.variable is not None and (
-        state.values[program.offsets[guess.variable] + guess.cell] in guess.values
-    )
+    return guess.variable is not None and (state.values[program.offsets[guess.variable] + guess.cell] in guess.values)
 
 
 def proved(program: Program) -> list[Guess]:

@@ -87,7 +87,8 @@ def check(
     parameters: Mapping[str, str | Value] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth; `seed` is the solver's.
+    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth;
+    `seed` is the solver's.
 
     >>> from plait.bmc import parse_program
     >>> check(parse_program("int x = 0; process p { x = x + 1; } always small: x < 1;")).status
@@ -243,7 +244,9 @@ class _Search:
                 self.tell(f"{property_.name}: induction at depth {depth}")
                 proof = self._induction.holds(property_.condition, depth)
                 if proof.outcome == "unsat":
-                    return Finding(property_, None, True, depth, None, f"by induction over {depth} step{'s' if depth > 1 else ''}")
+                    return Finding(
+                        property_, None, True, depth, None, f"by induction over {depth} step{'s' if depth > 1 else ''}"
+                    )
             if self.limits.over:
                 return Finding(property_, None, False, depth, "timeout")
         return Finding(property_, None, False, self.depth or 0, f"depth {self.depth}")

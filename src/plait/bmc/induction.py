@@ -31,9 +31,7 @@ class Induction:
 
     def holds(self, condition: Expr, depth: int) -> Answer:
         """Whether there is no path of `depth` + 1 steps in which only the last state violates the condition: then unsat."""
-        path = StepsEncoding(
-            self.program, depth + 1, self.known, self.bits, arbitrary=True, exact=True, ordered=False
-        )
+        path = StepsEncoding(self.program, depth + 1, self.known, self.bits, arbitrary=True, exact=True, ordered=False)
         f = path.f
         for guess in self.invariants:
             f.add(guess.term(f, path.moments[0]))

@@ -45,7 +45,7 @@ class Relevance:
             for step in code.steps:
                 place = (p, step.location)
                 self.reads[place], self.writes[place] = accesses(step.body)
-                flags = {name for name in _failures(step.body, ranges)}
+                flags = set(_failures(step.body, ranges))
                 self.writes[place] |= {v for v in program.variables if v.hidden and v.name in flags}
                 if flags:
                     self.fails.add(place)
