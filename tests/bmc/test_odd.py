@@ -16,6 +16,14 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 ODD = {
+    "a local that no location sees": (
+        "int x in 0..2; process p { int t = 0; atomic { t = x - 1; assert(false); t = 0; } } "
+        "reachable low: p.t == -1; reachable high: p.t == 1;"
+    ),
+    "a local before an index that fails": (
+        "int x in 0..2; int a[2] = 0; process p { int t = 0; atomic { t = x * 3; a[x] = 1; t = 1; } } "
+        "reachable six: p.t == 6; always one: p.t <= 1;"
+    ),
     "lock array by variable": (
         "lock m[3]; int k in 0..2; int c = 0; process p[i in 0..1] { lock(m[k]); c = c + 1; c = c - 1; "
         "unlock(m[k]); } always one: c < 2; reachable zero: done && c == 0;"
