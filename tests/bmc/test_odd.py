@@ -16,6 +16,10 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 ODD = {
+    "an index that fails where nobody comes": (
+        "int x = 0; int a[1] = 5; process p { int j = 0; int l[2] = 0; while (j < 1) { j = j + 1; } "
+        "if (j < 1) { l[a[0]] = 1; x = l[a[0]]; } } reachable end: done(p); always zero: x == 0;"
+    ),
     "a local that no location sees": (
         "int x in 0..2; process p { int t = 0; atomic { t = x - 1; assert(false); t = 0; } } "
         "reachable low: p.t == -1; reachable high: p.t == 1;"

@@ -261,6 +261,8 @@ class StepsEncoding:
                         ports.setdefault((variable, n), _Port()).users.append((when, a.at, a.value))
                         continue
                     k = int(a.at)
+                    if not 0 <= k < variable.cells:
+                        continue  # in code that is never reached: ranges know, this formula does not
                     sort = None if variable.kind == "bool" else f.sort
                     cells[variable][k] = f.select(when, a.value, cells[variable][k], sort)
                     writes.setdefault((variable, k), []).append(when)
