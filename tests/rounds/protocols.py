@@ -45,6 +45,8 @@ class Rule:
     to_all: bool = True
     same: bool = False
     chooses: bool = False
+    creates: bool = False
+    """Whether a process is created, if there is none of this one's yet."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Spec:
     jumps: bool = False
     """Whether a start may leave out a phase."""
     idle: bool = False
-    """Whether there is an action that sends nothing."""
+    """Whether there is an action that sends nothing; where processes are created, of these only."""
+    parents: int = 0
+    """So many processes create another one."""
 
 
 def _accepts(number: int, single: bool) -> Any:
@@ -88,6 +92,7 @@ class Node(Process):
     stage: int = 0
     """Twice the round, and one more after a receipt in it."""
     idled: bool = False
+    created: bool = False
 
     @action(when=lambda self: self.spec.starts[self.number] >= 0)
     def start(self) -> None:
@@ -131,17 +136,28 @@ class Node(Process):
     def _take(self, number: int, messages: tuple[Any, ...]) -> None:
         rule, phase = self.spec.rules[number], messages[0].phase
         self.phase, self.stage = phase, 2 * number + 1
-        self.x = (rule.factor * self.x + sum(m.value for m in messages) + messages[0].sender.index) % 3
+        self.x = (rule.factor * self.x + sum(m.value for m in messages) + min(messages[0].sender.index, 2)) % 3
         if rule.chooses:
             self.x = self.choose([self.x, 0])
+        child = None
+        if rule.creates and not self.created:
+            # It takes part from the next round on, as after a receipt in it.
+            self.created, last = True, number + 1 == len(TYPES)
+            born = (phase + 1, 1) if last else (phase, 2 * number + 3)
+            child = self.spawn(Node, spec=self.spec, number=self.number, phase=born[0], stage=born[1], created=True)
         if rule.reply is not None and (rule.reply > number or phase < self.spec.phases):
             self._tell(
-                phase if rule.reply > number else phase + 1, rule.reply, None if rule.to_all else messages[0].sender
+                phase if rule.reply > number else phase + 1,
+                rule.reply,
+                None if rule.to_all else messages[0].sender,
+                child,
             )
 
-    def _tell(self, phase: int, number: int, to: Any) -> None:
+    def _tell(self, phase: int, number: int, to: Any, child: Any = None) -> None:
         self.phase, self.stage = phase, 2 * number
         message = TYPES[number](phase, self.x)
+        if child is not None:
+            self.send(child, message)
         if to is None:
             self.broadcast(Node, message)
         else:
@@ -149,7 +165,7 @@ class Node(Process):
 
 
 @st.composite
-def specs(draw: st.DrawFn, *, processes: int = 2, most_rounds: int = 3) -> Spec:
+def specs(draw: st.DrawFn, *, processes: int = 2, most_rounds: int = 3, grows: bool = False) -> Spec:
     """Draw a protocol."""
     count = draw(st.integers(1, most_rounds))
     rule = st.builds(
@@ -161,21 +177,28 @@ def specs(draw: st.DrawFn, *, processes: int = 2, most_rounds: int = 3) -> Spec:
         to_all=st.booleans(),
         same=st.booleans(),
         chooses=st.booleans(),
+        creates=st.booleans() if grows else st.just(False),
     )
     starts = st.tuples(st.just(0), *[st.integers(-1, count - 1)] * (processes - 1))
+    rules = [draw(rule) for _ in range(count)]
+    if grows:
+        rules[0] = dataclasses.replace(rules[0], creates=True)
     return Spec(
-        tuple(draw(rule) for _ in range(count)),
-        phases=draw(st.integers(1, 2)),
+        tuple(rules),
+        phases=1 if grows else draw(st.integers(1, 2)),
         starts=draw(starts),
         jumps=draw(st.booleans()),
-        idle=draw(st.booleans()),
+        idle=grows or draw(st.booleans()),
+        parents=draw(st.integers(1, 2)) if grows else 0,
     )
 
 
 def system(spec: Spec, *, crashes: int = 0) -> System:
     """The protocol as a System."""
+    grows = spec.parents > 0
     return System(
-        [Node(spec=spec, number=i) for i in range(len(spec.starts))],
+        [Node(spec=spec, number=i, idled=grows, created=i >= spec.parents) for i in range(len(spec.starts))],
         rounds=["A", "B", "C"],
+        spare={Node: spec.parents} if spec.parents else {},
         faults=[crash_stop(budget=crashes)] if crashes else [],
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import dataclasses
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +28,14 @@ from plait import (
     eventually,
     fifo,
     final,
+    init,
     on,
     reachable,
     tagged,
 )
 from plait.check.replay import replay
 from plait.cli.main import main
-from plait.cli.sequential import check_rounds
+from plait.cli.sequential import check_rounds, conditions
 from plait.protocols.ben_or import ben_or
 from plait.protocols.commit_rounds import commit_rounds
 from plait.protocols.distal_paxos import distal_paxos
@@ -89,11 +93,13 @@ def test_a_violation_is_one_of_the_protocol(
 def test_holds_says_what_it_is_about() -> None:
     verdict = check_rounds(distal_paxos(replicas=2, ballots=2), phases=2)
     assert verdict.status == "holds"
-    assert verdict.bound == "of 2 phases, 2 processes, any message may be lost"
+    assert verdict.bound is None
     (reduction,) = verdict.statistics.reductions
     assert "no message of a later phase is made; it is round-based" in reduction.reason
     short = check_rounds(distal_paxos(replicas=2, ballots=2), phases=1)
     assert "later phase" not in short.statistics.reductions[0].reason
+    safe = check_rounds(distal_paxos(replicas=2, ballots=2), phases=1, properties=["agreement"])
+    assert (safe.status, safe.bound) == ("holds", "of 1 phase, 2 processes, any message may be lost")
     assert short.status == "inconclusive"  # that progress is not reachable in one phase says nothing
     assert {p.name: p.status for p in short.properties}["progress"] == "inconclusive"
 
@@ -285,10 +291,12 @@ def test_an_unknown_assumption(name: str, words: str) -> None:
 
 
 def test_a_predicate_that_cannot_be() -> None:
-    with pytest.raises(ModelError, match="is false whoever hears whom"):
+    with pytest.raises(UsageError, match="--assume never is false whoever hears whom"):
         check(sequentialize(System([Quiet()], rounds=["A"]), phases=1, assume=Custom("never", lambda hears: False)))
-    with pytest.raises(ModelError, match="returned 3"):
+    with pytest.raises(UsageError, match="--assume three returned 3"):
         check(sequentialize(System([Quiet()], rounds=["A"]), phases=1, assume=Custom("three", lambda hears: 3)))
+    with pytest.raises(UsageError, match=r"--assume odd raised KeyError: 'x' \(.*test_check.py:\d+\)"):
+        check(sequentialize(System([Quiet()], rounds=["A"]), phases=1, assume=Custom("odd", lambda hears: hears["x"])))
 
 
 def test_crashes_are_silence() -> None:
@@ -329,11 +337,24 @@ def test_the_structure_is_python() -> None:
     text = structure_text(distal_paxos())
     for part in ("prepare_send", "ack_update", "promise_update"):
         assert f"def {part}(self" in text
-    rounds = text[text.index("# Replica: the rounds") :].replace("majority of Process", "n")
-    compile(rounds, "rounds", "exec")
-    assert "self.f_acknowledge = True" in rounds
+    compile(text, "structure", "exec")
+    assert "self.f_acknowledge = (m,)" in text
+    assert "times=majority(Process)" in text
     # After a Promise was taken nothing of the phase is left, after an Ack was sent the Prepare is stale.
     assert "continue  # with the next phase" in text
+
+
+@pytest.mark.parametrize("model", [ben_or, distal_paxos, raft_membership, view_change, commit_rounds])
+def test_the_parts_of_a_round_have_all_that_they_use(model: Any) -> None:
+    """What a SEND part needs of the transition that it was cut from is kept for it."""
+    system = model()
+    known = set(vars(sys.modules[system.classes[0].__module__])) | set(dir(builtins))
+    for part in ast.walk(ast.parse(structure_text(system))):
+        if isinstance(part, ast.FunctionDef):
+            names = [n for n in ast.walk(part) if isinstance(n, ast.Name)]
+            bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+            bound |= {n.arg for n in ast.walk(part) if isinstance(n, ast.arg)}
+            assert {n.id for n in names} <= bound | known, part.name
 
 
 @pytest.mark.parametrize(
@@ -344,6 +365,8 @@ def test_the_structure_is_python() -> None:
         (["check", "ben_or", "--phases", "2"], "--phases is about rounds"),
         (["check", "ben_or", "--rounds", "--reduce", "por"], "--rounds with --reduce por"),
         (["check", "ben_or", "--rounds", "--assume", "some"], "there is no network assumption 'some'"),
+        (["check", "ben_or", "--rounds", "--assume", ""], "there is no network assumption ''"),
+        (["check", "ben_or", "--rounds", "--assume", "n-3"], "n-3 of 3 processes: nobody need be heard"),
         (["rounds", "tags", "paxos"], "does not say what its rounds are"),
         (["rounds", "show", "paxos"], "does not say what its rounds are"),
         (["rounds", "emit", "paxos"], "does not say what its rounds are"),
@@ -410,11 +433,14 @@ def in_order(s: Any) -> bool:
     return bool(s[Getter][0].got != (2, 1))
 
 
-def test_an_undecided_condition_makes_a_verdict_inconclusive() -> None:
+def test_an_undecided_condition_makes_a_verdict_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = System([Giver(k=1), Giver(k=2), Getter()], properties=[in_order], rounds=["Only"])
     assert check(protocol).status == "violated"
     with pytest.raises(ModelError, match="not round-based"):
         check_rounds(protocol, phases=2)
+    with pytest.raises(ModelError, match="not round-based"):  # the audit suspects it, and a walk comes along
+        check_rounds(protocol, phases=2, watch=1)
+    monkeypatch.setattr("plait.cli.sequential._runs", lambda verdict: {})
     unsure = check_rounds(protocol, phases=2, watch=1)
     assert (unsure.status, unsure.bound) == ("inconclusive", "an undecided condition")
     assert [p.status for p in unsure.properties] == ["inconclusive"]
@@ -459,3 +485,70 @@ def test_a_process_that_is_created_by_an_action_that_sends_is_refused() -> None:
     assert check(protocol).status == "violated"
     with pytest.raises(ModelError, match="creates a process in an action that also sends"):
         check_rounds(protocol, phases=5)
+
+
+class Hasty(Process):
+    """Sends a round that it received in before, but only after many other steps."""
+
+    steps: int = 0
+    got: int = 0
+
+    @init
+    def start(self) -> None:
+        self.send(self.id, Item(1))
+
+    @on(Item, where=lambda self, m: m.k > self.got)
+    def take(self, m: Item) -> None:
+        self.got = m.k
+        self.send(Hasty.pid(1 - self.id.index), Item(m.k))
+
+
+def test_a_breach_that_the_program_meets_comes_with_a_run() -> None:
+    protocol = System([Hasty(), Hasty()], rounds=["Only"])
+    verdict = conditions(protocol, max_states=1)
+    assert (verdict.status, verdict.property) == ("violated", "condition 5")
+    assert verdict.trace is not None
+    assert "Hasty.take" in (verdict.message or "")
+    assert verdict.trace.events[-1].label == "take"
+
+
+class Broken(Process):
+    """Its handler raises."""
+
+    @init
+    def start(self) -> None:
+        self.send(self.id, Item(1))
+
+    @on(Item)
+    def take(self, m: Item) -> None:
+        {}[m.k]
+
+
+def test_an_error_names_the_handler_of_the_protocol() -> None:
+    with pytest.raises(ModelError, match=r"^Broken.take raised KeyError: 1 \(.*test_check.py:\d+\)"):
+        check_rounds(System([Broken()], rounds=["Only"]), phases=1)
+
+
+# -- runs that people can read -----------------------------------------------------------------------------------------
+
+
+def test_steps_that_are_not_needed_are_left_out() -> None:
+    system = commit_rounds(faulty="hasty")
+    raw, tidy = (check_rounds(system, raw=raw).trace for raw in (True, False))
+    assert raw is not None
+    assert tidy is not None
+    assert raw.tidied is None
+    assert tidy.tidied is not None
+    assert tidy.tidied.startswith(f"{len(raw) - len(tidy)} of {len(raw)} steps were not needed, and are left out")
+    assert len(list(replay(system, tidy))) == len(tidy)
+    assert [mark.before for mark in tidy.marks] == sorted(mark.before for mark in tidy.marks)
+
+
+def test_under_an_assumption_all_steps_stay() -> None:
+    """What is left out would be messages that are not taken, which the assumption may not allow."""
+    system = commit_rounds(faulty="doubt")
+    free, assumed = (check_rounds(system, assume=assume).trace for assume in ("none", "n-1"))
+    assert free is not None
+    assert assumed is not None
+    assert assumed.tidied is None
+    assert len(free) < len(assumed)

@@ -262,7 +262,7 @@ reachable both: exists p: p.outputs = [1, 2];
 
 def test_the_listing_order_breaks_ties(tmp_path: Path) -> None:
     """A message that an earlier upon would take is none for a later one."""
-    assert "not m.x > 3" in translate(TIES, "ties.distal", "ties")
+    assert "not m.x > 3" in translate(TIES, "ties.distal", "ties")[0]
     assert check(system(TIES, tmp_path, n=2)).status == "holds"
     with pytest.raises(ModelError, match="times"):
         system(TIES.replace("m.x > 3 do", "m.x > 3 times 1 do"), tmp_path)
@@ -411,9 +411,9 @@ def test_import_writes_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "plait check" in captured.err
-    assert model.read_text(encoding="utf-8") == source_of(file)
+    assert model.read_text(encoding="utf-8") == source_of(file)[0]
     assert main(["rounds", "import", str(file)]) == 0
-    assert capsys.readouterr().out == source_of(file)
+    assert capsys.readouterr().out == source_of(file)[0]
     expected = check(system(FIGURE_1, tmp_path)).statistics
     found = check(load(str(model), {})).statistics
     assert (found.states, found.transitions) == (expected.states, expected.transitions)
@@ -432,3 +432,32 @@ def test_what_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[s
     wrong.write_text("init\n  x = y\nloop\n  upon timeout() do\n    skip\n", encoding="utf-8")
     with pytest.raises(PlaitError, match=r"wrong.distal, line 2, column 7: nothing is called 'y'"):
         load(str(wrong))
+
+
+DIVIDES = """\
+type Ping = struct { phase int ballot; }
+
+init
+  ballot = 1;
+  m = Ping(ballot);
+  send m to ALL;
+while true do
+  upon Ping with m.ballot > 0 do
+    x = 4;
+    ballot = x div (m.ballot - 1);
+
+always fine: forall p: true;
+"""
+
+
+@pytest.mark.parametrize("rounds", [[], ["--rounds"]])
+def test_an_error_while_it_runs_names_the_line_of_the_text(
+    rounds: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "divides.distal"
+    file.write_text(DIVIDES, encoding="utf-8")
+    assert main(["check", str(file), *rounds]) == 2
+    assert (
+        f"Node.upon_ping raised ZeroDivisionError: integer division or modulo by zero ({file}:10)"
+        in capsys.readouterr().err
+    )

@@ -11,6 +11,7 @@ from plait._native import Codec
 from plait.check.probe import ProbeFrozenSet, ProbeSet
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
+from plait.kernel.places import user_line
 from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.system import System
@@ -22,7 +23,6 @@ RAISED = (Exception, SystemExit)
 """What user code may raise at us; an interrupt of the keyboard is not ours to explain."""
 NO_CONTENT = (TypeError, ValueError, OverflowError)
 """What the codec raises on a value that no state can hold."""
-_OURS = ("plait.check.", "plait.kernel.", "plait.model.", "plait.rounds.")
 _UNDECLARED = ("_id", "_run", "_reads")
 """Attributes of ours that are no fields."""
 
@@ -110,13 +110,9 @@ def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[An
 def explained(where: str, error: BaseException) -> PlaitError:
     """An exception that the user's code raised, with the place and the line of the user's file it came from."""
     if isinstance(error, PlaitError):
-        return error if where in error.message else ModelError(f"{where}: {error.message}", hint=error.hint)
-    line = ""
-    trace = error.__traceback__
-    while trace is not None:
-        if not trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
-            line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
-        trace = trace.tb_next
+        known = error.placed or where in error.message
+        return error if known else ModelError(f"{where}: {error.message}", hint=error.hint)
+    line = user_line(error)
     if isinstance(error, StuckError):
         return ModelError(
             f"{where} did not return, and the search was to end{line}", hint=f"make {where} do less in one step"

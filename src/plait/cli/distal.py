@@ -25,7 +25,7 @@ def import_distal(file: Path, /, *, output: Output = None) -> int:
     from plait.rounds.distal.module import source_of
 
     writable(output, "--output")
-    source = source_of(file)
+    source, _ = source_of(file)
     if output is None:
         emit(source)
     else:

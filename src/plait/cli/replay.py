@@ -33,7 +33,7 @@ def replay(
     """
     from plait.check.replay import replay as events
     from plait.model.loader import load
-    from plait.report.facts import plural, step_details
+    from plait.report.facts import mark_texts, plural, step_details
     from plait.report.itf import load_trace
 
     trace = load_trace(file)
@@ -53,11 +53,13 @@ def replay(
     if not quiet:
         emit(f"initially\n{_state(trace, trace.initial)}")
     count = 0
-    details = step_details(trace)
+    details, marks = step_details(trace), mark_texts(trace)
     for event in events(system, trace):
-        count += 1
         if not quiet:
-            emit(_step(event, count, details[count - 1]))
+            for label, *lost in marks.get(count, []):
+                emit("\n".join([*(f"     lost      {line}" for line in lost), f"  -- {label} --"]))
+            emit(_step(event, count + 1, details[count]))
+        count += 1
         if count == step:
             emit(f"after step {count}\n{_state(trace, event.state)}")
             return 0

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 
 class PlaitError(Exception):
-    """Base of all errors that are the input's fault, with an optional `hint:` line."""
+    """Base of all errors that are the input's fault, with an optional `hint:` line; `placed` if it says where they are."""
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, placed: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.placed = placed
 
     def __str__(self) -> str:
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from plait.kernel.errors import ModelError, UsageError
+from plait.kernel.errors import UsageError
 from plait.kernel.pid import Pid
+from plait.kernel.places import user_line
 
 Note = Any
 Lost = frozenset[Pid]
@@ -99,9 +100,11 @@ class Custom(Assumption):
             raise UsageError(
                 f"{self.name}: {len(everyone)} processes have too many ways to hear each other",
                 hint=f"a predicate is tried on all of them, for at most {_MOST} processes: use n-f, kernel or majority",
+                placed=True,
             )
         if not self._possible(everyone, ()):
-            raise UsageError(f"{self.name} is false whoever hears whom", hint="correct the predicate")
+            said = f"--assume {self.name} is false whoever hears whom"
+            raise UsageError(said, hint="correct the predicate", placed=True)
         return ()
 
     def losses(
@@ -116,9 +119,17 @@ class Custom(Assumption):
     def _possible(self, everyone: tuple[Pid, ...], heard: tuple[tuple[Pid, ...], ...]) -> bool:
         """Whether the processes that come later can hear others so that the predicate holds."""
         if len(heard) == len(everyone):
-            value = self.predicate({p: frozenset(h) for p, h in zip(everyone, heard, strict=True)})
+            try:
+                value = self.predicate({p: frozenset(h) for p, h in zip(everyone, heard, strict=True)})
+            except Exception as error:
+                raise UsageError(
+                    f"--assume {self.name} raised {type(error).__name__}: {error}{user_line(error)}",
+                    hint="it gets a mapping: hears[p] is the set of the processes that p hears",
+                    placed=True,
+                ) from error
             if not isinstance(value, bool):
-                raise ModelError(f"{self.name} returned {value!r}", hint="a predicate returns True or False")
+                said = f"--assume {self.name} returned {value!r}"
+                raise UsageError(said, hint="a predicate returns True or False", placed=True)
             return value
         rest = (tuple(p for p in everyone if p not in unheard) for unheard in subsets(everyone))
         return any(self._possible(everyone, (*heard, h)) for h in rest)

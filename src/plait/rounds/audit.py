@@ -17,8 +17,6 @@ docs/rounds.md has it in full.
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,8 +24,8 @@ from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.process import Process
 from plait.rounds.clock import where
-from plait.rounds.firing import Heard, fresh, own
-from plait.rounds.static import one_phase
+from plait.rounds.firing import Heard, fresh, key_of, own
+from plait.rounds.reads import one_phase
 
 if TYPE_CHECKING:
     from plait.rounds.firing import Protocol
@@ -42,6 +40,16 @@ class Edge(NamedTuple):
     place: int
     clock: int | None
     """The clock after it; None if it neither takes nor sends, and leaves the clock."""
+
+
+class Passed(NamedTuple):
+    """Messages that a process let pass, and where it is since."""
+
+    key: Key
+    clock: int
+    place: int
+    """The round of the messages."""
+    messages: Key
 
 
 class Suspicion(NamedTuple):
@@ -60,13 +68,13 @@ class Audit:
         self._clocks: dict[Pid, set[tuple[Key, int]]] = {}
         self._edges: dict[Pid, dict[Key, set[Edge]]] = {}
         self._came: dict[Pid, dict[Key, tuple[Pid, Message]]] = {}
-        self._passed: dict[Pid, dict[tuple[Key, int, Key], Heard]] = {}
+        self._passed: dict[Pid, dict[Passed, Heard]] = {}
 
     def key(self, process: Process) -> Key:
         """The local state of a process, as something to look up."""
         fields = own(process)
         names = self._names(process.id)
-        found = tuple(_key(fields[name]) for name in names)
+        found = tuple(key_of(fields[name]) for name in names)
         known = self._fields.setdefault(process.id, {})
         if found not in known:
             known[found] = {name: fresh(fields[name]) for name in names}
@@ -87,12 +95,12 @@ class Audit:
         """Messages were there for a process."""
         known = self._came.setdefault(process.id, {})
         for entry in heard:
-            known.setdefault(_key(entry), entry)
+            known.setdefault(key_of(entry), entry)
 
-    def passed(self, process: Process, heard: Heard, place: int) -> None:
+    def passed(self, process: Process, clock: int, heard: Heard, place: int) -> None:
         """A process let messages of a round pass."""
         known = self._passed.setdefault(process.id, {})
-        known.setdefault((self.key(process), place, _key(heard)), heard)
+        known.setdefault(Passed(self.key(process), clock, place, key_of(heard)), heard)
 
     def suspicions(self) -> list[Suspicion]:
         """The steps that would break a condition, each once."""
@@ -137,31 +145,27 @@ class Audit:
                         yield Suspicion(breach.condition, f"{where(type(process), handler)} {breach.what}")
 
     def _receipts(self, pid: Pid) -> Iterator[Suspicion]:
-        latest: dict[Key, int] = {}
-        for key, clock in self._clocks[pid]:
-            latest[key] = max(clock, latest.get(key, 0))
         edges, protocol = self._edges.get(pid, {}), self._protocol
         passed = dict(self._passed.get(pid, {}))
         pending = list(passed)
         while pending:
             entry = pending.pop()
-            key, place, messages = entry
-            if 2 * place + 1 < latest.get(key, 0):
-                process = self._process(pid, key)
+            if 2 * entry.place + 1 < entry.clock:
+                process = self._process(pid, entry.key)
                 for handler, _ in protocol.receipts(process, passed[entry]):
-                    _, breach = protocol.calendar.consumed(latest[key], [place])
+                    _, breach = protocol.calendar.consumed(entry.clock, [entry.place])
                     assert breach is not None
                     yield Suspicion(breach.condition, f"{where(type(process), handler)} {breach.what}")
-            for edge in edges.get(key, ()):
-                after = (edge.after, place, messages)
-                if edge.place > place and after not in passed:
+            for edge in edges.get(entry.key, ()):
+                clock = entry.clock if edge.clock is None else edge.clock
+                after = entry._replace(key=edge.after, clock=clock)
+                if edge.place > entry.place and after not in passed:
                     passed[after] = passed[entry]
                     pending.append(after)
 
     def _mixtures(self, pid: Pid) -> Iterator[Suspicion]:
-        protocol, system = self._protocol, self._protocol.system
-        cls = system.classes[system.index[pid]]
-        quorums = [h for h in cls.__plait_handlers__ if h.message is not None and not one_phase(h)]
+        protocol = self._protocol
+        quorums = [h for h in protocol.handlers[pid.role].values() if h.message is not None and not one_phase(h)]
         came = list(self._came.get(pid, {}).values())
         for key in self._fields[pid] if quorums and came else ():
             process = self._process(pid, key)
@@ -169,27 +173,10 @@ class Audit:
                 phases: dict[Key, set[int]] = {}
                 for sender, message in came:
                     if protocol.fits(process, handler, sender, message):
-                        same = _key([getattr(message, name) for name in handler.same])
+                        same = key_of([getattr(message, name) for name in handler.same])
                         phases.setdefault(same, set()).add(protocol.calendar.place(message))
                 for places in phases.values():
                     _, breach = protocol.calendar.consumed(0, places)
                     if breach is not None:
                         yield Suspicion(breach.condition, f"{where(type(process), handler)} {breach.what}")
                         return
-
-
-def _key(value: Any) -> Key:
-    """A value as something to look up; equal ones only for equal values of the same types."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return (kind, *map(_key, value))
-    if kind in (set, frozenset):
-        return (kind, frozenset(map(_key, value)))
-    if kind is dict:
-        return (kind, frozenset((_key(k), _key(v)) for k, v in value.items()))
-    if dataclasses.is_dataclass(value) and not isinstance(value, enum.Enum):
-        return (kind, *(_key(getattr(value, f.name)) for f in dataclasses.fields(value)))
-    if isinstance(value, list | tuple | set | frozenset | dict):  # a probe, a named tuple
-        base: Any = next(b for b in kind.__mro__ if b in (list, tuple, set, frozenset, dict))
-        return _key(base(value))
-    return (kind, value)

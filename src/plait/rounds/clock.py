@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from plait.kernel.errors import ModelError, UsageError
+from plait.kernel.places import place
 from plait.model.message import Message
 from plait.model.process import Handler
 from plait.model.system import System
@@ -48,10 +49,10 @@ class Calendar:
 
     def __init__(self, system: System) -> None:
         if not system.rounds:
-            raise UsageError(
-                f"{system.name} does not say what its rounds are",
-                hint='decorate its messages with @tagged(phase="…", round="…") and give System(..., rounds=[…])',
-            )
+            hint = 'decorate its messages with @tagged(phase="…", round="…") and give System(..., rounds=[…])'
+            if system.target is not None and ".distal" in system.target:
+                hint = "say which field is the phase: type Ack = struct { phase int ballot; … }"
+            raise UsageError(f"{system.name} does not say what its rounds are", hint=hint)
         self.rounds = system.rounds
 
     def place(self, message: Message) -> int:
@@ -119,4 +120,4 @@ def line_of(handler: Handler) -> str:
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
-    return f" ({code.co_filename}:{code.co_firstlineno})"
+    return f" ({place(code.co_filename, code.co_firstlineno)})"

@@ -7,16 +7,18 @@ names; its choices are the program's.
 from __future__ import annotations
 
 import abc
+import contextlib
 import copy
 import dataclasses
 import enum
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
+from plait.kernel.places import user_line
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import System, plays
@@ -128,7 +130,7 @@ class Protocol(abc.ABC):
             if not fitting:
                 continue
             for chosen in itertools.combinations(fitting, self._size(process, handler)):
-                values = [tuple(getattr(m, name) for name in handler.same) for _, m in chosen]
+                values = [key_of([getattr(m, name) for name in handler.same]) for _, m in chosen]
                 if len({s for s, _ in chosen}) == len(chosen) and all(v == values[0] for v in values):
                     yield handler, chosen
 
@@ -140,7 +142,8 @@ class Protocol(abc.ABC):
             cls = self.system.classes[self.system.index[sender]]
             if not plays(cls, handler.quorum.role):
                 return False
-        return handler.where is None or bool(handler.where(process, delivered(sender, message)))
+        with blamed(process, handler):
+            return handler.where is None or bool(handler.where(process, delivered(sender, message)))
 
     def _size(self, process: Process, handler: Handler) -> int:
         quorum = handler.quorum
@@ -148,7 +151,8 @@ class Protocol(abc.ABC):
             return 1
         if isinstance(quorum, Quorum):
             return self.system.quorum_size(quorum)
-        size = quorum if isinstance(quorum, int) else quorum(process)
+        with blamed(process, handler):
+            size = quorum if isinstance(quorum, int) else quorum(process)
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ModelError(f"the quorum of {where(type(process), handler)} is {size!r}", hint="give 1 or more")
         return size
@@ -156,8 +160,11 @@ class Protocol(abc.ABC):
     def actions(self, process: Process) -> Iterator[Handler]:
         """The actions whose guard holds."""
         for handler in self.of(process):
-            if handler.kind == "action" and (handler.where is None or handler.where(process)):
-                yield handler
+            if handler.kind == "action":
+                with blamed(process, handler):
+                    enabled = handler.where is None or handler.where(process)
+                if enabled:
+                    yield handler
 
     def trials(self, process: Process, handler: Handler) -> Iterator[Trial]:
         """Run an action on copies of its process, once per combination of its choices, to see what it would send."""
@@ -167,7 +174,8 @@ class Protocol(abc.ABC):
             catcher = Catcher(self, None, script)
             own(twin)["_run"] = catcher
             try:
-                handler.function(twin)
+                with blamed(process, handler):
+                    handler.function(twin)
                 changes = bool(catcher.letters or catcher.children) or _differ(process, twin)
             except AssertionError:
                 catcher.letters.clear()  # it will fail when it is run, and sends nothing
@@ -191,13 +199,32 @@ class Protocol(abc.ABC):
         own(process)["_run"] = catcher
         messages = tuple(delivered(sender, fresh(message)) for sender, message in consumed)
         try:
-            if handler.kind == "message":
-                handler.function(process, messages if handler.quorum is not None else messages[0])
-            else:
-                handler.function(process)
+            with blamed(process, handler):
+                if handler.kind == "message":
+                    handler.function(process, messages if handler.quorum is not None else messages[0])
+                else:
+                    handler.function(process)
         finally:
             own(process)["_run"] = real
         return catcher
+
+
+@contextlib.contextmanager
+def blamed(process: Process, handler: Handler) -> Iterator[None]:
+    """An error of the user's code names the handler that it is in, and not the turn that runs it."""
+    name = f"{process.id.role}.{handler.name}"
+    try:
+        yield
+    except AssertionError:
+        raise
+    except PlaitError as error:
+        error = error if error.placed else ModelError(f"{name}: {error.message}", hint=error.hint, placed=True)
+        raise error from None
+    except Exception as error:
+        if type(error).__module__.startswith("plait."):  # how the checker ends a step, not an error
+            raise
+        said = f"{name} raised {type(error).__name__}: {error}{user_line(error)}"
+        raise ModelError(said, hint=f"fix {name}, or guard against the case", placed=True) from error
 
 
 def fresh(value: Any) -> Any:
@@ -224,6 +251,23 @@ def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
     return tuple(f.name for f in dataclasses.fields(kind))
 
 
+def key_of(value: Any) -> Hashable:
+    """A value as something to look up; equal ones only for equal values of the same types."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return (kind, *map(key_of, value))
+    if kind in (set, frozenset):
+        return (kind, frozenset(map(key_of, value)))
+    if kind is dict:
+        return (kind, frozenset((key_of(k), key_of(v)) for k, v in value.items()))
+    if dataclasses.is_dataclass(value) and not isinstance(value, enum.Enum):
+        return (kind, *(key_of(getattr(value, f.name)) for f in dataclasses.fields(value)))
+    if isinstance(value, list | tuple | set | frozenset | dict):  # a probe, a named tuple
+        base: Any = next(b for b in kind.__mro__ if b in (list, tuple, set, frozenset, dict))
+        return key_of(base(value))
+    return (kind, value)
+
+
 def delivered(sender: Pid, message: Message) -> Message:
     """The message, knowing its sender."""
     message.__dict__["_sender"] = sender
@@ -245,5 +289,4 @@ def _copy(process: Process) -> Process:
 
 def _differ(one: Process, other: Process) -> bool:
     """Whether a field of two processes of one class differs."""
-    pairs = ((own(one)[name], own(other)[name]) for name in type(one).__plait_fields__)
-    return any(type(a) is not type(b) or a != b for a, b in pairs)
+    return any(key_of(own(one)[name]) != key_of(own(other)[name]) for name in type(one).__plait_fields__)

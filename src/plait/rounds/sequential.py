@@ -18,31 +18,37 @@ import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.pid import Pid
 from plait.model.network import unordered
 from plait.model.process import Handler, Process
 from plait.model.system import System, plays
-from plait.rounds.assumptions import Assumption, assumption
+from plait.rounds.assumptions import Assumption, Deliver, assumption
 from plait.rounds.audit import Audit
+from plait.rounds.exchange import Exchange
 from plait.rounds.firing import Catcher, Protocol
 from plait.rounds.refusal import refuse
 from plait.rounds.turn import Ghost, Held, Mail, Token, Turn
-from plait.rounds.views import viewed
 
 
 class Program(Protocol):
     """Algorithm 1 for one System: what all its processes know."""
 
-    def __init__(self, system: System, phases: int, assumed: Assumption, audited: bool = False) -> None:
+    def __init__(
+        self, system: System, phases: int, assumed: Assumption, audited: bool = False, compared: bool = False
+    ) -> None:
         refuse(system)
         super().__init__(system)
         self.phases, self.assumed = phases, assumed
         self.end = self.calendar.last(phases)
         self.grows = any(system.spare.values())
+        self.exchange = Exchange(system, compared)
+        for cls in dict.fromkeys(system.classes):
+            named = self.handlers[cls.__name__]
+            named.update({name: self.exchange.watching(cls, handler) for name, handler in named.items()})
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
-        """Whether a message of a later phase than the last one was made."""
+        """Whether a message of a later phase than the last one was made, or a process that takes part from there on."""
         self.audit = Audit(self) if audited else None
         self.turn: Any = None
         """The turn that is being taken."""
@@ -59,7 +65,7 @@ class Program(Protocol):
         made = System(
             processes,
             network=unordered(),
-            properties=[viewed(p, bool(self.system.faults)) for p in self.system.properties],
+            properties=[self.exchange.viewed(p, bool(self.system.faults)) for p in self.system.properties],
             spare={self.classes[cls.__name__]: count for cls, count in self.system.spare.items()},
             name=self.system.name,
         )
@@ -72,15 +78,22 @@ class Program(Protocol):
 
     def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         slots = [p for p in self.system.pids[len(self.everyone) :] if p.role == role.__name__]
-        if real is None and slots:  # a trial: which slot is free is not known, nor does it matter
+        if real is None:  # a trial: which slot is free is not known, nor does it matter
+            if not slots:
+                raise ModelError(
+                    f"spawns {role.__name__}, but the System declares no spare slots for it",
+                    hint=f"System(..., spare={{{role.__name__}: 1}})",
+                )
             catcher.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
         # It gets mail from its parent and those that come after; and the turn from the one created before it.
         token, me = self.turn.token, self.turn.me
+        self.beyond |= token.goal > self.end  # it takes part after the last round only
         mails = len(token.alive) - token.alive.index(me) + bool(token.born or catcher.children)
         child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
         catcher.children.append(child)
+        self.exchange.creators.setdefault(role.__name__, set()).add(me)
         return child
 
     def crashes(self, pid: Pid, budgets: tuple[int, ...]) -> Iterator[int]:
@@ -110,6 +123,7 @@ class Sequential(Process):
     def rounds_update(self, mails: tuple[Mail, ...]) -> None:
         """Take the mail of a round, and the turn: the UPDATE part, as far as its first step."""
         ghost = next((m.ghost for m in mails if m.ghost is not None), None)
+        newborn = ghost is None
         if ghost is None:  # created in the last round: it takes part, and sends from the next one on
             ghost = Ghost(mails[0].place, 2 * mails[0].place + 1)
             self.rounds_first = 0
@@ -118,6 +132,7 @@ class Sequential(Process):
         token = next(m.token for m in mails if m.token is not None)
         heard = tuple((m.sender, m.contents) for m in mails if m.contents is not None)
         turn = Turn(self.rounds_program, self, "update", token, ghost, heard)
+        turn.took = newborn
         if self.rounds_program.audit:
             self.rounds_program.audit.came(self, heard)
         turn.lose()
@@ -176,11 +191,24 @@ def sequentialize(system: System, *, phases: int = 3, assume: str | Assumption =
     return program_of(system, phases=phases, assume=assume).make()
 
 
-def program_of(system: System, *, phases: int = 3, assume: str | Assumption = "none", audited: bool = False) -> Program:
-    """The program before it is a System: it also knows what was left out, and if audited, what was let pass."""
+def program_of(
+    system: System,
+    *,
+    phases: int = 3,
+    assume: str | Assumption = "none",
+    audited: bool = False,
+    compared: bool = False,
+) -> Program:
+    """The program before it is a System: it also knows what was left out.
+
+    If audited, it knows what was let pass; if compared, whether names of created processes matter.
+    """
     if isinstance(phases, bool) or not isinstance(phases, int) or phases < 1:
         raise ModelError(f"phases={phases!r}", hint="give a number of phases, at least 1")
     if isinstance(assume, str):
         faults = sum(fault.budget for fault in system.faults) if system.faults else None
         assume = assumption(assume, faults=faults)
-    return Program(system, phases, assume, audited)
+    n = len(system.processes)
+    if isinstance(assume, Deliver) and assume.missing(n) >= n:
+        raise UsageError(f"{assume} of {n} processes: nobody need be heard", hint="that is --assume none")
+    return Program(system, phases, assume, audited, compared)

@@ -27,10 +27,10 @@ def structure_text(system: System) -> str:
         raise UsageError(f"{system.name} has no processes", hint="give a model with some")
     parts = []
     for cls in dict.fromkeys(system.classes):
-        found = upons(system, cls)
+        found = upons(system, cls, "action", "message")
         live, dead = _count(system, found)
         parts += [
-            f"# {cls.__name__}: the phase structure ({len(system.rounds)} rounds, unfolded as often; "
+            f"# {cls.__name__}: the phase structure ({_count_of(system)}, unfolded as often; "
             f"{live} of {live + dead} copies of transitions can run)",
             "while True:",
             *_unfolded(system, found, -1, 1),
@@ -91,34 +91,77 @@ def _indented(body: list[ast.stmt], height: int) -> list[str]:
 
 
 def _rounds(system: System, cls: type[Process], found: list[Upon]) -> Iterator[str]:
+    for upon in upons(system, cls, "init"):
+        yield f"def {upon.name}(self):  # before the first phase"
+        yield from _updated(system, cls, upon)
+        yield ""
+        found = [upon, *found]
     for number, name in enumerate(system.rounds):
         yield f"def {_snake(name)}_send(self):  # SEND of round {name}"
-        lines = []
-        for upon in found:
-            if number not in upon.sends:
-                continue
-            part = _cut(system, cls, upon.body, number, keep=True)
-            if upon.takes is None:
-                lines += [f"{_INDENT}if {upon.guard}:  # {upon.name}, or not", *_indented(upon.body, 2)]
-            else:
-                phase = "" if number > upon.takes else " in the phase before"
-                flag = f"self.f_{upon.name}"
-                lines += [f"{_INDENT}if {flag}:  # {upon.name} has run{phase}", *_indented(part or [ast.Pass()], 2)]
+        lines = [line for upon in found if number in upon.sends for line in _sent(system, cls, upon, number)]
         yield from lines or [f"{_INDENT}pass"]
         yield ""
         yield f"def {_snake(name)}_update(self, mbox):  # UPDATE of round {name}"
         lines = []
         for upon in found:
-            if upon.takes != number:
-                continue
-            rest = _cut(system, cls, upon.body, None, keep=False)
-            lines += [f"{_INDENT}{'elif' if lines else 'if'} {upon.guard}:  # {upon.name}", *_indented(rest, 2)]
-            if upon.sends:
-                lines.append(f"{_INDENT * 2}self.f_{upon.name} = True")
-            elif not rest:
-                lines.append(f"{_INDENT * 2}pass")
+            if upon.takes == number:
+                lines.append(f"{_INDENT}{'elif' if lines else 'if'} {upon.guard}:  # {upon.name}")
+                if upon.argument is not None:
+                    lines.append(f"{_INDENT * 2}{upon.argument} = mbox.chosen")
+                lines += [_INDENT + line for line in _updated(system, cls, upon)]
         yield from lines or [f"{_INDENT}pass"]
         yield ""
+    silent = [upon for upon in found if upon.handler.kind == "action" and not upon.sends]
+    if silent:
+        yield "def any_time(self):  # in every SEND part, and after what is taken: steps that send nothing"
+        for upon in silent:
+            yield f"{_INDENT}if {upon.guard}:  # {upon.name}, or not"
+            yield from _indented(upon.body, 2)
+        yield ""
+
+
+def _sent(system: System, cls: type[Process], upon: Upon, number: int) -> Iterator[str]:
+    """What a transition adds to the SEND part of a round."""
+    if upon.handler.kind == "action":
+        yield f"{_INDENT}if {upon.guard}:  # {upon.name}, or not"
+        yield from _indented(upon.body, 2)
+        return
+    phase = " in the phase before" if upon.takes is not None and number <= upon.takes else ""
+    flag, kept = f"self.f_{upon.name}", _kept(system, cls, upon)
+    yield f"{_INDENT}if {flag}:  # {upon.name} has run{phase}"
+    if kept:
+        yield f"{_INDENT * 2}{kept} = {flag}"
+    yield from _indented(_cut(system, cls, upon.body, number, keep=True) or [ast.Pass()], 2)
+    if number == max(upon.sends):
+        yield f"{_INDENT * 2}{flag} = False"
+
+
+def _updated(system: System, cls: type[Process], upon: Upon) -> list[str]:
+    """What a transition does but send: the flag says that it ran, and keeps what its sends need."""
+    rest = _cut(system, cls, upon.body, None, keep=False)
+    lines = _indented(rest, 1)
+    if upon.sends:
+        lines.append(f"{_INDENT}self.f_{upon.name} = {_kept(system, cls, upon) or 'True'}")
+    return lines or [f"{_INDENT}pass"]
+
+
+def _kept(system: System, cls: type[Process], upon: Upon) -> str:
+    """The arguments and local variables of a transition that its sends need: `(m, bit)`."""
+    local = {upon.argument} | {name for node in upon.body for name in _names(node, ast.Store)}
+    needed: set[str] = set()
+    for number in upon.sends:
+        for part in _cut(system, cls, upon.body, number, keep=True):
+            needed |= _names(part, ast.Load) - _names(part, ast.Store)
+    names = sorted(needed & local)
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})" if names else ""
+
+
+def _names(node: ast.AST, use: type[ast.expr_context]) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, use)}
+
+
+def _count_of(system: System) -> str:
+    return "1 round" if len(system.rounds) == 1 else f"{len(system.rounds)} rounds"
 
 
 def _snake(name: str) -> str:

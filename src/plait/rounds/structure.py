@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
-from plait.model.process import Handler, Process, Quorum
+from plait.model.process import Handler, Process
 from plait.model.system import System
 from plait.model.tag import tag_of
 
@@ -29,6 +29,8 @@ class Upon:
     """The round of the messages that it takes; none for an action."""
     sends: tuple[int, ...]
     """The rounds of what it sends."""
+    argument: str | None
+    """What it calls the message or messages that it takes."""
 
     @property
     def name(self) -> str:
@@ -51,9 +53,9 @@ class Upon:
         return self.takes is not None and any(r <= self.takes for r in self.sends)
 
 
-def upons(system: System, cls: type[Process]) -> list[Upon]:
-    """The transitions of a class, in their order."""
-    return [_upon(system, cls, h) for h in cls.__plait_handlers__ if h.kind in ("action", "message")]
+def upons(system: System, cls: type[Process], *kinds: str) -> list[Upon]:
+    """The transitions of a class of these kinds, in their order."""
+    return [_upon(system, cls, h) for h in cls.__plait_handlers__ if h.kind in kinds]
 
 
 def _upon(system: System, cls: type[Process], handler: Handler) -> Upon:
@@ -63,7 +65,18 @@ def _upon(system: System, cls: type[Process], handler: Handler) -> Upon:
         body = body[1:]
     tag = tag_of(handler.message) if handler.message is not None else None
     takes = system.rounds.index(tag.round) if tag is not None else None
-    return Upon(handler, _guard(handler, definition), body, takes, tuple(sorted(set(sends(definition, cls, system)))))
+    argument = definition.args.args[1].arg if handler.message is not None and len(definition.args.args) > 1 else None
+    sent = tuple(sorted(set(sends(definition, cls, system))))
+    return Upon(handler, _guard(handler, _declared(cls, handler)), body, takes, sent, argument)
+
+
+def _declared(cls: type[Process], handler: Handler) -> ast.FunctionDef:
+    """The definition with the decorator: one that overrides it need not repeat that."""
+    for base in cls.__mro__:
+        definition = base.__dict__.get(handler.name)
+        if definition is not None and function_of(definition).decorator_list:
+            return function_of(definition)
+    return function_of(handler.function)
 
 
 def function_of(function: object) -> ast.FunctionDef:
@@ -80,22 +93,20 @@ def function_of(function: object) -> ast.FunctionDef:
 
 
 def _guard(handler: Handler, definition: ast.FunctionDef) -> str:
-    """`Ack in mbox with m.ballot == self.ballot times majority`, in the words of the decorator."""
-    where, times = "", ""
-    for decorator in definition.decorator_list:
-        if isinstance(decorator, ast.Call):
-            for keyword in decorator.keywords:
-                if keyword.arg in ("where", "when"):
-                    inner = keyword.value.body if isinstance(keyword.value, ast.Lambda) else keyword.value
-                    where = ast.unparse(inner)
+    """`mbox(Ack, lambda m: m.ballot == self.ballot, times=majority(Replica))`, in the words of the decorator."""
+    said = {
+        keyword.arg: ast.unparse(keyword.value.body if isinstance(keyword.value, ast.Lambda) else keyword.value)
+        for decorator in definition.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    }
     if handler.message is None:
-        return where or "True"
-    if handler.quorum is not None:
-        size = str(handler.quorum) if isinstance(handler.quorum, Quorum | int) else "a quorum"
-        times = f", {size}"
-        if handler.same:
-            times += f" with the same {', '.join(handler.same)}"
-    return f"mbox({handler.message.__name__}{f', {where}' if where else ''}{times})"
+        return said.get("when", "True")
+    parts = [handler.message.__name__]
+    parts += [f"lambda m: {said['where']}"] if "where" in said else []
+    parts += [f"times={said['quorum']}"] if "quorum" in said else []
+    parts += [f"same={said['same']}"] if "same" in said else []
+    return f"mbox({', '.join(parts)})"
 
 
 def sends(function: ast.AST, cls: type[Process], system: System) -> Iterator[int]:
@@ -112,8 +123,10 @@ def sends(function: ast.AST, cls: type[Process], system: System) -> Iterator[int
                 tag = tag_of(made) if isinstance(made, type) and issubclass(made, Message) else None
                 if tag is not None and tag.round in system.rounds:
                     yield system.rounds.index(tag.round)
-            elif isinstance(node.func, ast.Attribute) and node.func.attr not in seen:
-                seen.add(node.func.attr)
-                method = getattr(cls, node.func.attr, None)
+            elif isinstance(node.func, ast.Attribute) and (called := ast.unparse(node.func)) not in seen:
+                seen.add(called)
+                above = cls.__mro__[1:] if called.startswith("super()") else cls.__mro__
+                methods = (base.__dict__.get(node.func.attr) for base in above)
+                method = next((m for m in methods if m is not None), None)
                 if isinstance(method, types.FunctionType) and not method.__module__.startswith("plait.model"):
                     pending.append(function_of(method))

@@ -75,7 +75,7 @@ class Held(Message):
     ghost: Ghost
     heard: Heard = ()
     took: bool = False
-    """Whether it has taken a message of this round."""
+    """Whether it has taken a message of this round, or was created just before it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,8 +125,6 @@ class Turn:
             return
         if self.me == self.token.alive[0]:
             self.token = dataclasses.replace(self.token, note=assumed.start(self.token.alive))
-        if self.silent:
-            return
         senders = tuple(sender for sender, _ in self.heard)
         options: dict[Unheard, Lost] = {}
         for lost, note in assumed.losses(self.token.note, self.me, senders, self.token.alive):
@@ -140,21 +138,21 @@ class Turn:
         program, fired = self.program, False
         while True:
             options = [] if self.silent else self._options()
-            if fired and options:
+            crashes = [] if self.silent else list(program.crashes(self.me, self.token.budgets))
+            last = bool(crashes) and self.stage == "update" and self.token.goal > program.end
+            if fired and (options or last):
                 return self._hold()
             menu: list[Any] = [option.step for option in options]
-            if not fired and (fresh or options) and not self.silent:
+            if not fired and (fresh or options or last):
                 part = int(self.stage == "update")
-                menu += [
-                    Fired(self.place, part, "crash", (), (n,)) for n in program.crashes(self.me, self.token.budgets)
-                ]
+                menu += [Fired(self.place, part, "crash", (), (n,)) for n in crashes]
             must = self.stage == "update" and not program.assumed.free and any(o.step.consumed for o in options)
             if not must:
                 menu.append(PASS)
             chosen = PASS if menu[0] is PASS else self.process.choose(menu)
             if chosen is PASS:
                 if self.heard and program.audit:
-                    program.audit.passed(self.process, self.heard, self.place)
+                    program.audit.passed(self.process, self.ahead, self.heard, self.place)
                 if self.stage == "send" or self.token.goal > program.end:
                     return self._end()
                 self.stage, self.heard, self.took, fresh = "send", (), False, False
@@ -171,12 +169,12 @@ class Turn:
         """The steps that may be taken now: receipts in the UPDATE part; in the SEND part, actions that send in this round.
 
         Actions that send nothing go with the sends; and with receipts, once there was one, since they may come between.
+        One that was just created may take them at once.
         """
         program, place, part = self.program, self.place, int(self.stage == "update")
         options, self.next = [], 0
         if self.heard:
             for handler, consumed in program.receipts(self.process, self.heard):
-                self._refuse(handler, program.calendar.consumed(self.ahead, [place])[1])
                 options.append(Option(Fired(place, part, handler.name, consumed), handler))
         if self.stage == "send" or self.took:
             for handler in program.actions(self.process):
@@ -193,6 +191,8 @@ class Turn:
         step, audit = option.step, self.program.audit
         before, self.program.turn = audit.key(self.process) if audit else None, self
         catcher = self.program.fire(self.process, option.handler, step.consumed, option.script)
+        if step.consumed:
+            self._refuse(option.handler, self.program.calendar.consumed(self.ahead, [step.place])[1])
         self.settle(option.handler, catcher)
         if audit:
             audit.step(self.process, before, step.place, self.ahead if step.consumed or catcher.letters else None)
@@ -221,12 +221,16 @@ class Turn:
         self.letters = tuple(sorted(letters, key=lambda letter: letter[:2]))
 
     def _refuse(self, handler: Handler, breach: Breach | None) -> None:
-        if breach is not None:
-            raise ModelError(
-                f"not round-based: {where(type(self.process), handler)} {breach.what}, "
-                f"against condition {breach.condition} ({CONDITIONS[breach.condition]})",
-                hint="plait rounds tags decides all conditions, with a run to each step that breaks one",
-            )
+        if breach is None:
+            return
+        if self.program.audit:  # the checker shows a run to a step that fails
+            raise AssertionError
+        raise ModelError(
+            f"not round-based: {where(type(self.process), handler)} {breach.what}, "
+            f"against condition {breach.condition} ({CONDITIONS[breach.condition]})",
+            hint="plait rounds tags decides all conditions, with a run to each step that breaks one",
+            placed=True,
+        )
 
     def _crash(self, number: int) -> None:
         budgets = tuple(b - (i == number) for i, b in enumerate(self.token.budgets))
@@ -292,10 +296,10 @@ class Turn:
         """The turn, as it goes from the last process of a round to the first of the next.
 
         If nothing was sent for that round, it changes nobody, and the round to send in after it is the next in which there
-        may be something to send; where processes may crash, that takes a turn.
+        may be something to send; where processes may crash, that takes a turn, and one that was just created has had none.
         """
         token, after = self.token, self.token.goal + 1
-        if not token.loud and not any(token.budgets) and token.goal > 0:
+        if not token.loud and not token.born and not any(token.budgets) and token.goal > 0:
             after = token.following or self.program.end + 1
         return Token(token.budgets, None, (*token.alive, *token.born), (), after)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 from plait.kernel.errors import ModelError
-from plait.model.properties import Property
 from plait.model.view import ProcessView, Status
 
 
@@ -65,8 +63,3 @@ class RoundsView:
     @property
     def messages(self) -> tuple[Any, ...]:
         raise ModelError("a property of a sequential program cannot look at messages", hint="look at fields")
-
-
-def viewed(prop: Property, mortal: bool) -> Property:
-    """The property, of the sequential program; `mortal` says that its processes may crash."""
-    return dataclasses.replace(prop, predicate=lambda view: prop.predicate(RoundsView(view, mortal)))

@@ -10,11 +10,12 @@ from pathlib import Path
 from types import ModuleType
 
 from plait.kernel.errors import UsageError
+from plait.kernel.places import translated
 from plait.rounds.distal.translation import translate
 
 
-def source_of(path: Path) -> str:
-    """The Python source that a Distal file stands for."""
+def source_of(path: Path) -> tuple[str, list[int]]:
+    """The Python source that a Distal file stands for; and for each of its lines, the line of the file."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -25,14 +26,15 @@ def source_of(path: Path) -> str:
 
 
 def module_of(path: Path) -> ModuleType:
-    """The module of a Distal file; the same one as long as the text is the same."""
-    source = source_of(path)
+    """The module of a Distal file; the same one as long as its text is the same."""
+    source, lines = source_of(path)
     name = f"plait_distal_{_name(path)}"
     while (known := sys.modules.get(name)) is not None:
-        if known.__dict__.get("__plait_source__") == source:
+        if known.__dict__.get("__plait_source__") == source and known.__file__ == str(path):
             return known
         name += "_"
     file = f"<{path.name} as {name}>"
+    translated(file, str(path), lines)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     module = ModuleType(name)
     module.__dict__.update(__plait_source__=source, __file__=str(path))

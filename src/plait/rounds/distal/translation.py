@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lark import Token
@@ -38,9 +38,18 @@ class Upon:
     name: str
 
 
-def translate(source: str, file: str, name: str) -> str:
-    """The Python source of a model function of this name."""
-    return _Translation(Text(source, file), name).module()
+_LINE = "\0"
+"""Between a line and the number of the line that it was made of, until both are told apart."""
+
+
+def translate(source: str, file: str, name: str) -> tuple[str, list[int]]:
+    """The Python source of a model function of this name; and for each of its lines, the line of the text."""
+    made, numbers = [], [1]
+    for line in _Translation(Text(source, file), name).module().split("\n"):
+        code, marked, number = line.partition(_LINE)
+        made.append(code)
+        numbers.append(int(number) if marked else numbers[-1])
+    return "\n".join(made), numbers[1:]
 
 
 class _Translation:
@@ -241,7 +250,8 @@ class _Translation:
             parameters.insert(0, f"messages: tuple[{function.mailbox}, ...]")
         yield ""
         label = self.names.method(name)
-        yield f"def {label}({', '.join(['self', *parameters])}) -> {function.result.python}:"
+        line = function.body.line if name in self.own else 1
+        yield from _marked([f"def {label}({', '.join(['self', *parameters])}) -> {function.result.python}:"], line)
         yield f"    return {tidy(body)}"
 
     def _start(self) -> Iterator[str]:
@@ -259,7 +269,8 @@ class _Translation:
             if len(inner.children) == 1 and only.data == "conditional" and len(only.children) == 2:
                 # Where the action would do nothing, there is no step.
                 guard, inner = _both(guard, Scope(self.names, self.text).condition(only.node(0))), only.node(1)
-            yield f"@action(when=lambda self: {tidy(guard)})" if guard != "True" else "@action"
+            decorator = f"@action(when=lambda self: {tidy(guard)})" if guard != "True" else "@action"
+            yield from _marked([decorator], upon.node.line)
             yield f"def {upon.name}(self) -> None:"
         else:
             scope.local["m"] = Kind(str(upon.message))
@@ -275,9 +286,8 @@ class _Translation:
             if guard != "True":
                 options.append(f"where=lambda self, m: {tidy(guard)}")
             decorator = f"@on({', '.join(options)})"
-            yield from (
-                [decorator] if len(decorator) <= 112 else ["@on(", *(f"    {option}," for option in options), ")"]
-            )
+            wrapped = ["@on(", *(f"    {option}," for option in options), ")"]
+            yield from _marked([decorator] if len(decorator) <= 112 else wrapped, upon.node.line)
             many = upon.times is not None
             argument = f"messages: tuple[{upon.message}, ...]" if many else f"m: {upon.message}"
             yield f"def {upon.name}(self, {argument}) -> None:"
@@ -326,7 +336,8 @@ class _Translation:
 
     def _statements(self, node: Node, scope: Scope) -> Iterator[str]:
         for statement in node.nodes():
-            yield from getattr(self, f"_do_{statement.data}")(statement, scope, *statement.children)
+            lines = getattr(self, f"_do_{statement.data}")(statement, scope, *statement.children)
+            yield from _marked(lines, statement.line)
 
     def _do_skip(self, node: Node, scope: Scope) -> Iterator[str]:
         yield "pass"
@@ -437,6 +448,12 @@ def _both(one: str, other: str) -> str:
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _marked(lines: Iterable[str], line: int) -> Iterator[str]:
+    """Lines of Python that were made of a line of the text; what stands in them already knows its own."""
+    for number, made in enumerate(lines):
+        yield made if number or _LINE in made else f"{made}{_LINE}{line}"
 
 
 def _indent(lines: Iterator[str]) -> Iterator[str]:
