@@ -84,7 +84,7 @@ class ClockEncoding:
         for p in range(count):
             self._process(p)
         self.final: dict[tuple[Variable, int], _Read] = {}
-        for variable in self.relevant:
+        for variable in (v for v in program.variables if v in self.relevant):
             for k in range(variable.cells):
                 self._last(variable, k)
         for e in program.initial:
@@ -186,7 +186,7 @@ class ClockEncoding:
             for k in range(variable.cells):
                 hit = f.all(when, f.equal(at, k))
                 self.cells[variable][k] = f.select(hit, value, self.cells[variable][k], sort)
-        for variable in {w.variable for w in writes}:
+        for variable in dict.fromkeys(w.variable for w in writes):
             sort = "Bool" if variable.kind == "bool" else f.sort
             self.cells[variable] = [f.named(term, sort) for term in self.cells[variable]]
 

@@ -294,7 +294,9 @@ class StepsEncoding:
     def _project(self) -> None:
         """C_F: what is taken matters."""
         f = self.f
-        needed: dict[Cell, Term] = {(v, k): True for v in self.relevant for k in range(v.cells)}
+        needed: dict[Cell, Term] = {
+            (v, k): True for v in self.program.variables if v in self.relevant for k in range(v.cells)
+        }
         later: list[Term] = [False] * len(self.program.processes)
         for i in reversed(range(self.depth)):
             matters: list[Term] = [f.all(flag, needed.get(cell, False)) for cell, flag in self.writes[i].items()]
