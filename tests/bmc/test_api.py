@@ -279,3 +279,17 @@ def test_the_examples(file: str) -> None:
     path = str(Path(__file__).parents[2] / "examples" / "bmc" / file)
     assert check(load(path)).status == "violated"
     assert check(load(path, {"careful": True})).status == "holds"
+
+
+@pytest.mark.parametrize("switch", ["on", "off"])
+def test_nobody_writes_what_is_looked_at(switch: Any) -> None:
+    """No index of the file system is out of range: known before any read is joined to a write, however deep."""
+    verdict = check(load("fsys"), depth=90, encoding="clock", projection=switch, cover=False)
+    assert verdict.properties[0].note == "not violated within 90 steps"
+
+
+def test_straight_code_has_one_instruction_at_each_position() -> None:
+    """The n-th slot of a process is its n-th step: eight processes of eight instructions are a small formula."""
+    text = formula(load("litmus8"), 20, encoding="clock")
+    assert len(text) < 500_000
+    assert text.count("declare-const |p0 takes") == 8

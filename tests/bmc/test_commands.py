@@ -107,4 +107,4 @@ def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     code, out, _ = run(capsys, "bench", "bmc", "-q", "--markdown")
     assert "| Indexer 2, depth 10 | steps (BMC) |" in out
     code, out, _ = run(capsys, "bench", "bmc", "-q")
-    assert "The best way decides every setting" in out
+    assert "The best encoding decides every setting" in out

@@ -12,7 +12,7 @@ from plait.bmc.compiler import compile_program
 from plait.bmc.explicit import longest_run, reachable_values
 from plait.bmc.parser import parse
 from plait.bmc.program import Constant, Expr, Program, Read
-from plait.bmc.ranges import ranges
+from plait.bmc.ranges import Ranges, ranges
 from plait.bmc.solver import enumerate_values
 from plait.bmc.steps import StepsEncoding
 from tests.bmc.programs import Random, programs
@@ -43,6 +43,12 @@ def watched(program: Program, names: list[str]) -> list[Expr]:
     return found + [Read(v) for v in program.variables if v.hidden]
 
 
+@functools.lru_cache(maxsize=20)
+def _ranges(program: Program, depth: int, width: int | None) -> Ranges:
+    """The same for all encodings."""
+    return ranges(program, depth, width)
+
+
 def solved(
     program: Program,
     way: Any,
@@ -52,7 +58,7 @@ def solved(
     without: set[tuple[Any, ...]] = frozenset(),  # type: ignore[assignment]
 ) -> set[tuple[Any, ...]]:
     """The values that an encoding finds for expressions within a depth, besides those that need not be found."""
-    known = ranges(program, depth, width)
+    known = _ranges(program, depth, width)
     bits = known.bits if width is None else width
     encoding = way(program, depth, known, bits, relevant=exprs)
     f = encoding.f

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 from plait.bmc.clock import ClockEncoding
 from plait.bmc.explicit import Enumeration
-from plait.bmc.induction import holds_inductively
+from plait.bmc.induction import Induction
 from plait.bmc.interpreter import Interpreter, State, Taken
 from plait.bmc.loops import idle_loop
 from plait.bmc.program import Action, Branch, Constant, Expr, Program, Property, Require, Value, longest
@@ -19,6 +20,7 @@ from plait.bmc.smt import Formula, TooLargeError
 from plait.bmc.solver import Answer
 from plait.bmc.steps import StepsEncoding
 from plait.bmc.tracing import trace
+from plait.bmc.walks import walk
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 
@@ -80,11 +82,13 @@ def check(
     memory: int | None = None,
     full: bool = False,
     cover: bool = True,
+    seed: int = 0,
     target: str | None = None,
     parameters: Mapping[str, str | Value] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth.
+    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth;
+    `seed` is the solver's.
 
     >>> from plait.bmc import parse_program
     >>> check(parse_program("int x = 0; process p { x = x + 1; } always small: x < 1;")).status
@@ -108,7 +112,7 @@ def check(
             hint="give --depth K, try --induction or --encoding explicit, or wait with assume(…); instead of looping",
         )
     search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
-    search.cover = cover
+    search.cover, search.seed = cover, seed
     search.limits = Limits(None if timeout is None else time.monotonic() + timeout, memory)
     started = time.perf_counter()
     findings: list[Finding] = []
@@ -213,9 +217,10 @@ class _Search:
         """No run has more steps; None if a process has a loop."""
         self.cover = True
         """Whether to find out if there are longer runs."""
+        self.seed = 0
         self.covering: dict[int, bool | None] = {}
         self.build = self.solve = 0.0
-        self.queries = self.size = self.states = self.transitions = self.deepest = 0
+        self.work = self.queries = self.size = self.states = self.transitions = self.deepest = 0
         self.used: set[str] = set()
         self.bits: set[int | None] = set()
 
@@ -237,9 +242,11 @@ class _Search:
                 return Finding(property_, None, True, depth, None)
             if self.induction and (property_.kind != "reachable"):
                 self.tell(f"{property_.name}: induction at depth {depth}")
-                proof = holds_inductively(self.program, property_.condition, depth, self.width, self._decide)
+                proof = self._induction.holds(property_.condition, depth)
                 if proof.outcome == "unsat":
-                    return Finding(property_, None, True, depth, None, f"by induction over {depth} steps")
+                    return Finding(
+                        property_, None, True, depth, None, f"by induction over {depth} step{'s' if depth > 1 else ''}"
+                    )
             if self.limits.over:
                 return Finding(property_, None, False, depth, "timeout")
         return Finding(property_, None, False, self.depth or 0, f"depth {self.depth}")
@@ -248,6 +255,10 @@ class _Search:
         if self.depth is not None:
             return [self.depth] if not self.induction else [*range(1, self.depth), self.depth]
         return _Deeper(self.total, self.induction)
+
+    @functools.cached_property
+    def _induction(self) -> Induction:
+        return Induction(self.program, self.width, self._decide, self.limits.left)
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
@@ -298,8 +309,10 @@ class _Search:
         text = f.text(goal)
         self.queries += 1
         self.size = max(self.size, f.assertions)
-        answer = decide(text, self.solver, timeout=self.limits.left, memory=self.limits.memory)
-        self.solve += answer.seconds
+        answer = decide(text, self.solver, timeout=self.limits.left, memory=self.limits.memory, seed=self.seed)
+        self.build += answer.reading
+        self.solve += answer.seconds - answer.reading
+        self.work += answer.work
         return answer
 
     def _covered(self, depth: int) -> bool:
@@ -316,7 +329,7 @@ class _Search:
         dice = random.Random(0)
         for _ in range(_WALKS):
             # Most often a walk shows that there is a longer run, and nobody need be asked.
-            if self._walk(dice, depth + 1) > depth:
+            if sum(1 for _ in walk(self.interpreter, dice, depth + 1)) > depth + 1:
                 return False
         start = time.process_time()
         try:
@@ -325,33 +338,6 @@ class _Search:
             return False
         self.build += time.process_time() - start
         return self._decide(encoding.f, []).outcome == "unsat"
-
-    def _walk(self, dice: random.Random, most: int) -> int:
-        values = {}
-        for v in self.program.variables:
-            free = [False, True] if v.kind == "bool" else [v.low or 0, v.high or 1]
-            values[v] = [dice.choice(free) if value is None else value for value in v.initial]
-        state = self.interpreter.initial(values)
-        if not self.interpreter.starts(state):
-            return 0
-        for n in range(most):
-            options = list(range(len(self.program.processes)))
-            dice.shuffle(options)
-            for process in options:
-                if not self.interpreter.ready(state, process):
-                    continue
-                step = self.program.processes[process].steps[state.locations[process]]
-                inputs: list[Value] = [
-                    dice.choice([False, True]) if d.kind == "bool" else dice.randint(d.low or 0, d.high or 1)
-                    for d in step.inputs
-                ]
-                taken = self.interpreter.step(state, process, inputs)
-                if taken is not None:
-                    state = taken.state
-                    break
-            else:
-                return n
-        return most
 
     def _explicit(self, property_: Property) -> Finding:
         enumeration = Enumeration(self.program, self.width)
@@ -451,6 +437,7 @@ class _Search:
                 assertions=self.size,
                 build_seconds=self.build,
                 solve_seconds=self.solve,
+                work=self.work,
             ),
         )
 

@@ -79,16 +79,21 @@ class ClockEncoding:
         """When a slot writes a variable of F that no other process touches."""
         self.cells: dict[Variable, list[Term]] = {v: list(c) for v, c in self.initial.items()}
         """Of private variables, the values so far; in the end, the last ones."""
-        self.at: list[dict[int, Term]] = [{0: True} for _ in range(count)]
+        self.at: list[dict[int, Term]] = [{} for _ in range(count)]
+        """For each process, whether it is at a location in the end."""
         for p in range(count):
-            for n in range(self.most[p]):
-                self._slot(p, n)
+            self._process(p)
         self.final: dict[tuple[Variable, int], _Read] = {}
-        for variable in self.relevant:
+        for variable in (v for v in program.variables if v in self.relevant):
             for k in range(variable.cells):
                 self._last(variable, k)
         for e in program.initial:
             self.f.add(self._evaluate(e, lambda v, k, _: self.initial[v][int(k)], [False] * count))
+        if not exact and not self.watched and not self.marks and not any(self.writes[v] for v in self.relevant):
+            # Nobody writes what is looked at: the run without steps shows all that there is to see.
+            for slots in self.taken:
+                self.f.add(self.f.all(*(self.f.not_(go) for go in slots)))
+            return
         for read in self.reads:
             self._connect(read)
         self._limit(exact)
@@ -122,18 +127,30 @@ class ClockEncoding:
 
     # -- slots ---------------------------------------------------------------------------------------------------------
 
-    def _slot(self, p: int, n: int) -> None:
+    def _process(self, p: int) -> None:
+        """Its slots, one after the other. Where it is before slot n follows from exactly n steps."""
         f, code = self.f, self.program.processes[p]
-        steps = {place: here for place, here in self.at[p].items() if place < code.end and here is not False}
-        if not steps:
-            self.most[p] = n
-            return
-        go = f.boolean(f"{code.name} takes {n}")
-        before = self.taken[p][-1] if self.taken[p] else True
-        f.add(f.implies(go, before))
-        self.taken[p].append(go)
-        f.add(f.implies(go, f.any(*steps.values())))
-        moves: dict[int, list[Term]] = {place: [f.all(f.not_(go), here)] for place, here in self.at[p].items()}
+        here: dict[int, Term] = {0: True}
+        rest: dict[int, list[Term]] = {}
+        for n in range(self.most[p]):
+            steps = {place: flag for place, flag in here.items() if place < code.end}
+            if not steps:
+                break
+            go = f.boolean(f"{code.name} takes {n}")
+            f.add(f.implies(go, self.taken[p][-1] if self.taken[p] else True))
+            f.add(f.implies(go, f.any(*steps.values())))
+            for place, flag in here.items():
+                rest.setdefault(place, []).append(f.all(flag, f.not_(go)) if place < code.end else flag)
+            self.taken[p].append(go)
+            here = self._slot(p, n, go, steps)
+        for place, flag in here.items():
+            rest.setdefault(place, []).append(flag)
+        self.at[p] = {place: f.named(f.any(*flags), "Bool") for place, flags in rest.items()}
+
+    def _slot(self, p: int, n: int, go: Term, steps: dict[int, Term]) -> dict[int, Term]:
+        """One of them, for all the locations that it can be taken at; and where it leads."""
+        f, code = self.f, self.program.processes[p]
+        moves: dict[int, list[Term]] = {}
         ports: dict[tuple[Variable, int], _Read] = {}
         written: list[Access] = []
         private: list[Access] = []
@@ -153,11 +170,12 @@ class ClockEncoding:
             for write in outcome.writes:
                 to = written if write.variable in self.shared else private
                 to.append(write._replace(when=f.all(taken, write.when)))
-        self.at[p] = {place: f.named(f.any(*ways), "Bool") for place, ways in moves.items()}
         self._write_private((p, n), private)
         self._write_shared((p, n), written)
         if ports or written:
             self.clocks[p, n] = self._clock(p, n)
+        after = {place: f.named(f.any(*ways), "Bool") for place, ways in moves.items()}
+        return {place: flag for place, flag in after.items() if flag is not False}
 
     def _write_private(self, slot: Slot, writes: list[Access]) -> None:
         f = self.f
@@ -168,7 +186,7 @@ class ClockEncoding:
             for k in range(variable.cells):
                 hit = f.all(when, f.equal(at, k))
                 self.cells[variable][k] = f.select(hit, value, self.cells[variable][k], sort)
-        for variable in {w.variable for w in writes}:
+        for variable in dict.fromkeys(w.variable for w in writes):
             sort = "Bool" if variable.kind == "bool" else f.sort
             self.cells[variable] = [f.named(term, sort) for term in self.cells[variable]]
 
@@ -227,6 +245,8 @@ class ClockEncoding:
         """What a cell holds in the end."""
         if variable not in self.shared:
             return self.cells[variable][k]
+        if not self.writes[variable]:
+            return self.initial[variable][k]
         if (variable, k) not in self.final:
             read = self.read(f"last {variable.name} {k}", None, variable)
             read.users.append((True, k))

@@ -70,6 +70,8 @@ class _Analysis:
         self.shared: Environment = {}
         self.extent: Interval = (0, 0)
         self.loose: set[int] = set()
+        self.midway: Environment = {}
+        """Every value that is written to a local, also where no location sees it."""
         locals_: Environment = {}
         for variable in program.variables:
             if variable.kind == "int":
@@ -100,7 +102,7 @@ class _Analysis:
                 break
         # What the last states themselves do: conditions of properties, and steps that were not taken.
         self._round()
-        every: Environment = dict(self.shared)
+        every: Environment = dict(self.shared) | self.midway
         for places in self.at:
             for environment in places.values():
                 for variable, interval in environment.items():
@@ -163,8 +165,10 @@ class _Analysis:
                         e[variable] = found
                     else:
                         e[variable] = _join(e[variable], found)
-                    if variable.process is None or variable.size is not None:
-                        # A process that is stuck in the middle of a block has written this, too.
+                    # A process that is stuck in the middle of a block has written this, too.
+                    if variable.process is not None and variable.size is None:
+                        self.midway[variable] = _join(self.midway.get(variable, found), found)
+                    else:
                         if variable in self.caps:
                             cap = self.caps[variable]
                             found = (max(found[0], cap[0]), min(found[1], cap[1]))

@@ -14,10 +14,12 @@ from plait.kernel.errors import UsageError
 Solver = Literal["z3", "bitwuzla", "cvc5"]
 
 
-def decide(text: str, solver: Solver, *, timeout: float | None = None, memory: int | None = None) -> Answer:
-    """Decide a formula with one of the solvers."""
+def decide(
+    text: str, solver: Solver, *, timeout: float | None = None, memory: int | None = None, seed: int = 0
+) -> Answer:
+    """Decide a formula with one of the solvers; the seed is for Z3."""
     if solver == "z3":
-        return z3.solve(text, timeout=timeout, memory=memory)
+        return z3.solve(text, timeout=timeout, memory=memory, seed=seed)
     try:
         module = importlib.import_module(solver)
     except ImportError:

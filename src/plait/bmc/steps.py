@@ -20,15 +20,16 @@ from plait.bmc import symbolic
 from plait.bmc.interpreter import Cell
 from plait.bmc.program import Expr, Program, Step, Variable, ended_in, variables_of
 from plait.bmc.ranges import Ranges
+from plait.bmc.relevance import Relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access, Outcome
 from plait.bmc.witness import Model, Witness, cell_name, input_name
 
-Relevance = Literal["none", "later", "live"]
+Kept = Literal["none", "later", "live"]
 """Projections: none; a later step reads what is written (Definition 4); or reads it before it is overwritten."""
 
 
-class _Moment:
+class Moment:
     """A state of the path: a term for each cell, and for each location whether its process is there."""
 
     def __init__(self, cells: dict[Variable, list[Term]], at: list[dict[int, Term]]) -> None:
@@ -54,7 +55,7 @@ class StepsEncoding:
         bits: int | None,
         *,
         relevant: Iterable[Expr] = (),
-        projection: Relevance = "none",
+        projection: Kept = "none",
         ordered: bool = True,
         arbitrary: bool = False,
         exact: bool = False,
@@ -74,18 +75,21 @@ class StepsEncoding:
         self.reads: list[dict[Cell, Term]] = []
         self.writes: list[dict[Cell, Term]] = []
         self.running: list[list[Term]] = []
+        relevance = Relevance(program, ranges, self.relevant, self.watched)
+        self.possible = relevance.possible(depth) if projection != "none" else []
         self.distances = [_distances(program, p) for p in range(len(program.processes))]
         self.moments = [self._initial()]
         for i in range(depth):
             self.moments.append(self._step(i))
         if projection != "none":
             self._project()
+            self._stop(relevance)
         if self.ordered:
             self._order()
 
     # -- states --------------------------------------------------------------------------------------------------------
 
-    def _initial(self) -> _Moment:
+    def _initial(self) -> Moment:
         f = self.f
         cells: dict[Variable, list[Term]] = {}
         for variable in self.program.variables:
@@ -113,18 +117,18 @@ class StepsEncoding:
             for i, one in enumerate(places):
                 f.add(f.all(*(f.any(f.not_(flags[one]), f.not_(flags[two])) for two in places[:i])))
             at.append(dict(flags))
-        moment = _Moment(cells, at)
+        moment = Moment(cells, at)
         if not self.arbitrary:
             for e in self.program.initial:
                 f.add(self.evaluate(e, moment))
         return moment
 
-    def evaluate(self, e: Expr, moment: _Moment | None = None) -> Term:
+    def evaluate(self, e: Expr, moment: Moment | None = None) -> Term:
         """An expression in a state; the last one unless another is given."""
         moment = moment or self.moments[-1]
         return symbolic.evaluate(self.f, self.program, self.ranges, e, _loader(moment), self._ended(moment))
 
-    def differs(self, one: _Moment, two: _Moment) -> Term:
+    def differs(self, one: Moment, two: Moment) -> Term:
         """Whether two states of the path are different."""
         f = self.f
         found: list[Term] = []
@@ -135,12 +139,12 @@ class StepsEncoding:
             found += [f.not_(f.same(here.get(t, False), there.get(t, False))) for t in {**here, **there}]
         return f.any(*found)
 
-    def _ended(self, moment: _Moment) -> list[Term]:
+    def _ended(self, moment: Moment) -> list[Term]:
         return [at.get(code.end, False) for code, at in zip(self.program.processes, moment.at, strict=True)]
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def _step(self, i: int) -> _Moment:
+    def _step(self, i: int) -> Moment:
         f, before = self.f, self.moments[-1]
         running = self._choose(i, before)
         self.running.append(running)
@@ -154,6 +158,9 @@ class StepsEncoding:
                 if place >= code.end:
                     continue
                 taken = f.named(f.all(running[p], here), "Bool")
+                if self.possible and (p, place) not in self.possible[i]:
+                    f.add(f.not_(taken))
+                    continue
                 if taken is False:
                     continue
                 step = code.steps[place]
@@ -180,9 +187,9 @@ class StepsEncoding:
         cells = self._written(i, before, done, writes)
         self.reads.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in reads.items()})
         self.writes.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in writes.items()})
-        return _Moment(cells, at_next)
+        return Moment(cells, at_next)
 
-    def _choose(self, i: int, before: _Moment) -> list[Term]:
+    def _choose(self, i: int, before: Moment) -> list[Term]:
         """sel^i: for each process, whether it takes step i."""
         f = self.f
         count = len(self.program.processes)
@@ -218,7 +225,7 @@ class StepsEncoding:
         return found
 
     def _resolve_read(
-        self, i: int, variable: Variable, port: _Port, before: _Moment, reads: dict[Cell, list[Term]]
+        self, i: int, variable: Variable, port: _Port, before: Moment, reads: dict[Cell, list[Term]]
     ) -> None:
         """A read port has the value of the cell at its index."""
         f = self.f
@@ -236,7 +243,7 @@ class StepsEncoding:
         f.add(f.same(value, found) if sort is None else f.equal(value, found))
 
     def _written(
-        self, i: int, before: _Moment, done: list[tuple[Term, Outcome]], writes: dict[Cell, list[Term]]
+        self, i: int, before: Moment, done: list[tuple[Term, Outcome]], writes: dict[Cell, list[Term]]
     ) -> dict[Variable, list[Term]]:
         """The cells after step i."""
         f = self.f
@@ -254,6 +261,8 @@ class StepsEncoding:
                         ports.setdefault((variable, n), _Port()).users.append((when, a.at, a.value))
                         continue
                     k = int(a.at)
+                    if not 0 <= k < variable.cells:
+                        continue  # in code that is never reached: ranges know, this formula does not
                     sort = None if variable.kind == "bool" else f.sort
                     cells[variable][k] = f.select(when, a.value, cells[variable][k], sort)
                     writes.setdefault((variable, k), []).append(when)
@@ -285,7 +294,9 @@ class StepsEncoding:
     def _project(self) -> None:
         """C_F: what is taken matters."""
         f = self.f
-        needed: dict[Cell, Term] = {(v, k): True for v in self.relevant for k in range(v.cells)}
+        needed: dict[Cell, Term] = {
+            (v, k): True for v in self.program.variables if v in self.relevant for k in range(v.cells)
+        }
         later: list[Term] = [False] * len(self.program.processes)
         for i in reversed(range(self.depth)):
             matters: list[Term] = [f.all(flag, needed.get(cell, False)) for cell, flag in self.writes[i].items()]
@@ -299,6 +310,13 @@ class StepsEncoding:
             for cell, flag in self.reads[i].items():
                 needed[cell] = f.any(flag, needed.get(cell, False))
             later = [f.named(f.any(a, b), "Bool") for a, b in zip(self.running[i], later, strict=True)]
+
+    def _stop(self, relevance: Relevance) -> None:
+        """A process ends where its last step mattered to somebody."""
+        for p, at in enumerate(self.moments[-1].at):
+            ends = relevance.ends(p)
+            if ends is not None:
+                self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 
     def _order(self) -> None:
         """Two neighbouring steps of different processes are in order of their numbers, or one depends on the other."""
@@ -355,7 +373,7 @@ def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "
     return f.named(value, kind or "Bool")
 
 
-def _loader(moment: _Moment) -> symbolic.Load:
+def _loader(moment: Moment) -> symbolic.Load:
     """Reads of a state, at known indices."""
 
     def load(variable: Variable, index: Term, when: Term) -> Term:
@@ -369,7 +387,7 @@ class _Loads:
     """Reads of a state by one instruction: known indices at once, others by ports."""
 
     def __init__(
-        self, of: StepsEncoding, i: int, moment: _Moment, taken: Term, ports: dict[tuple[Variable, int], _Port]
+        self, of: StepsEncoding, i: int, moment: Moment, taken: Term, ports: dict[tuple[Variable, int], _Port]
     ) -> None:
         self.of, self.i, self.moment, self.taken, self.ports = of, i, moment, taken, ports
         self.count: dict[Variable, int] = {}

@@ -80,6 +80,9 @@ class Timing(msgspec.Struct, frozen=True):
     """The published run was stopped: it takes longer than that."""
     expected: str | None = None
     """What was published: sat or unsat."""
+    work: int | None = None
+    """What the solver counted of its own doing; None without a solver."""
+    building: float = 0.0
 
     @property
     def decided(self) -> bool:

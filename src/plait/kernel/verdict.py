@@ -36,8 +36,10 @@ class FormulaStatistics(msgspec.Struct, frozen=True):
     assertions: int
     """Of the largest formula."""
     build_seconds: float
-    """CPU time."""
+    """CPU time, with what the solver needs to read the formula."""
     solve_seconds: float
+    work: int = 0
+    """Z3's own count of what it did, which does not depend on how busy the machine is; 0 for other solvers."""
 
 
 class Statistics(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import math
 from plait.kernel.table import Timing, TimingTable
 from plait.report.markup import escape
 
-_COLUMNS = ("way", "solving", "total", "found", "thesis: solving", "thesis: total")
+_COLUMNS = ("way", "solving", "total", "work", "found", "thesis: solving", "thesis: total")
 _SIZE, _LINE, _BAR, _MARGIN, _AXIS, _LABELS = 11, 17, 11, 14, 460, 220
 
 
@@ -30,6 +30,7 @@ def _cells(row: Timing) -> list[str]:
         row.way,
         seconds_cell(row.solving, limit=not row.decided),
         seconds_cell(row.total, limit=not row.decided),
+        "" if row.work is None else f"{row.work / 1e6:,.1f}",
         found,
         seconds_cell(row.published_solving, limit=row.published_limit),
         seconds_cell(row.published_total, limit=row.published_limit),
