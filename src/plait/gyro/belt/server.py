@@ -261,6 +261,10 @@ def open_database(number: int, settings: Settings, step: Any) -> Database:
             step=step,
             keep=settings.keep,
         )
+    if settings.db == "mariadb":
+        from plait.gyro.belt.mariadb import MariadbDatabase
+
+        return MariadbDatabase(settings.dsns[number], server=number)
     from plait.gyro.belt.postgresql import PostgresqlDatabase
 
     return PostgresqlDatabase(
