@@ -55,6 +55,8 @@ FLOWS = {
     "asyncpg, a row": "x = db.fetchrow('SELECT note FROM cart WHERE id = $1', cart)",
     "a list of one row": "db.execute(text('SELECT note FROM cart WHERE id = :c'), [{'c': cart}])",
     "unknown connection": "with somewhere.acquire() as c:\n    c.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
+    "a row as a list": "return list(db.execute('SELECT note FROM cart WHERE id = ?', (cart,)).fetchone())",
+    "rows sorted": "return sorted(db.execute('SELECT note FROM cart WHERE id = ?', (cart,)).fetchall(), key=str)",
     "rows of a comprehension": "db.executemany('DELETE FROM cart WHERE id = ?', [(cart,) for i in other])",
 }
 
@@ -112,6 +114,10 @@ REFUSED = {
     "unknown interface": ("somewhere.query('SELECT note FROM cart')", "SQL is given to somewhere.query"),
     "unknown function": ("read_sql('DELETE FROM cart')", "SQL is given to read_sql"),
     "f-string to anybody": ("read_sql(f'DELETE FROM cart WHERE id = {cart}')", "SQL is given to read_sql"),
+    "SQL beside a row": (
+        "helper(list(db.execute('SELECT 1').fetchone()), 'DELETE FROM cart')",
+        "SQL is given to helper",
+    ),
     "unparsable": ("db.execute('SELEKT * FROM cart')", ""),
     "ddl": ("db.execute('DROP TABLE cart')", "neither a query"),
 }
