@@ -63,7 +63,7 @@ UNDERSTOOD = [
     "select(func.max(line.c.amount), line.c.cart).group_by(line.c.cart).order_by(line.c.cart)",
     "select(cart.c.note, line.c.item).where(cart.c.id == line.c.cart, cart.c.owner == p)",
     "select(cart.c.note, line.c.item).join(line, cart.c.id == line.c.cart).where(line.c.item == p)",
-    "sa.select(cart.c.owner).distinct().where(cart.c.id > 0)",
+    "sa.select(cart.c.owner).distinct().where(cart.c.id >= 0)",
     "cart.select().where(cart.c.id == p).with_for_update()",
     "select(cart).where(cart.c.owner == bindparam('x')), {'x': 1}",
     "insert(cart).values(id=9, owner=p, note='new')",
