@@ -235,6 +235,8 @@ def test_what_is_not_understood_is_refused(source: str, reason: str, tmp_path: P
 BODIES = {
     "a branch": "s = select(cart)\nif p:\n    s = s.where(cart.c.id == q)\nconnection.execute(s)",
     "given away": "somewhere(select(cart))",
+    "given away in a list": "somewhere([select(cart)])",
+    "another ORM": "Cart.query.filter_by(id=p).delete()",
     "given away, not understood": "somewhere(select(Cart))",
     "a table of this function": "cart = somewhere()\nconnection.execute(select(cart))",
     "an imported name that is something else": "select = somewhere\nconnection.execute(select(cart))",
@@ -334,3 +336,42 @@ def test_a_schema_that_is_not_certain_is_asked_for(tmp_path: Path) -> None:
     file.write_text(f"{HEAD}\ndef act(connection, p):\n    connection.execute(select(cart).where(cart.c.id == p))\n")
     with pytest.raises(UsageError, match="the Table stamped has something"):
         read(file, None)
+
+
+SMALL = """
+from sqlalchemy import Column, Index, Integer, MetaData, String, Table, func, insert, select
+
+metadata = MetaData()
+cart = Table("cart", metadata, Column("id", Integer, primary_key=True), Column("note", String))
+"""
+
+
+def test_the_schema_of_tables(tmp_path: Path) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(f"{SMALL}\ndef act(connection, p):\n    connection.execute(insert(cart).values(note=p))\n")
+    schema, (found,) = read(file, None)
+    assert schema.tables["cart"].generated == "id"
+    assert found.generated
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "Index('i', cart.c.note, unique=True)",
+        "other = Table('other', metadata, Column('a', String(9, 'NOCASE')))",
+        "other = Table('other', metadata, *columns)",
+        "cart.append_constraint(something)",
+    ],
+)
+def test_a_schema_of_tables_must_be_all_of_it(more: str, tmp_path: Path) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(f"{SMALL}\n{more}\ndef act(connection, p):\n    connection.execute(insert(cart).values(note=p))\n")
+    with pytest.raises(UsageError, match="not understood"):
+        read(file, None)
+
+
+def test_a_default_that_may_be_an_expression_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "application.py"
+    body = "connection.execute(select(cart).where(cart.c.id == p))"
+    file.write_text(f"{SMALL}\ndef act(connection, p=select(func.max(cart.c.id))):\n    {body}\n")
+    assert read(file, None)[1][0].refusals

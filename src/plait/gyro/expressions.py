@@ -28,7 +28,7 @@ from plait.gyro.values import (
     Text,
     Value,
     as_term,
-    has_handle,
+    has,
     is_plain,
     merge,
 )
@@ -64,6 +64,8 @@ NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "e
 _DYNAMIC = "write the statement as a constant, with placeholders for values"
 
 _CORE = (CoreTable, CoreColumns, Clause, Query)
+_MANAGERS = {"query", "objects"}
+"""Attributes of classes through which ORMs execute SQL on a connection that nobody sees."""
 _PLAIN_FUNCTIONS = {"int", "str", "float", "len", "abs", "round", "min", "max", "sum", "bool"}
 
 Environment = dict[object, Value]
@@ -198,6 +200,8 @@ class Evaluation(abc.ABC):
         base = self.value(node.value, environment)
         if isinstance(base, _CORE):
             return core.attribute(base, node.attr)
+        if node.attr in _MANAGERS and isinstance(node.value, ast.Name) and node.value.id[:1].isupper():
+            self.refuse(node, f"{ast.unparse(node)} is an ORM's", "execute SQL instead")
         if node.attr in _EXECUTE:
             self.refuse(node, f"{ast.unparse(node)} is not called at once", "call it where it stands")
         if node.attr == "lastrowid":
@@ -344,13 +348,13 @@ class Evaluation(abc.ABC):
         arguments = self._arguments(node, environment)
         if last in _CONSTRUCTORS:
             return next((a for a in arguments if isinstance(a, Handle)), Handle())
-        if any(has_handle(a) for a in arguments):
+        if any(has(a, Handle) for a in arguments):
             self.refuse(node, f"the connection is given to {name}, which is not known", "execute SQL instead")
         if any(_is_sql(n.value) for n in _loose(node)) or any(
             isinstance(a, Constant) and _is_sql(a.value) for a in arguments
         ):
             self.refuse(node, f"SQL is given to {name}, which is not known", "execute it on the connection")
-        if any(isinstance(a, Query) for a in arguments):
+        if any(has(a, Query) for a in arguments):
             self.refuse(node, f"a statement is given to {name}, which is not known", "execute it on the connection")
         first = arguments[0] if arguments else None
         if last in ("list", "tuple", "iter", "sorted") and isinstance(first, Result | Many):

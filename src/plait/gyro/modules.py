@@ -223,6 +223,10 @@ def _transaction(program: Program, function: Function, schema: Schema, ids: Ids)
     transaction = Transaction(function.name, (), place)
     walk = Walk(program, transaction, schema, ids)
     given: dict[str, Value] = {a.arg: Handle() if connection_like(a) else Parameter(a.arg) for a in arguments}
+    if function.module.core:
+        computed = [d for d in (*spec.defaults, *spec.kw_defaults) if d is not None and _folded(d, {}) is None]
+        if computed:
+            transaction.refuse(place, "a default is computed, and may be an expression", "compute it in the function")
     walk.call(function, given)
     transaction.parameters = tuple(
         n for n, v in given.items() if isinstance(v, Parameter) and n not in walk.connections
@@ -242,19 +246,39 @@ def _schema(path: Path, modules: list[Module], dialect: Dialect) -> Schema:
     for file in (folder / f"{path.stem}.sql", folder / "schema.sql"):
         if file.is_file():
             return parse_schema(file.read_text(encoding="utf-8"), dialect=dialect, source=str(file))
-    if known and all(t.ddl for t in known):
+    if known and all(t.ddl for t in known) and not any(_more_ddl(m) for m in modules):
         ddl = "\n".join(dict.fromkeys(t.ddl for t in known))
         return parse_schema(ddl, dialect=dialect, source=f"the Tables in {path}")
     if known:
-        unclear = next(t for t in known if not t.ddl)
+        unclear = next(
+            (f"the Table {t.name} has something" for t in known if not t.ddl), "there is DDL beside the Tables"
+        )
         raise UsageError(
-            f"{path}: the Table {unclear.name} has something that is not understood",
+            f"{path}: {unclear} that is not understood",
             hint="give the DDL: --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
         )
     raise UsageError(
         f"{path}: there is no schema",
         hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
     )
+
+
+def _more_ddl(module: Module) -> bool:
+    """Whether there are indexes, constraints or DDL outside of the definitions of Tables that were understood."""
+    inside = {
+        id(n)
+        for s in module.tree.body
+        if isinstance(s, ast.Assign)
+        and any(isinstance(module.constants.get(getattr(t, "id", "")), CoreTable) for t in s.targets)
+        for n in ast.walk(s)
+    }
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and id(node) not in inside:
+            called = module.sqlalchemy(node.func) or ""
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            if called in ("Table", "Index", "DDL") or called.endswith("Constraint") or method.startswith("append_"):
+                return True
+    return False
 
 
 def _core(tree: ast.Module) -> dict[str, str]:

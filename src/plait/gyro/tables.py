@@ -83,13 +83,13 @@ def _column(node: ast.Call, resolve: Resolve, key: list[str]) -> tuple[str, bool
             if fits:
                 other, _, column = str(said).partition(".")
                 refers = f' REFERENCES "{other}" ("{column}")'
-        elif found in _PLAIN and not (isinstance(part, ast.Call) and part.keywords):
+        elif found in _PLAIN and not (isinstance(part, ast.Call) and (part.keywords or len(part.args) > 1)):
             plain, kind = True, _PLAIN[found]
         elif found in _CONVERTED:
             kind = _CONVERTED[found]
         else:
-            certain = False  # a type of the application's own, a sequence, a computed column
-            filled = filled if found is None or found.endswith("Type") else f"{found} of the column {name}"
+            certain = False  # a type of the application's own or with a collation, a sequence, a computed column
+            filled = f"{found} of the column {name}" if found in ("Sequence", "Identity", "Computed") else filled
     said_of: dict[str, object] = {}
     for keyword in node.keywords:
         if keyword.arg in _FILLED:

@@ -157,10 +157,10 @@ def merge(one: Value | None, other: Value | None) -> Value:
     return Unknown("it differs between branches", plain=is_plain(one) and is_plain(other))
 
 
-def has_handle(value: Value) -> bool:
-    """Whether a connection is in it."""
+def has(value: Value, kind: type[Handle] | type[Query]) -> bool:
+    """Whether a connection, or a statement, is in it."""
     if isinstance(value, Sequence):
-        return any(has_handle(i) for i in value.items)
+        return any(has(i, kind) for i in value.items)
     if isinstance(value, Mapping):
-        return any(has_handle(i) for _, i in value.items)
-    return isinstance(value, Handle) or (isinstance(value, Many) and has_handle(value.item))
+        return any(has(i, kind) for _, i in value.items)
+    return isinstance(value, kind) or (isinstance(value, Many) and has(value.item, kind))
