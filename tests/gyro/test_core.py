@@ -240,6 +240,7 @@ BODIES = {
     "given away, not understood": "somewhere(select(Cart))",
     "a table of this function": "cart = somewhere()\nconnection.execute(select(cart))",
     "an imported name that is something else": "select = somewhere\nconnection.execute(select(cart))",
+    "imported here": "from elsewhere import select\nconnection.execute(select(cart))",
     "orm": "connection.add(p)",
 }
 

@@ -15,6 +15,7 @@ SCHEMA = """
 CREATE TABLE cart (id INTEGER PRIMARY KEY, owner INTEGER, note TEXT);
 CREATE TABLE line (cart INTEGER, item INTEGER, amount INTEGER, PRIMARY KEY (cart, item));
 """
+SQL = "SELECT note FROM cart WHERE id = 0"
 '''
 
 
@@ -109,6 +110,8 @@ REFUSED = {
     "passed": ("helper(db, cart)", "given to helper"),
     "passed in a tuple": ("helper((db, cart))", "given to helper"),
     "bound method": ("run = db.execute\nrun('DELETE FROM cart')", "not called at once"),
+    "imported here": ("from elsewhere import SQL\ndb.execute(SQL)", "imported here"),
+    "a helper that is imported here": ("from elsewhere import helper\nhelper(db)", "given to helper"),
     "lambda": ("later = lambda: db.execute('DELETE FROM cart')", "a lambda"),
     "nested": ("def inner():\n    db.execute('DELETE FROM cart')\ninner()", "inside of another"),
     "unknown interface": ("somewhere.query('SELECT note FROM cart')", "SQL is given to somewhere.query"),
@@ -217,3 +220,8 @@ def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
         "raise SystemExit('run')\ndef act(db, cart):\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))\n"
     )
     assert transactions(tmp_path, source).keys() == {"act"}
+
+
+def test_a_constant_that_is_imported_over_is_none(tmp_path: Path) -> None:
+    (found,) = transactions(tmp_path, "from elsewhere import SQL\ndef act(db):\n    db.execute(SQL)\n").values()
+    assert found.refusals

@@ -292,7 +292,15 @@ def _core(tree: ast.Module) -> dict[str, str]:
     other = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     other |= {n.name for n in ast.walk(tree) if isinstance(n, Definition | ast.ClassDef)}
     other |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+    bound = _imports(tree)
+    other |= {name for name in found if bound.count(name) > 1}
     return {name: what for name, what in found.items() if name not in other}
+
+
+def _imports(tree: ast.Module) -> list[str]:
+    """Names that imports bind, wherever they stand."""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+    return [(a.asname or a.name).partition(".")[0] for n in nodes for a in n.names]
 
 
 def _constants(module: Module) -> dict[str, Value]:
@@ -305,6 +313,8 @@ def _constants(module: Module) -> dict[str, Value]:
     for node in ast.walk(ast.Module([n for n in tree.body if not isinstance(n, Definition | ast.ClassDef)], [])):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             stores[node.id] = stores.get(node.id, 0) + 1
+    for name in _imports(ast.Module([n for n in tree.body if not isinstance(n, Definition | ast.ClassDef)], [])):
+        stores[name] = stores.get(name, 0) + 1
     found: dict[str, Value] = {}
     for statement in tree.body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
