@@ -129,6 +129,7 @@ def test_cli_lists_every_option() -> None:
         "show",
         "graph",
         "replay",
+        "diff",
         "zoo",
         "bmc",
         "dbss",

@@ -122,10 +122,10 @@ def test_the_model_is_checked_once(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
         """
-import sys
+import importlib
 import plait
 
-api = sys.modules["plait.check.api"]
+api = importlib.import_module("plait.check.api")
 calls = []
 real = api.check
 

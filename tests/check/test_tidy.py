@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from plait import Process, System, Trace, action, always, check
+from plait import Process, System, Trace, action, always, check, crash_recovery, durable
 from plait.check.replay import replay
 from plait.check.tidy import switches
 from plait.kernel.trace import Event
@@ -126,3 +126,28 @@ def test_a_counterexample_of_paxos() -> None:
     tidy = found(paxos(faulty="acceptor"), search="random")["agreement"]
     assert len(tidy) <= len(raw)
     assert switches([e.lane for e in tidy.events]) < switches([e.lane for e in raw.events])
+
+
+class Clerk(Process):
+    """Files each paper by itself, after it was down or not."""
+
+    kept: int = durable(0)
+
+    @action(when=lambda self: self.kept < 3)
+    def file(self) -> None:
+        self.kept += 1
+
+
+def test_steps_of_the_same_process_are_left_out_by_themselves() -> None:
+    """A crash and what follows from it go, although the process goes on afterwards."""
+
+    @always
+    def few(s: Any) -> bool:
+        return bool(s[Clerk][0].kept < 3)
+
+    system = System([Clerk()], properties=[few], faults=[crash_recovery(Clerk, budget=2)])
+    for seed in range(20):
+        raw = found(system, search="random", seed=seed, walks=1, raw=True)["few"]
+        tidy = found(system, search="random", seed=seed, walks=1)["few"]
+        assert [e.kind for e in tidy.events] == ["step"] * 3
+        assert len(raw) >= 3

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from plait import Message, Monitor, Pid, Process, System, action, always, check, on
+from plait import (
+    Message,
+    Monitor,
+    Pid,
+    Process,
+    System,
+    action,
+    always,
+    check,
+    crash_recovery,
+    crash_stop,
+    final,
+    on,
+    recovery,
+)
 from plait.kernel.trace import Event, Trace
 from plait.kernel.values import to_data
 from tests.oracle.explorer import Exploration
@@ -20,6 +35,10 @@ def follow(system: System, trace: Trace, steps: list[int]) -> None:
     states = {initial(system)}
     for number in steps:
         event = trace.events[number]
+        if event.note:
+            moves = [t for s in states for t in successors(system, s) if t.state is None]
+            assert any(matches(system, t, trace, event) for t in moves), "the failure needs a step that was left out"
+            return
         after = {t.state for s in states for t in successors(system, s) if matches(system, t, trace, event) and t.state}
         states = {s for s in after if s is not None and does_the_same(system, s, event)}
         assert states, f"step {number + 1} needs a step that was left out"
@@ -44,7 +63,7 @@ def test_the_steps_that_matter_are_enough(pair: tuple[System, Exploration]) -> N
         assert agrees(system, initial(system), trace, trace.initial)
         follow(system, trace, trace.why.steps)
         for read in trace.why.reads:
-            if read.step is not None and read.field is not None:
+            if read.step is not None and read.field not in (None, "status", "inbox"):
                 event = trace.events[read.step]
                 assert read.step in trace.why.steps
                 if event.lane == read.lane and event.kind == "step":
@@ -150,3 +169,184 @@ def test_a_monitor_remembers_all_that_was_announced() -> None:
     assert [(r.lane, r.field, r.step) for r in verdict.trace.why.reads] == [("Log", None, 1)]
     assert ("len(s[Log].seen)", "2") in [(c.text, c.value) for c in verdict.trace.why.clauses]
     assert "is 2" in str(verdict.trace)
+
+
+# -- properties that are more than an expression -----------------------------------------------------------------------
+
+
+class Up(Process):
+    """Counts to two."""
+
+    n: int = 0
+
+    @action(when=lambda self: self.n < 2)
+    def up(self) -> None:
+        self.n += 1
+
+
+LIMIT = 3
+
+
+def _variables(s: Any) -> bool:
+    first, second = s[Up]
+    total = first.n + second.n
+    return bool(total < LIMIT)
+
+
+def _loops(s: Any) -> bool:
+    for a in s[Up]:
+        for b in s[Up]:
+            if a.n > b.n + 1:
+                return False
+    return True
+
+
+def _asserts(s: Any) -> bool:
+    for a in s[Up]:
+        assert a.n < 2, "too large"
+    return True
+
+
+def _guarded(s: Any) -> bool:
+    a, b = s[Up]
+    if a.n == 2:
+        return bool(b.n >= 1)
+    return True
+
+
+def _matched(s: Any) -> bool:
+    match [a.n for a in s[Up]]:
+        case [1, 1]:
+            return False
+    return True
+
+
+def large(a: Any, limit: int) -> bool:
+    found = a.n > limit
+    return bool(found)
+
+
+def _calling(s: Any) -> bool:
+    return not any(large(a, 1) for a in s[Up])
+
+
+def _tried(s: Any) -> bool:
+    try:
+        return bool([1, 1][s[Up][0].n] == 1)
+    except IndexError:
+        return False
+
+
+STATEMENTS = {
+    _variables: [("total < LIMIT", "False"), ("total", "3"), ("LIMIT", "3")],
+    _loops: [
+        ("with a = Up0", ""),
+        ("with b = Up1", ""),
+        ("a.n > b.n + 1", "True"),
+        ("a.n", "2"),
+        ("b.n + 1", "1"),
+    ],
+    _asserts: [("with a = Up0", ""), ("a.n < 2", "False"), ("a.n", "2")],
+    _guarded: [("a.n == 2", "True"), ("b.n >= 1", "False"), ("b.n", "0")],
+    _matched: [("[a.n for a in s[Up]]", "[1, 1]")],
+    _calling: [
+        ("any(large(a, 1) for a in s[Up])", "True"),
+        ("with a = Up0", ""),
+        ("large(a, 1)", "True"),
+        ("found", "True"),
+    ],
+    _tried: [],
+}
+
+
+@pytest.mark.parametrize("function", STATEMENTS, ids=lambda f: f.__name__)
+def test_statements(function: Any) -> None:
+    trace = check(System([Up(), Up()], properties=[always(function)])).trace
+    assert trace is not None
+    assert trace.why is not None
+    assert [(c.text, c.value) for c in trace.why.clauses] == STATEMENTS[function]
+
+
+def test_a_lambda() -> None:
+    trace = check(System([Up()], properties=[always(lambda s: s[Up][0].n < 2 and True, name="small")])).trace
+    assert trace is not None
+    assert trace.why is not None
+    assert [(c.text, c.value) for c in trace.why.clauses] == [("s[Up][0].n < 2", "False"), ("s[Up][0].n", "2")]
+
+
+def test_the_initial_state() -> None:
+    verdict = check(System([Up()], properties=[always(lambda s: s[Up][0].n > 0, name="never")]))
+    assert verdict.properties[0].note == "in the initial state"
+    assert verdict.trace is not None
+    assert verdict.trace.explanation == "never is false in the initial state"
+
+
+def test_who_runs_and_what_is_pending() -> None:
+    def reads(system: System) -> list[tuple[str, str | None, Any, int | None]]:
+        trace = check(system).trace
+        assert trace is not None
+        assert trace.why is not None
+        return [(r.lane, r.field, r.value, r.step) for r in trace.why.reads]
+
+    up = always(lambda s: not any(p.crashed for p in s), name="up")
+    assert reads(System([Up()], properties=[up], faults=[crash_stop(Up, budget=1)])) == [
+        ("Up0", "status", "crashed", 0)
+    ]
+    quiet = always(lambda s: not s.messages, name="quiet")
+    sending = System([Writer(number=1, to=Reader.pid(0)), Reader()], properties=[quiet])
+    assert reads(sending) == [("Reader0", "inbox", [{"#type": "Note", "number": 1}], 0)]
+
+
+class Careful(Process):
+    """Fails at the second note, of which it does not know."""
+
+    seen: int = 0
+    idle: int = 0
+
+    @on(Note)
+    def read(self, m: Note) -> None:
+        if self.seen != 0:
+            raise AssertionError("again")  # pytest's own assertions read all fields, to show them
+        self.seen = m.number
+
+    @action(when=lambda self: self.idle < 1)
+    def rest(self) -> None:
+        self.idle += 1
+
+
+def test_a_failed_assertion() -> None:
+    writers = [Writer(number=n, to=Careful.pid(0)) for n in (1, 3)]
+    trace = check(System([*writers, Careful()]), search="dfs", raw=True).trace
+    assert trace is not None
+    assert trace.why is not None
+    first = next(i for i, e in enumerate(trace.events) if e.label == "read")
+    assert [(r.lane, r.field, r.step) for r in trace.why.reads] == [("Careful0", "seen", first)]
+    assert {trace.events[i].label for i in trace.why.steps} == {"write", "read"}
+
+
+class Rebooting(Process):
+    """Says when it is back."""
+
+    to: Pid
+
+    @recovery
+    def back(self) -> None:
+        self.send(self.to, Note(5))
+
+
+def test_a_process_comes_back_because_it_was_down() -> None:
+    system = System(
+        [Rebooting(to=Reader.pid(0)), Reader()], faults=[crash_recovery(Rebooting, budget=1)], properties=[small]
+    )
+    trace = check(system).trace
+    assert trace is not None
+    assert trace.why is not None
+    assert [trace.events[i].kind for i in trace.why.steps] == ["crash", "recover", "step"]
+
+
+def test_all_steps_have_a_part_in_an_end() -> None:
+    ended = final(lambda s: s[Up][0].n < 2, name="ended")
+    trace = check(System([Up(), Up()], properties=[ended])).trace
+    assert trace is not None
+    assert trace.why is not None
+    assert trace.why.steps == list(range(len(trace)))

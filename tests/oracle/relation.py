@@ -40,6 +40,7 @@ class Transition(NamedTuple):
     consumed: Inbox
     choices: tuple[Frozen, ...]
     state: State | None  # None after a failed assertion
+    sends: tuple[Entry, ...] = ()  # receivers, and messages
 
 
 def freeze(value: Any) -> Frozen:
@@ -156,7 +157,7 @@ def execute(
             for monitor in monitors:
                 monitor.observe(system.pids[index], thaw(event))
             after = after._replace(monitors=tuple(map(freeze_fields, monitors)))
-        yield Transition(kind, index, handler.name, consumed, tuple(choices), after)
+        yield Transition(kind, index, handler.name, consumed, tuple(choices), after, tuple(sends))
     for branch in branches:
         yield from execute(system, state, index, handler, kind, consumed, branch)
 
@@ -171,7 +172,9 @@ def initial(system: System) -> State:
     )
     for index, process in enumerate(system.processes):
         for handler in (h for h in process.__plait_handlers__ if h.kind == "init"):
-            ((*_, state),) = execute(system, state, index, handler, "init")
+            (started,) = execute(system, state, index, handler, "init")
+            assert started.state is not None
+            state = started.state
     return state
 
 

@@ -527,3 +527,28 @@ class Broken(Process):
 def test_an_error_names_the_handler_of_the_protocol() -> None:
     with pytest.raises(ModelError, match=r"^Broken.take raised KeyError: 1 \(.*test_check.py:\d+\)"):
         check_rounds(System([Broken()], rounds=["Only"]), phases=1)
+
+
+# -- runs that people can read -----------------------------------------------------------------------------------------
+
+
+def test_steps_that_are_not_needed_are_left_out() -> None:
+    system = commit_rounds(faulty="hasty")
+    raw, tidy = (check_rounds(system, raw=raw).trace for raw in (True, False))
+    assert raw is not None
+    assert tidy is not None
+    assert raw.tidied is None
+    assert tidy.tidied is not None
+    assert tidy.tidied.startswith(f"{len(raw) - len(tidy)} of {len(raw)} steps were not needed, and are left out")
+    assert len(list(replay(system, tidy))) == len(tidy)
+    assert [mark.before for mark in tidy.marks] == sorted(mark.before for mark in tidy.marks)
+
+
+def test_under_an_assumption_all_steps_stay() -> None:
+    """What is left out would be messages that are not taken, which the assumption may not allow."""
+    system = commit_rounds(faulty="doubt")
+    free, assumed = (check_rounds(system, assume=assume).trace for assume in ("none", "n-1"))
+    assert free is not None
+    assert assumed is not None
+    assert assumed.tidied is None
+    assert len(free) < len(assumed)

@@ -432,3 +432,32 @@ def test_what_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[s
     wrong.write_text("init\n  x = y\nloop\n  upon timeout() do\n    skip\n", encoding="utf-8")
     with pytest.raises(PlaitError, match=r"wrong.distal, line 2, column 7: nothing is called 'y'"):
         load(str(wrong))
+
+
+DIVIDES = """\
+type Ping = struct { phase int ballot; }
+
+init
+  ballot = 1;
+  m = Ping(ballot);
+  send m to ALL;
+while true do
+  upon Ping with m.ballot > 0 do
+    x = 4;
+    ballot = x div (m.ballot - 1);
+
+always fine: forall p: true;
+"""
+
+
+@pytest.mark.parametrize("rounds", [[], ["--rounds"]])
+def test_an_error_while_it_runs_names_the_line_of_the_text(
+    rounds: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "divides.distal"
+    file.write_text(DIVIDES, encoding="utf-8")
+    assert main(["check", str(file), *rounds]) == 2
+    assert (
+        f"Node.upon_ping raised ZeroDivisionError: integer division or modulo by zero ({file}:10)"
+        in capsys.readouterr().err
+    )

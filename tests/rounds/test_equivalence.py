@@ -76,7 +76,7 @@ def test_crashes(spec: Spec) -> None:
     protocol = system(spec, crashes=1)
     try:
         asynchronous = graph_of(protocol, FIELDS, 150)
-        sequential = graph_of(sequentialize(protocol, phases=spec.phases + 1), FIELDS, 400)
+        sequential = graph_of(sequentialize(protocol, phases=spec.phases), FIELDS, 400)
     except TooLargeError:
         return
     agree(asynchronous, sequential, 2)

@@ -9,13 +9,15 @@ from typing import Any, Literal, get_args
 
 from plait.check import liveness
 from plait.check.content import StuckError
+from plait.check.coverage import Recorder, premises
+from plait.check.covered import covered, never_ran
 from plait.check.lifting import confirm, lifted
 from plait.check.progress import Progress
 from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
 from plait.check.runner import Runner
 from plait.check.tidy import tidied
 from plait.check.tracing import Tracer
-from plait.check.why import why
+from plait.check.why import why, why_failed
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
@@ -52,6 +54,7 @@ def check(
     spos: bool = True,
     history: History = "none",
     raw: bool = False,
+    coverage: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Verdict:
     """Check a System and return a Verdict.
@@ -66,7 +69,8 @@ def check(
     dfs; `history="last"` makes the messages of each process's last step part of the state, as the papers' tool does.
 
     A counterexample is made readable: steps that are not needed are left out, and independent ones reordered so that the run
-    changes less often from process to process. `raw=True` gives it as it was found.
+    changes less often from process to process. `raw=True` gives it as it was found. With `coverage=True` the verdict
+    says what of the model the search has exercised.
 
     >>> from plait import Process, action, always
     >>> class Counter(Process):
@@ -92,9 +96,12 @@ def check(
             f"--search {search}: {temporal[0].name} is a temporal property, which needs the graph of all states",
             hint="use bfs or dfs, or leave it out with --property",
         )
-    system = with_properties(system, liveness.flattened(checked))
+    asked = premises(temporal) if coverage else []
+    if len(liveness.predicates(checked, [premise.atom for premise in asked])) > liveness.MOST_PREDICATES:
+        asked = []  # to cover more must not make a model too large to check
+    system = with_properties(system, liveness.flattened(checked, [premise.atom for premise in asked]))
     reductions = plan(system, reduce, search, decomposition, history)
-    runner = reductions.runner(system)
+    runner = reductions.runner(system, Recorder(system) if coverage else None)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
     crew = 1 if reductions.dpor else workers or os.cpu_count() or 1  # dpor decides what to try by what it met before
@@ -121,13 +128,15 @@ def check(
         if temporal and (keep_going or not _violated(system, report)) and report["bound"] is None:
             left = None if timeout is None else max(0.0, timeout - report["seconds"])
             limits: dict[str, Any] = {"max_states": max_states, "timeout": left, "memory": memory}
-            runs = liveness.search(runner, temporal, progress=told, forget=_FORGET, **limits)
+            more = [premise.atom for premise in asked]
+            runs = liveness.search(runner, temporal, more, tidy=not raw, progress=told, forget=_FORGET, **limits)
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
-    return _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs, raw)
+    verdict = _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs, raw)
+    return covered(runner, verdict, asked if runs and runs.bound is None else []) if coverage else verdict
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
@@ -257,20 +266,26 @@ def _result(
     incomplete = bound or ("stopped at the violation" if stopped else None)
     if prop.kind == "reachable":
         if trace is not None:
-            return PropertyResult(prop.name, prop.kind, "holds", f"an example after {len(trace)} steps", trace)
+            return PropertyResult(prop.name, prop.kind, "holds", f"an example {_after(trace)}", trace)
         if incomplete:
             return PropertyResult(prop.name, prop.kind, "inconclusive", f"no example so far ({incomplete})")
         kind = "states of the reduced space" if any(r.applied for r in statistics.reductions) else "reachable states"
         note = f"no example: false in all {statistics.states:,} {kind}"
         return PropertyResult(prop.name, prop.kind, "violated", note)
     if trace is not None:
-        return PropertyResult(prop.name, prop.kind, "violated", f"after {len(trace)} steps", trace)
+        return PropertyResult(prop.name, prop.kind, "violated", _after(trace), trace)
     if incomplete:
         return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({incomplete})")
     if prop.kind == "final" and statistics.terminal_states == 0:
         note = "no state is terminal" if prop.wants_no_end else "vacuously: no state is terminal"
         return PropertyResult(prop.name, prop.kind, "holds", note)
     return PropertyResult(prop.name, prop.kind, "holds")
+
+
+def _after(trace: Trace) -> str:
+    if not trace.events:
+        return "in the initial state"
+    return f"after {len(trace):,} step{'s' if len(trace) > 1 else ''}"
 
 
 def _run_result(
@@ -301,16 +316,8 @@ def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list
     if not system.properties:
         warnings.append("the system has no properties: give System(..., properties=[…]) something to check")
     if complete and statistics.search != "stateless":
-        for cls, handler in runner.tabulation.never_run():
-            if handler.message is not None and not runner.tabulation.was_sent(handler):
-                why = f"nobody sends a {handler.message.__name__}"
-            elif handler.kind in ("action", "message"):
-                why = "its guard never held" if handler.where else "it was never enabled"
-            elif handler.kind == "init":
-                why = "@init runs before the first step, not for a spawned process"
-            else:
-                why = "no process came back from a crash"
-            warnings.append(f"{cls.__name__}.{handler.name} never ran: {why}")
+        never = never_ran(runner.tabulation).items()
+        warnings += [f"{cls.__name__}.{name} never ran: {why}" for (cls, name), why in never]
         if statistics.terminal_states == 0:
             warnings += [
                 f"{p.name} was never evaluated: no state is terminal; use always or reachable, or let the system end"
@@ -333,10 +340,11 @@ def _trace(runner: Runner, prop: Property, fingerprint: int, run: list[int] | No
         tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
     if runner.decomposition:
         confirm(tracer, prop)
+    where = "in the last state" if events else "in the initial state"
     explanation = {
-        "always": f"{prop.name} is false in the last state",
-        "final": f"{prop.name} is false in the last state, which is terminal",
-        "reachable": f"{prop.name} is true in the last state",
+        "always": f"{prop.name} is false {where}",
+        "final": f"{prop.name} is false {where}, which is terminal",
+        "reachable": f"{prop.name} is true {where}",
     }[prop.kind]
     return tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
 
@@ -351,7 +359,7 @@ def _failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None, t
     if tidy:
         fails = lambda tracer: bool(tracer.taken and tracer.taken[-1].failure)  # noqa: E731
         tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
-    return tracer.trace(events, "assertions", failing.failure[1], tidied=note)
+    return tracer.trace(events, "assertions", failing.failure[1], tidied=note, why=why_failed(tracer, events))
 
 
 def _follow(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tracer, list[Any]]:

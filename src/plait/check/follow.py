@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from plait._native import Transition
-from plait.check.replay import exact
+from plait.check.liveness import flattened
 from plait.check.runner import Runner
+from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
 from plait.check.tracing import Tracer
 from plait.check.why import why
 from plait.kernel.deed import Deed
 from plait.kernel.errors import TraceError
+from plait.kernel.renaming import by_position, renamed
 from plait.kernel.trace import Event, Trace
-from plait.kernel.values import to_data
-from plait.model.system import System
+from plait.kernel.values import exact, to_data
+from plait.model.system import System, with_properties
 
 
 def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Trace:
@@ -22,21 +25,92 @@ def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Tr
     A property that must always hold is false in the last state, one that is to be reachable is true there, and
     `assertions` means that the last step fails.
     """
-    runner = Runner(system)
-    tracer = Tracer(runner)
-    events: list[Event] = []
-    for number, deed in enumerate(deeds, 1):
-        fitting = [t for t in runner.engine.successors(tracer.state) if _fits(tracer, t, deed)]
-        if not fitting:
-            raise TraceError(
-                f"step {number} ({deed.lane}: {deed.label}) is not possible in {system.name}",
-                hint="the run is none of this model: please report this as a bug",
-            )
-        events.append(tracer.step(fitting[0]))
-    explanation = _confirmed(runner, tracer, events, name)
+    tracer, events = _executed(system, deeds)
+    explanation = _confirmed(tracer, events, name)
     decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
     reasons = why(tracer, decided[1], decided[0], events) if decided else None
     return tracer.trace(events, name, explanation, why=reasons)
+
+
+def _executed(system: System, deeds: Sequence[Deed]) -> tuple[Tracer, list[Event]]:
+    runner = Runner(system)
+    tracer = Tracer(runner)
+    return tracer, [tracer.step(transition) for transition in _path(runner, tracer, deeds)]
+
+
+def tidied(system: System, deeds: Sequence[Deed], name: str | None) -> tuple[list[Deed], str | None]:
+    """The deeds that are needed, with few changes from process to process within each round, and what was saved."""
+    found = list(deeds)
+    if not 1 < len(found) <= MOST_STEPS:
+        return found, None
+
+    def decides(tracer: Tracer, events: list[Event], kept: list[int]) -> bool:
+        try:
+            return _confirmed(tracer, events, name) is not None
+        except TraceError:
+            return False
+
+    tracer, events, kept = shortened(*_executed(system, found), decides)
+    notes = left_out(len(kept), len(found))
+    found = [found[i] for i in kept]
+    order = []
+    for _, group in groupby(range(len(found)), lambda i: found[i].place):
+        first, *rest = group
+        order += [first + i for i in ordered(events[first : first + 1 + len(rest)])]
+    before, after = (switches([found[i].lane for i in some]) for some in (range(len(found)), order))
+    again = executed(tracer.runner, [tracer.taken[i] for i in order]) if after < before else None
+    if again is not None and decides(*again, order):
+        found, notes = [found[i] for i in order], notes + rearranged(after, before)
+    return found, "; ".join(notes) or None
+
+
+def retraced(system: System, trace: Trace) -> Trace:
+    """The run that another trace becomes on this System: steps that are not possible are left out.
+
+    A process with another name stands for the one in the same place.
+    """
+    tracer = Tracer(Runner(with_properties(system, flattened(system.properties))))
+    trace = renamed(trace, by_position([lane.name for lane in trace.lanes], tracer.names))
+    messages = {m.id: m for m in trace.messages}
+    events: list[Event] = []
+    for event in trace.events:
+        taken = [messages[i] for i in event.consumed if i in messages]
+        contents = [(m.sender, m.type, m.fields) for m in taken]
+        deed = Deed(event.lane, event.label, event.kind, contents, event.choices)
+        chosen = next(_fitting(tracer.runner, tracer, tracer.state, deed), None)
+        if chosen is not None:
+            events.append(tracer.step(chosen))
+            if chosen.failure:
+                break
+    return tracer.trace(events, None)
+
+
+def _path(runner: Runner, tracer: Tracer, deeds: Sequence[Deed]) -> list[Transition]:
+    """The transitions that the deeds are. Two crashes may look alike and be of different faults: then one of them fits."""
+    path: list[Transition] = []
+    choices = [_fitting(runner, tracer, tracer.state, deeds[0])] if deeds else []
+    furthest = 0
+    while len(path) < len(deeds):
+        step = next(choices[-1], None)
+        if step is None:
+            choices.pop()
+            if not choices:
+                deed = deeds[furthest]
+                raise TraceError(
+                    f"step {furthest + 1} ({deed.lane}: {deed.label}) is not possible in {runner.system.name}",
+                    hint="the run is none of this model: please report this as a bug",
+                )
+            path.pop()
+            continue
+        path.append(step)
+        if len(path) < len(deeds):
+            furthest = max(furthest, len(path))
+            choices.append(_fitting(runner, tracer, step.state, deeds[len(path)]))
+    return path
+
+
+def _fitting(runner: Runner, tracer: Tracer, state: Sequence[int], deed: Deed) -> Iterator[Transition]:
+    return (t for t in runner.engine.successors(state) if _fits(tracer, t, deed))
 
 
 def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:
@@ -51,8 +125,9 @@ def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:
     return consumed == sorted(exact(list(m)) for m in deed.consumed) and exact(choices) == exact(deed.choices)
 
 
-def _confirmed(runner: Runner, tracer: Tracer, events: list[Event], name: str | None) -> str | None:
+def _confirmed(tracer: Tracer, events: list[Event], name: str | None) -> str | None:
     """What the last state shows; an error if it does not."""
+    runner = tracer.runner
     if name is None:
         return None
     if name == "assertions":

@@ -6,14 +6,18 @@ local state.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import dis
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
 
 from plait.check.content import RAISED, UP, Content, cause, declared_values, explained
+from plait.check.coverage import Recorder
 from plait.kernel.errors import ModelError
+from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
 
@@ -50,6 +54,26 @@ def watched(cls: type[Process]) -> type[Process]:
     return noting
 
 
+@functools.cache
+def _watched_kind(cls: type[Message]) -> type[Message]:
+    fields = frozenset(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+
+    def read(self: Any, name: str) -> Any:
+        if name in fields:
+            object.__getattribute__(self, "__dict__")["_note"](cls, name)
+        return super(noting, self).__getattribute__(name)
+
+    noting: type[Message] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
+    return noting
+
+
+def watched_message(message: Message, note: Callable[[type[Message], str], None]) -> Message:
+    """A message that tells which of its fields are read; not to be kept."""
+    made = object.__new__(_watched_kind(type(message)))  # type: ignore[arg-type]
+    object.__getattribute__(made, "__dict__").update(message.__dict__, _note=note)
+    return made
+
+
 class LookedAtError(BaseException):
     """A guard looked at the message."""
 
@@ -82,8 +106,9 @@ def _only_attributes(guard: Any) -> bool:
 class Guards:
     """Answers what may run where, for one System."""
 
-    def __init__(self, content: Content, handlers: list[tuple[Handler, ...]]) -> None:
+    def __init__(self, content: Content, handlers: list[tuple[Handler, ...]], recorder: Recorder | None = None) -> None:
         self.content = content
+        self.recorder = recorder
         self.system = content.system
         self.handlers = handlers
         self._asked: dict[tuple[type[Process], str], int] = {}
@@ -108,7 +133,7 @@ class Guards:
 
     def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
         """Whether a guard is false here whatever the message: it says so without looking at it."""
-        guard: Any = self.handlers[index][number].where
+        guard: Any = self.system.classes[index].__plait_handlers__[number].where
         if guard is None or not _only_attributes(guard):
             return False
         known = self._known_hopeless.setdefault((index, number), {})
@@ -120,6 +145,8 @@ class Guards:
             except (LookedAtError, *RAISED):  # what it would raise on a message, it will
                 value = False
             self._remember(index, known, fields, names, value)
+        if value and self.recorder is not None:
+            self.recorder.hopeless(self.system.classes[index], self.handlers[index][number].name)
         return value
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
@@ -146,6 +173,8 @@ class Guards:
                 answers.append(None)
             elif handler.same:
                 message = self.content.message(sender, content)
+                if self.recorder is not None:
+                    self.recorder.read(type(message), set(handler.same), f"quorum of {handler.name}")
                 answers.append(self.content.codec.encode(tuple(getattr(message, name) for name in handler.same)))
             else:
                 answers.append(b"")
@@ -167,6 +196,8 @@ class Guards:
     def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
         """Evaluate a guard (on a delivered message: its sender and content); at first, make sure that it is a function."""
         value, read = self._evaluate(index, number, local, *delivered)
+        if self.recorder is not None:
+            self._record(self.recorder, index, number, local, read, delivered)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
         for _ in range(4 if count <= _ATTENTIVE else 0):
@@ -177,6 +208,18 @@ class Guards:
                     hint="a guard must not use randomness, clocks, globals or the order of a set",
                 )
         return value, read
+
+    def _record(
+        self, recorder: Recorder, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
+    ) -> None:
+        """Tell what a guard read; of the message too, for which it is asked once more."""
+        by = f"guard of {self.handlers[index][number].name}"
+        recorder.read(self.system.classes[index], read, by)
+        guard: Any = self.system.classes[index].__plait_handlers__[number].where
+        if delivered:
+            with contextlib.suppress(*RAISED):
+                message = watched_message(self.content.message(*delivered), recorder.noting(by))
+                guard(self._watched(index, local)[0], message)
 
     def _watched(self, index: int, local: bytes, *, probe: bool = False) -> tuple[Process, set[str]]:
         """A process to look at, and the set that it notes in which of its fields were read."""
@@ -226,12 +269,15 @@ class Guards:
         if isinstance(quorum, int):
             return quorum
         where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
+        process, read = self._watched(index, local)
         try:
-            size = quorum(self.content.process(index, local))
+            size = quorum(process)
         except RAISED as error:
             raise explained(where, error) from cause(error)
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(
                 f"{where} is {size!r}", hint=f"a quorum is a number from 1 to {len(self.system.classes)} processes"
             )
+        if self.recorder is not None:
+            self.recorder.read(self.system.classes[index], read, f"quorum of {self.handlers[index][number].name}")
         return size

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from plait.check.buchi import automaton
+from plait.check.lasso import Lasso, closes, is_fair, tidied_lasso
 from plait.check.lifting import lifted
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import ModelError
-from plait.kernel.trace import Trace
+from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness
 from plait.model.process import Process
 from plait.model.properties import Property
@@ -41,15 +42,16 @@ MOST_PREDICATES = 63
 """In all temporal properties together."""
 
 
-def flattened(properties: Sequence[Property]) -> list[Property]:
+def flattened(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Property]:
     """The properties, with the predicates of temporal ones in their place: what the engine can evaluate in a state."""
     plain = [p for p in properties if not isinstance(p, Temporal)]
-    return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties)]
+    return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties, more)]
 
 
-def predicates(properties: Sequence[Property]) -> list[Atom]:
-    """The predicates of the temporal properties, each once."""
-    return list(dict.fromkeys(a for p in properties if isinstance(p, Temporal) for a in p.formula.atoms()))
+def predicates(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Atom]:
+    """The predicates of the temporal properties, and others, each once."""
+    atoms = (a for p in properties if isinstance(p, Temporal) for a in p.formula.atoms())
+    return list(dict.fromkeys([*atoms, *more]))
 
 
 class Findings(NamedTuple):
@@ -64,15 +66,20 @@ class Findings(NamedTuple):
 def search(
     runner: Runner,
     properties: Sequence[Temporal],
+    more: Sequence[Atom] = (),
     *,
+    tidy: bool = True,
     max_states: int | None = None,
     timeout: float | None = None,
     memory: int | None = None,
     progress: Callable[[dict[str, Any]], None] | None = None,
     forget: Sequence[str] = (),
 ) -> Findings:
-    """Look for a fair run that violates each of the properties. The runner's System has them flattened."""
-    system, atoms = runner.system, predicates(properties)
+    """Look for a fair run that violates each of the properties; evaluate more predicates in all states on the way.
+
+    The runner's System has all of them flattened.
+    """
+    system, atoms = runner.system, predicates(properties, more)
     if len(atoms) > MOST_PREDICATES:
         raise ModelError(
             f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
@@ -93,6 +100,8 @@ def search(
         return search(
             Runner(system),
             properties,
+            more,
+            tidy=tidy,
             max_states=max_states,
             timeout=timeout,
             memory=memory,
@@ -100,7 +109,7 @@ def search(
             forget=forget,
         )
     traces = [
-        None if lasso is None else _trace(runner, p, atoms, first, *lasso)
+        None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=tidy)
         for p, lasso in zip(properties, found["lassos"], strict=True)
     ]
     return Findings(traces, found["bound"], found["seconds"])
@@ -131,7 +140,14 @@ def engine_fairness(system: System, given: Sequence[Fairness]) -> list[tuple[boo
 
 
 def _trace(
-    runner: Runner, prop: Temporal, atoms: Sequence[Atom], first: int, stem: Sequence[Any], cycle: Sequence[Any]
+    runner: Runner,
+    prop: Temporal,
+    atoms: Sequence[Atom],
+    first: int,
+    stem: Sequence[Any],
+    cycle: Sequence[Any],
+    *,
+    tidy: bool,
 ) -> Trace:
     if runner.decomposition:
         tracer, events = lifted(runner, [*stem, *cycle])
@@ -140,14 +156,47 @@ def _trace(
         events = [tracer.step(transition) for transition in (*stem, *cycle)]
         if tracer.visited[-1] != tracer.visited[len(stem)]:
             raise RuntimeError("a loop that was found does not come back to where it began")
-    loop = len(stem) if cycle else None
-    if not violated(tracer.runner, prop.formula, first, atoms, tracer.visited, loop):
+    lasso, note = Lasso(tracer, events, len(stem) if cycle else None), None
+
+    def violates(run: Lasso) -> bool:
+        return violated(run.tracer.runner, prop.formula, first, atoms, run.tracer.visited, run.loop)
+
+    if not violates(lasso):
         raise RuntimeError(f"the run that was found for {prop.name} satisfies {prop.formula}")
-    if loop is None:
+    if tidy:
+        fairness = engine_fairness(runner.system, assumed(runner.system, prop))
+        lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
+    if lasso.loop is None:
         end = "the run ends where no step is possible any more"
     else:
-        end = f"steps {len(stem) + 1} to {len(stem) + len(cycle)} repeat for ever"
-    return tracer.trace(events, prop.name, f"{end}, and {prop.formula} is false on it", loop=loop)
+        end = f"steps {lasso.stem + 1} to {len(lasso.events)} repeat for ever"
+    explanation = f"{end}, and {prop.formula} is false on it"
+    clauses = [
+        Clause(atom.name, _when(lasso, first + number))
+        for number, atom in enumerate(atoms)
+        if atom in prop.formula.atoms()
+    ]
+    reasons = Why(clauses, [], [])
+    return lasso.tracer.trace(lasso.events, prop.name, explanation, loop=lasso.loop, tidied=note, why=reasons)
+
+
+def _when(lasso: Lasso, number: int) -> str:
+    """After which steps of a run a predicate is true, in words.
+
+    The last state of a loop is the one that it begins in.
+    """
+    states = lasso.tracer.visited if lasso.loop is None else lasso.tracer.visited[:-1]
+    true = [i for i, state in enumerate(states) if lasso.tracer.runner.holds(number, state)]
+    if len(true) in (0, len(states)):
+        return "never true" if not true else "always true"
+    spans: list[list[int]] = []
+    for i in true:
+        if spans and spans[-1][1] == i - 1:
+            spans[-1][1] = i
+        else:
+            spans.append([i, i])
+    words = [str(a) if a == b else f"{a} to {b}" for a, b in spans]
+    return f"true after step {', '.join(words)} only (0 is the start)"
 
 
 def violated(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
+from plait.check.coverage import Recorder
 from plait.check.decomposition import Decomposition, decompose
 from plait.check.runner import Runner
 from plait.kernel.errors import UsageError
@@ -61,9 +62,9 @@ class Plan(NamedTuple):
             return self.reductions
         return [Reduction("por", False, given_up) if r.name == "por" else r for r in self.reductions]
 
-    def runner(self, system: System) -> Runner:
+    def runner(self, system: System, recorder: Recorder | None = None) -> Runner:
         """The System with its engine, reduced so."""
-        runner = Runner(system, self.decomposition, history=self.history, symmetry=self.symmetry)
+        runner = Runner(system, self.decomposition, history=self.history, symmetry=self.symmetry, recorder=recorder)
         runner.tabulation.foresee(self.por)
         return runner
 

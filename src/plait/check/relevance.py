@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plait.check.content import UNBORN, StuckError
+from plait.check.coverage import Recorder
 from plait.check.decomposition import Decomposition
 from plait.check.steprun import Outcome
 from plait.check.tabulation import STATUSES, Tabulation
@@ -47,8 +48,8 @@ class _Shared:
 class Relevance(Tabulation):
     """A Tabulation whose local states are relevant parts."""
 
-    def __init__(self, system: System, decomposition: Decomposition) -> None:
-        super().__init__(system)
+    def __init__(self, system: System, decomposition: Decomposition, recorder: Recorder | None = None) -> None:
+        super().__init__(system, recorder)
         self.auxiliary = decomposition.auxiliary
         self._audited = decomposition.audited
         self._hole = self.codec.encode(None)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from plait._native import Transition
 from plait.check.liveness import flattened, predicates, violated
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Sent, Snapshot, Trace
-from plait.kernel.values import Data, text, to_data
+from plait.kernel.values import Data, exact, text, to_data
 from plait.model.system import System, with_properties
 from plait.model.temporal import Atom, Temporal
 
@@ -52,14 +50,6 @@ def _messages(place: str, messages: Sequence[Sent], ids: Sequence[int]) -> list[
         if number not in known:
             raise TraceError(f"{place} refers to message {number}, which the trace does not describe", hint=_BROKEN)
     return sorted(exact([known[i].sender, known[i].receiver, known[i].type, known[i].fields]) for i in ids)
-
-
-def exact(data: Data) -> str:
-    """Data as text that differs where the values differ (1, 1.0 and True are three values)."""
-    try:
-        return msgspec.json.encode(data, order="sorted").decode()
-    except (TypeError, ValueError):
-        return repr(data)
 
 
 def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: list[str]) -> bool:

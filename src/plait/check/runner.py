@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plait._native import Engine, Transition
+from plait.check.coverage import Recorder
 from plait.check.decomposition import Decomposition
 from plait.check.relevance import Relevance
 from plait.check.tabulation import Tabulation
@@ -22,10 +23,11 @@ class Runner:
         *,
         history: bool = False,
         symmetry: Sequence[Sequence[int]] = (),
+        recorder: Recorder | None = None,
     ) -> None:
         self.system = system
         self.decomposition = decomposition
-        self.tabulation = Relevance(system, decomposition) if decomposition else Tabulation(system)
+        self.tabulation = Relevance(system, decomposition, recorder) if decomposition else Tabulation(system, recorder)
         network = system.network
         self.engine = Engine(
             self.tabulation,

@@ -66,7 +66,8 @@ class StepRun:
     def __init__(self, system: System, where: str, branches: Branches, encode_or_explain: Encode) -> None:
         self._system, self._where, self._branches, self._encode = system, where, branches, encode_or_explain
         self.sends: list[tuple[int, bytes]] = []
-        self.types: set[type[Message]] = set()
+        self.sent_to: set[tuple[type[Message], type[Process]]] = set()
+        """Types of messages that were sent, and the classes of their receivers."""
         self.events: list[bytes] = []
         self.choices: list[bytes] = []
         self.spawned: list[tuple[int, Process]] = []
@@ -84,8 +85,9 @@ class StepRun:
             raise ModelError(
                 f"{self._where} sends {message!r}, which is not a Message", hint="class Ping(Message): number: int"
             )
-        self.types.add(type(message))
-        self.sends.append((self._system.index[to], self._encode(message, f"{self._where}: message")))
+        index = self._system.index[to]
+        self.sent_to.add((type(message), self._system.classes[index]))
+        self.sends.append((index, self._encode(message, f"{self._where}: message")))
 
     def announce(self, event: Any) -> None:
         self.events.append(self._encode(event, f"{self._where}: announced event"))

@@ -28,7 +28,8 @@ from plait.check.content import (
     declared_values,
     explained,
 )
-from plait.check.guards import Guards, watched
+from plait.check.coverage import Recorder
+from plait.check.guards import Guards, watched, watched_message
 from plait.check.probe import probing
 from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.check.symmetry import Asymmetry
@@ -61,8 +62,10 @@ class Tabulation(Asymmetry):
     auxiliary: Mapping[type[Process], frozenset[str]] = {}
     """Fields that the engine never sees (`plait.check.relevance`)."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, recorder: Recorder | None = None) -> None:
         self.system = system
+        self.recorder = recorder
+        """Listens to what is asked, for coverage."""
         self.content = Content(system)
         self.codec = self.content.codec
         self.interrupt = self.content.interrupt
@@ -70,9 +73,14 @@ class Tabulation(Asymmetry):
         """The engine's interned values, by id; set when the engine is made."""
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
         self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
-        self._guards = Guards(self.content, self.handlers)
+        self._properties: Sequence[Property] = system.properties
+        if recorder is not None:
+            self.handlers = [tuple(recorder.handler(c, h) for h in c.__plait_handlers__) for c in system.classes]
+            self._properties = recorder.properties(system.properties)
+        self._guards = Guards(self.content, self.handlers, recorder)
         self.handlers_for = self._guards.handlers_for
-        self._sent: set[type[Message]] = set()
+        self.sent: set[tuple[type[Message], type[Process]]] = set()
+        """Types of messages, and who was sent them."""
         self._evaluations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
@@ -136,6 +144,10 @@ class Tabulation(Asymmetry):
             again = self._explore(index, local, number, messages, probe=True)
             if [_comparable(o) for o in again] != [_comparable(o) for o in outcomes]:
                 raise self._difference(index, number, outcomes, again)
+        if self.recorder is not None:
+            taken = [self.content.message(sender, content) for sender, content in messages]
+            read = set().union(*self._noted(index, local, number, messages)[1])
+            self.recorder.ran(key, (index, local, number, tuple(messages)), taken, read)
         return outcomes
 
     def crash(self, index: int, local: bytes, recovers: bool) -> bytes:
@@ -205,7 +217,7 @@ class Tabulation(Asymmetry):
         known = self._recalled(number, locals_)
         if known is not None:
             return known
-        prop = self.system.properties[number]
+        prop = self._properties[number]
         view = View(
             self.system,
             lambda i: self.local_value(i, locals_[i]),
@@ -234,6 +246,11 @@ class Tabulation(Asymmetry):
             if name is not None:
                 fields.append((index, self.system.classes[index].__plait_fields__.index(name) + 1))
                 self.fields_read[prop.name].add((self.system.classes[index].__name__, name))
+                if self.recorder is not None:
+                    self.recorder.read(self.system.classes[index], {name}, f"property {prop.name}")
+        if self.recorder is not None:
+            pending = [m for kind, i in view.components_read if kind == "inbox" for m in self.inbox_value(inboxes[i])]
+            self.recorder.saw(pending, f"property {prop.name}")
         judgement = value, list(view.components_read), fields
         if all(kind == "local" for kind, _ in view.components_read):
             read = tuple(sorted(set(fields)))
@@ -334,19 +351,30 @@ class Tabulation(Asymmetry):
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
     ) -> list[str]:
         """The fields that a step read, in its guard or its handler; for traces."""
-        notes: list[set[str]] = []
-        outcomes = self._explore(index, local, number, messages, probe=False, notes=notes)
+        outcomes, notes = self._noted(index, local, number, messages)
         by_handler = next((n for n, o in zip(notes, outcomes, strict=True) if o.choices == choices), set())
         read = by_handler | self._guards.reads(index, number, local, messages)
         return [name for name in self.system.classes[index].__plait_fields__ if name in read]
+
+    def _noted(
+        self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]
+    ) -> tuple[list[Outcome], list[set[str]]]:
+        """The outcomes of a handler, and the fields that each of them read."""
+        notes: list[set[str]] = []
+        try:
+            return self._explore(index, local, number, messages, probe=False, notes=notes), notes
+        except ModelError:  # it asked for its own class, which is not the one that takes notes
+            outcomes = self._explore(index, local, number, messages, probe=False)
+            return outcomes, [set(self.system.classes[index].__plait_fields__)] * len(outcomes)
 
     def never_run(self) -> list[tuple[type[Process], Handler]]:
         """Handlers that no search step has run so far."""
         return [(c, h) for c, h in self.system.handlers() if (c, h.name) not in self._steps_of]
 
-    def was_sent(self, handler: Handler) -> bool:
-        """Whether some step sent a message that this handler is for."""
-        return handler.message is not None and any(issubclass(t, handler.message) for t in self._sent)
+    def was_sent(self, handler: Handler, cls: type[Process] | None = None) -> bool:
+        """Whether some step sent a message that this handler is for, to a process of the class if one is given."""
+        wanted = handler.message
+        return wanted is not None and any(issubclass(t, wanted) and to is (cls or to) for t, to in self.sent)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -362,6 +390,8 @@ class Tabulation(Asymmetry):
     ) -> list[Outcome]:
         """The outcomes of a handler, one per combination of choices; `notes` gets the fields that each of them read."""
         handler, where = self.handlers[index][number], self.where(index, number)
+        if notes is not None:
+            handler = self.system.classes[index].__plait_handlers__[number]  # which tells nothing to a recorder
         function = probing(handler.function) if probe else handler.function
         branches, outcomes = Branches(), []
         while True:
@@ -376,11 +406,14 @@ class Tabulation(Asymmetry):
             arguments: list[Any] = []
             if handler.kind == "message":
                 given = tuple(self.content.message(sender, content, probe=probe) for sender, content in messages)
+                if notes is not None and self.recorder is not None:
+                    given = tuple(watched_message(m, self.recorder.noting(handler.name)) for m in given)
                 arguments = [given] if handler.quorum is not None else [given[0]]
             self.content.thread = get_ident()
             try:
                 function(process, *arguments)
                 outcomes.append(self._outcome(process, run, where))
+                self.sent |= run.sent_to
             except AssertionError as error:
                 said = f"{where}: assertion failed{f': {error}' if str(error) else ''}"
                 outcomes.append(_failed(local, run, (True, said)))
@@ -391,7 +424,6 @@ class Tabulation(Asymmetry):
                     raise explained(where, error) from cause(error)
                 # After a spawn the branch may be one that never happens: the engine knows.
                 outcomes.append(_failed(local, run, (False, str(explained(where, error)))))
-            self._sent |= run.types
             if not branches.advance():
                 return outcomes
             if len(outcomes) >= _MOST_CHOICES:

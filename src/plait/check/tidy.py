@@ -41,19 +41,28 @@ def tidied(
         return tracer, events, None
     notes = []
     if shorten:
-        shorter = _shortened(tracer, events, shows)
-        if len(shorter[1]) < len(events):
-            notes.append(f"{len(events) - len(shorter[1])} of {len(events)} steps were not needed, and are left out")
-            tracer, events = shorter
+        steps = len(events)
+        tracer, events, _ = shortened(tracer, events, lambda tracer, events, kept: shows(tracer))
+        notes += left_out(len(events), steps)
     before = switches([event.lane for event in events])
-    order = _ordered(events)
+    order = ordered(events)
     after = switches([events[i].lane for i in order])
     if after < before:
-        again = _executed(tracer.runner, [tracer.taken[i] for i in order])
+        again = executed(tracer.runner, [tracer.taken[i] for i in order])
         if again is not None and shows(again[0]):
             tracer, events = again
-            notes.append(f"reordered: {after} changes from process to process instead of {before}")
+            notes += rearranged(after, before)
     return tracer, events, "; ".join(notes) or None
+
+
+def left_out(now: int, before: int) -> list[str]:
+    """How many steps were saved, in words; nothing if none was."""
+    return [f"{before - now} of {before} steps were not needed, and are left out"] if now < before else []
+
+
+def rearranged(now: int, before: int) -> list[str]:
+    """How many switches were saved."""
+    return [f"reordered: {now} changes from process to process instead of {before}"] if now < before else []
 
 
 def switches(lanes: Sequence[str]) -> int:
@@ -65,7 +74,7 @@ def switches(lanes: Sequence[str]) -> int:
     return sum(a != b for a, b in pairwise(lanes))
 
 
-def _executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[Event]] | None:
+def executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[Event]] | None:
     """The run of steps like these, if there is one."""
     tracer, events = Tracer(runner), []
     for step in steps:
@@ -77,7 +86,7 @@ def _executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list
     return tracer, events
 
 
-def _dependence(events: Sequence[Event]) -> list[set[int]]:
+def dependence(events: Sequence[Event]) -> list[set[int]]:
     """For each event, earlier ones that it depends on directly."""
     last: dict[str, int] = {}
     sender: dict[int, int] = {}
@@ -96,32 +105,64 @@ def _dependence(events: Sequence[Event]) -> list[set[int]]:
     return found
 
 
-def _shortened(tracer: Tracer, events: list[Event], shows: Shows) -> tuple[Tracer, list[Event]]:
-    """Leave steps out, from the last one to the first, as long as the run shows what it showed."""
+def shortened(
+    tracer: Tracer, events: list[Event], accept: Callable[[Tracer, list[Event], list[int]], bool]
+) -> tuple[Tracer, list[Event], list[int]]:
+    """Leave steps out as long as the run is accepted, from the last one to the first, until none can be left out.
+
+    With a step go those that take what it sends, and so on; if that is not enough, all that depend on it. The run that is
+    left, and the indices that its steps had.
+    """
     deadline = time.monotonic() + PATIENCE
-    number = len(events)
+    indices, number, found = list(range(len(events))), len(events), False
     while number > 0 and time.monotonic() < deadline:
         number -= 1
-        dropped = {number}
-        for later, before in enumerate(_dependence(events)):
-            if later > number and before & dropped:
-                dropped.add(later)
-        kept = [step for i, step in enumerate(tracer.taken) if i not in dropped]
-        again = _executed(tracer.runner, kept)
-        if again is not None and shows(again[0]):
-            tracer, events = again
-            number = min(number, len(events))
-    return tracer, events
+        for before in (_needs(events), dependence(events)):
+            dropped = {number}
+            for later in range(number + 1, len(events)):
+                if before[later] & dropped:
+                    dropped.add(later)
+            kept = [i for i in range(len(events)) if i not in dropped]
+            again = executed(tracer.runner, [tracer.taken[i] for i in kept])
+            if again is not None and accept(*again, [indices[i] for i in kept]):
+                (tracer, events), indices, found = again, [indices[i] for i in kept], True
+                number = min(number, len(events))
+                break
+        if number == 0 and found:  # what seemed needed may not be any more
+            number, found = len(events), False
+    return tracer, events, indices
 
 
-def _ordered(events: Sequence[Event]) -> list[int]:
+def _needs(events: Sequence[Event]) -> list[set[int]]:
+    """For each event, earlier ones without which it is surely not possible.
+
+    They send what it takes, start its process, or stop the process that it makes come back.
+    """
+    sender: dict[int, int] = {}
+    started: dict[str, int] = {}
+    found = []
+    for number, event in enumerate(events):
+        before = {sender[message] for message in event.consumed if message in sender}
+        if event.lane in started:
+            before.add(started[event.lane])
+        sender |= dict.fromkeys(event.sent, number)
+        started |= dict.fromkeys(event.spawned, number)
+        if event.kind == "crash":
+            started[event.lane] = number
+        elif event.kind == "recover":
+            started.pop(event.lane, None)
+        found.append(before)
+    return found
+
+
+def ordered(events: Sequence[Event]) -> list[int]:
     """An order with the fewest switches.
 
     To go on with a process while it can is never worse than to leave it: whoever comes back to it later could have stayed.
     So only where a process cannot go on is there a choice, and places reached after as many switches are tried breadth
     first.
     """
-    before = _dependence(events)
+    before = dependence(events)
     if events[-1].note:  # a failed assertion ends the run
         before[-1] = set(range(len(events) - 1))
     mine: dict[str, list[int]] = {}

@@ -1,8 +1,9 @@
 """Why a property is false in the last state of a run: its clauses, what it read, who wrote that, and what led there.
 
-- *Clauses*: the expression that the property returns is taken apart, as far as it is a plain expression, down to the part
-  that makes it false, with the values in it.
-- *Reads*: each field that the property read, its value, and the step that wrote it last.
+- *Clauses*: the statement in which the property ended (a return, a failed assertion), with the tests and loops around it, is
+  taken apart down to the part that makes it false, with the values in it.
+- *Reads*: each field that the property read, its value, and the step that wrote it last; what is pending in inboxes; who is
+  not running.
 - *Slice*: the steps that those writes go back to: what a step read of its own process, and the messages it took, were
   written and sent by earlier steps, and so on. The other steps have no part in it.
 """
@@ -11,13 +12,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
-import textwrap
+import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from plait.check.sources import definition
 from plait.check.tracing import Tracer
 from plait.kernel.trace import Clause, Event, Read, Why
+from plait.kernel.values import to_data
 from plait.model.properties import Property
 from plait.model.view import View
 
@@ -40,21 +43,54 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     last = events[-1].state if events else tracer.initial
     reads = []
     for index, position in dict.fromkeys(fields):
+        lane = tracer.names[index]
         if position:
-            lane, name = tracer.names[index], system.classes[index].__plait_fields__[position - 1]
+            name = system.classes[index].__plait_fields__[position - 1]
             reads.append(Read(lane, name, last.fields[lane].get(name), _writer(events, lane, name)))
+        elif (step := _standing(events, lane)) is not None or lane in last.status:
+            reads.append(Read(lane, "status", last.status.get(lane, "up"), step))
     for kind, index in components:
         if kind == "monitor":
             name = type(system.monitors[index]).__name__
             step = next((i for i, e in reversed([*enumerate(events)]) if e.announced), None)
             reads.append(Read(name, None, last.monitors.get(name), step))
+        elif kind == "inbox" and last.pending.get(tracer.names[index]):
+            lane = tracer.names[index]
+            step = next((i for i, e in reversed([*enumerate(events)]) if {*e.sent} & {*last.pending[lane]}), None)
+            reads.append(Read(lane, "inbox", [to_data(m) for m in tabulation.inbox_value(inboxes[index])], step))
     roots = {read.step for read in reads if read.step is not None}
     if any(read.field is None for read in reads):  # a monitor remembers everything that was announced
         roots |= {i for i, e in enumerate(events) if e.announced}
     roots |= _of_inboxes(tracer, components, events)
+    if prop.kind == "final":  # each step has a part in that no other is possible
+        roots |= set(range(len(events)))
     clauses = list(_clauses(prop.predicate, view))[:MOST_CLAUSES]
-    steps = _slice(events, roots, {m.id: m.sender for m in tracer.messages} if system.network.kind == "fifo" else {})
-    return Why(clauses, sorted(reads, key=lambda r: (r.step is None, r.step)), sorted(steps))
+    return Why(clauses, sorted(reads, key=lambda r: (r.step is None, r.step)), _sliced(tracer, events, roots))
+
+
+def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
+    """Why an assertion failed in the last step: what the step read, and where that came from."""
+    failing = events[-1]
+    before = events[-2].state if len(events) > 1 else tracer.initial
+    reads = [
+        Read(failing.lane, name, before.fields[failing.lane].get(name), _writer(events[:-1], failing.lane, name))
+        for name in failing.read
+    ]
+    ordered = sorted(reads, key=lambda r: (r.step is None, r.step))
+    return Why([], ordered, _sliced(tracer, events, {len(events) - 1}))
+
+
+def _sliced(tracer: Tracer, events: Sequence[Event], roots: set[int]) -> list[int]:
+    queues = {m.id: m.sender for m in tracer.messages} if tracer.system.network.kind == "fifo" else {}
+    return sorted(_slice(events, roots, queues))
+
+
+def _standing(events: Sequence[Event], lane: str) -> int | None:
+    """The last step that made a process start, stop or come back."""
+    for i in reversed(range(len(events))):
+        if lane in events[i].spawned or (events[i].lane == lane and events[i].kind in ("crash", "recover")):
+            return i
+    return None
 
 
 def _writer(events: Sequence[Event], lane: str, name: str, before: int | None = None) -> int | None:
@@ -88,7 +124,7 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
         event = events[number]
         waiting += [senders[m] for m in event.consumed if m in senders]
         written = (_writer(events, event.lane, name, number) for name in event.read)
-        waiting += [step for step in written if step is not None]
+        waiting += [step for step in (*written, _standing(events[:number], event.lane)) if step is not None]
         heads = {queues[m] for m in event.consumed if m in queues}
         waiting += [
             i
@@ -102,68 +138,129 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
 
 
 def _clauses(predicate: Callable[[Any], Any], view: View) -> Iterator[Clause]:
-    """The parts that make a property false, each with its value; nothing for what is no plain expression."""
-    parsed = _expression(predicate)
-    if parsed is None:
-        return
-    expression, argument = parsed
-    code = getattr(predicate, "__code__", None)
-    cells = zip(code.co_freevars if code else (), getattr(predicate, "__closure__", None) or (), strict=True)
-    names = {**vars(builtins), **getattr(predicate, "__globals__", {}), argument: view}
-    for name, cell in cells:
-        names[name] = cell.cell_contents
+    """The parts that make a property what it is, each with its value; nothing for what has no source."""
     try:
-        yield from _explained(expression, names)
+        yield from _inside(predicate, [view], set())
     except Exception:  # what it calls may not like to be asked in pieces; the verdict does not depend on this
         return
 
 
-def _expression(predicate: Callable[[Any], Any]) -> tuple[ast.expr, str] | None:
-    """The one expression that a function returns, and the name of its argument."""
+def _inside(function: Any, arguments: Sequence[Any], told: set[str]) -> Iterator[Clause]:
+    """Why a function returns what it does."""
+    node = definition(function) if isinstance(function, types.FunctionType) else None
+    if node is None:
+        return
+    names = {**vars(builtins), **function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        names[name] = cell.cell_contents
+    line, local = _ending(function, arguments)
+    if isinstance(node, ast.Lambda):
+        yield from _explained(node.body, {**names, **local}, told)
+    else:
+        yield from _statement(node.body, line, {**names, **local}, told)
+
+
+def _ending(function: types.FunctionType, arguments: Sequence[Any]) -> tuple[int, dict[str, Any]]:
+    """The line in which a function returns, or an assertion in it fails, and its variables there."""
+    found: tuple[int, dict[str, Any]] = (0, {})
+
+    def follow(frame: types.FrameType, event: str, argument: Any) -> Any:
+        nonlocal found
+        if frame.f_code is not function.__code__:
+            return None
+        found = (frame.f_lineno, dict(frame.f_locals))
+        return follow
+
+    before = sys.gettrace()
+    sys.settrace(follow)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(predicate)))
-    except (OSError, TypeError, SyntaxError):
-        return None
-    match tree.body:
-        case [
-            ast.FunctionDef(args=ast.arguments(args=[argument]), body=[*others, ast.Return(value=ast.expr() as value)])
-        ]:
-            if all(isinstance(o, ast.Expr) and isinstance(o.value, ast.Constant) for o in others):
-                return value, argument.arg
-    return None
+        function(*arguments)
+    except AssertionError:
+        pass
+    finally:
+        sys.settrace(before)
+    return found
 
 
-def _explained(node: ast.expr, names: dict[str, Any]) -> Iterator[Clause]:
+def _statement(body: Sequence[ast.stmt], line: int, names: dict[str, Any], told: set[str]) -> Iterator[Clause]:
+    """Why the statement in this line was reached, and what it says."""
+    here = next((node for node in body if node.lineno <= line <= (node.end_lineno or 0)), None)
+    match here:
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield from _explained(value, names, told)
+        case ast.Assert(test=test):
+            yield from _explained(test, names, told)
+        case ast.If(test=test):
+            inner = here.body if any(n.lineno <= line <= (n.end_lineno or 0) for n in here.body) else here.orelse
+            if isinstance(inner[0], ast.Return) and isinstance(inner[0].value, ast.Constant):
+                yield from _explained(test, names, told)
+            else:
+                yield _clause(test, _value(test, names))
+            yield from _statement(inner, line, names, told)
+        case ast.For():
+            bound = [n.id for n in ast.walk(here.target) if isinstance(n, ast.Name) and n.id in names]
+            yield _with({name: names[name] for name in bound}, told)
+            yield from _statement(here.body, line, names, told)
+        case ast.Match(subject=subject):
+            yield _clause(subject, _value(subject, names))
+            for case in here.cases:
+                yield from _statement(case.body, line, names, told)
+        case ast.With() | ast.While() | ast.Try():
+            for part in (here.body, *(handler.body for handler in getattr(here, "handlers", ()))):
+                yield from _statement(part, line, names, told)
+
+
+def _explained(node: ast.expr, names: dict[str, Any], told: set[str]) -> Iterator[Clause]:
     value = _value(node, names)
     match node:
         case ast.BoolOp(values=parts) if bool(value) == isinstance(node.op, ast.Or):
             part = next(p for p in parts if bool(_value(p, names)) == bool(value))
-            yield from _explained(part, names)
+            yield from _explained(part, names, told)
         case ast.BoolOp(values=parts):
-            deciding = [p for p in parts if bool(_value(p, names)) == bool(value)]
-            for part in deciding[:1] if isinstance(node.op, ast.And) else deciding:
-                yield from _explained(part, names)
+            for part in parts:
+                yield from _explained(part, names, told)
         case ast.UnaryOp(op=ast.Not(), operand=part):
-            yield from _explained(part, names)
+            yield from _explained(part, names, told)
         case ast.IfExp(test=test, body=body, orelse=other):
             yield _clause(test, _value(test, names))
-            yield from _explained(body if _value(test, names) else other, names)
+            yield from _explained(body if _value(test, names) else other, names, told)
         case ast.Call(func=ast.Name(id="bool"), args=[part], keywords=[]):
-            yield from _explained(part, names)
+            yield from _explained(part, names, told)
         case ast.Call(func=ast.Name(id="all" | "any" as which), args=[ast.GeneratorExp() as loop], keywords=[]) if bool(
             value
         ) == (which == "any"):
             found = _instance(loop, which == "any", names)
             yield _clause(node, value)
-            yield Clause("with " + ", ".join(f"{name} = {_shown(v)}" for name, v in found.items()), "")
-            yield from _explained(loop.elt, {**names, **found})
+            yield _with(found, told)
+            yield from _explained(loop.elt, {**names, **found}, told)
         case ast.Compare(left=left, comparators=rights):
             yield _clause(node, value)
             for part in (left, *rights):
-                if not isinstance(part, ast.Constant | ast.Name):
+                if ast.unparse(part) not in told and any(isinstance(n, ast.Name) for n in ast.walk(part)):
+                    told.add(ast.unparse(part))
                     yield _clause(part, _value(part, names))
+        case ast.Constant():
+            return  # it says nothing
+        case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if _is_users(names.get(name)):
+            yield _clause(node, value)
+            if not any(isinstance(part, ast.Starred) for part in given):
+                yield from _inside(names[name], [_value(part, names) for part in given], set())
         case _:
             yield _clause(node, value)
+
+
+def _is_users(value: Any) -> bool:
+    """Whether it is a function that the model has written: not one of ours, nor of a library."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    package = value.__module__.partition(".")[0]
+    return value.__module__.startswith("plait.protocols") or package not in {"plait", *sys.stdlib_module_names}
+
+
+def _with(found: dict[str, Any], told: set[str]) -> Clause:
+    """The values of the variables of a loop."""
+    told |= found.keys()
+    return Clause("with " + ", ".join(f"{name} = {_shown(v)}" for name, v in found.items()), "")
 
 
 def _instance(loop: ast.GeneratorExp, wanted: bool, names: dict[str, Any]) -> dict[str, Any]:

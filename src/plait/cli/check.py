@@ -46,6 +46,7 @@ def check(
     assume: str | None = None,
     phases: AtLeastOne = None,
     raw: Annotated[bool, Parameter(negative="")] = False,
+    coverage: Flag = False,
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
@@ -99,6 +100,8 @@ def check(
         Search so many phases, with --rounds; by default 3.
     raw
         Show counterexamples as they were found: all steps, in that order.
+    coverage
+        Say what was exercised: handlers, branches, messages, fields, and properties that hold vacuously.
     json
         Print exactly one JSON object on stdout.
     trace
@@ -127,7 +130,7 @@ def check(
 
     run: Callable[..., Verdict] = api.check
     if rounds:
-        run = _rounds(phases, assume, reduce)
+        run = _rounds(phases, assume, reduce, coverage)
     elif assume is not None or phases is not None:
         given = "--assume" if assume is not None else "--phases"
         raise UsageError(f"{given} is about rounds", hint=f"give --rounds too: plait check {target} --rounds {given} …")
@@ -150,6 +153,7 @@ def check(
             history=history,
             spos=spos,
             raw=raw,
+            coverage=coverage,
             properties=list(properties) or None,
             progress=progress,
         )
@@ -163,7 +167,7 @@ def check(
     return verdict.exit_code
 
 
-def _rounds(phases: int | None, assume: str | None, reduce: str) -> Callable[..., Verdict]:
+def _rounds(phases: int | None, assume: str | None, reduce: str, coverage: bool) -> Callable[..., Verdict]:
     """Checking by way of the sequential program."""
     from functools import partial
 
@@ -173,6 +177,11 @@ def _rounds(phases: int | None, assume: str | None, reduce: str) -> Callable[...
         raise UsageError(
             f"--rounds with --reduce {reduce}",
             hint="in a sequential program nothing is interleaved: leave --reduce out",
+        )
+    if coverage:
+        raise UsageError(
+            "--rounds with --coverage: a sequential program has no handlers",
+            hint="leave --rounds out to see what the protocol itself does",
         )
     return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
 

@@ -46,6 +46,10 @@ _EXAMPLES = {
     "replay": """\
   plait replay .plait/paxos-agreement.itf.json
   plait replay .plait/paxos-agreement.itf.json --step 4""",
+    "diff": """\
+  plait diff .plait/distal_paxos-agreement.itf.json distal_paxos -p faulty=none --html diff.html
+  plait diff before.itf.json after.itf.json
+  plait diff golden.trace faulty.trace""",
     "bmc": """\
   plait bmc peterson
   plait bmc philosophers -p n=7 --depth 10 --html report.html
@@ -165,6 +169,8 @@ _PEERS_EXIT_CODES = (
 def _epilogue(command: str) -> str:
     codes = {"bench": _BENCH_EXIT_CODES, "epa": _EPA_EXIT_CODES}.get(command.partition(" ")[0], _EXIT_CODES)
     codes = _PEERS_EXIT_CODES if command == "bench peers" else codes
+    if command == "diff":
+        codes = "Exit codes: 0 the same, 1 different, 2 usage error, 4 internal error."
     if command == "bench gyro":
         codes = "Exit codes: 0 measured, 2 usage error, 3 interrupted, 4 internal error."
     if command.startswith("gyro"):
@@ -199,6 +205,11 @@ with more states than --max-states is drawn in part, and it says which states le
 
 Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
 the violation, and 2 if it no longer does; then the message names the step.""",
+    "diff": """Compare two traces: what is the same, where they part, what differs in the end.
+
+A trace is a file that plait check saved, what plait check --json printed, or a folder that plait epa run recorded. With a \
+model in place of the second one, the steps of the first are taken there as far as they are possible: with a fix, say. The \
+exit code is 0 if the runs are the same, and 1 if they differ.""",
     "bmc": """Check a program of processes over shared variables, with a solver, up to a depth.
 
 A program is a .plait file, or Python functions marked @thread. Without --depth, runs are made longer until a property is \

@@ -42,51 +42,63 @@ def check_rounds(
     assume: str = "none",
     properties: Sequence[str] | None = None,
     watch: int = WATCHED,
+    raw: bool = False,
     **options: Any,
 ) -> Verdict:
     """The verdict on a System by way of its sequential program; each violation is a run of the System itself."""
     from plait.check.api import check
-    from plait.check.follow import follow
+    from plait.check.follow import follow, tidied
     from plait.rounds.back import deeds, marked
     from plait.rounds.sequential import program_of
 
     system = selected(system, properties)
     program = program_of(system, phases=phases, assume=assume)
-    verdict = check(program.make(), **options)
+    verdict = check(program.make(), raw=raw, **options)
 
     def real(trace: Trace | None) -> Trace | None:
         """The same run, of the protocol: executed there, so that nothing else is ever shown."""
         if trace is None:
             return None
-        steps = deeds(trace)
-        return marked(system, follow(system, steps, trace.property), steps)
+        steps, note = deeds(trace), None
+        if program.assumed.free and not raw:  # else what is left out is taken to be delivered
+            steps, note = tidied(system, steps, trace.property)
+        found = marked(system, follow(system, steps, trace.property), steps)
+        return msgspec.structs.replace(found, tidied=note)
 
     whole = program.assumed.free and not program.beyond
     """Whether the program has all behaviours of the protocol: nothing may be said of what was left out."""
     results = [_result(result, real(result.trace), whole, phases) for result in verdict.properties]
     told, undecided = "", None
-    if verdict.status == "holds":
+    claimed = any(r.trace is None and r.status in ("holds", "violated") for r in results)
+    if claimed and not verdict.bound:
         # The program was searched to its end, so that an audit of it ends, too.
-        told, undecided = _conditions(system, conditions(system, max_states=watch, phases=phases, audited=None))
-        _numbered(program)
-    first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
+        decided = conditions(system, max_states=watch, phases=phases, audited=None)
+        told, undecided = _conditions(system, decided)
+        try:
+            _refused(system, decided)
+            _numbered(program, options)
+        except ModelError as error:
+            if not any(r.trace is not None and r.status == "violated" for r in results):
+                raise
+            undecided = error.message  # what was found is a violation all the same
     if undecided:
-        note = "not known whether the protocol is round-based"
+        note = "not known: the program may not have all behaviours"
         results = [
             msgspec.structs.replace(r, status="inconclusive", note=note) if r.trace is None else r for r in results
         ]
+    first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     status: Status = "violated" if first else verdict.status
     if not first and any(r.status == "inconclusive" for r in results):
         status = "inconclusive"
     bound = None if whole else _bound(program)
     if status != "holds":
-        bound = "an undecided condition" if undecided else f"{phases} phases"
+        bound = "an undecided condition" if undecided else _plural(phases)
     return msgspec.structs.replace(
         verdict,
         status=status,
         properties=results,
         property=first.name if first else None,
-        message=undecided or _message(first, verdict),
+        message=_message(first, verdict) if first else undecided or _message(first, verdict),
         trace=first.trace if first else None,
         bound=verdict.bound or (None if first else bound),
         warnings=_never(program, verdict, whole),
@@ -102,7 +114,7 @@ def _result(result: PropertyResult, trace: Trace | None, whole: bool, phases: in
         steps = "1 step" if len(trace) == 1 else f"{len(trace):,} steps"
         note = f"an example after {steps}" if result.kind == "reachable" else f"after {steps}"
     elif result.kind == "reachable" and status == "violated" and not whole:
-        status, note = "inconclusive", f"no example in {phases} phases"
+        status, note = "inconclusive", f"no example in {_plural(phases)}"
     return msgspec.structs.replace(result, trace=trace, note=note, status=status)
 
 
@@ -115,7 +127,7 @@ def _message(first: PropertyResult | None, verdict: Verdict) -> str | None:
 def _bound(program: Program) -> str:
     """What the verdict is about, and nothing more."""
     n = len(program.system.classes)
-    said = f"of {program.phases} phases, {n} processes" if program.phases > 1 else f"of 1 phase, {n} processes"
+    said = f"of {_plural(program.phases)}, {n} processes"
     if program.assumed.free:
         return f"{said}, any message may be lost"
     return f"{said}, assumption {program.assumed}, for properties whose violation persists to the end of a round"
@@ -123,14 +135,18 @@ def _bound(program: Program) -> str:
 
 def _told(program: Program) -> str:
     end = "" if program.beyond else "; no message of a later phase is made"
-    return f"the sequential program of {program.phases} phases, assumption {program.assumed}{end}"
+    return f"the sequential program of {_plural(program.phases)}, assumption {program.assumed}{end}"
+
+
+def _plural(phases: int) -> str:
+    return f"{phases} phase{'s' if phases > 1 else ''}"
 
 
 def _never(program: Program, verdict: Verdict, whole: bool) -> list[str]:
     """Handlers that did not run, as the checker would say of the protocol itself."""
     if verdict.status == "violated" or verdict.bound:
         return []
-    where = "" if whole else f" in {program.phases} phases"
+    where = "" if whole else f" in {_plural(program.phases)}"
     return [
         f"{cls.__name__}.{handler.name} never ran{where}"
         for cls, handler in program.system.handlers()
@@ -138,13 +154,19 @@ def _never(program: Program, verdict: Verdict, whole: bool) -> list[str]:
     ]
 
 
-def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
-    """What the conditions add to a verdict, and why it shows nothing; a protocol that is not round-based is refused."""
-    if verdict.status == "violated":
+def _refused(system: System, decided: Verdict) -> None:
+    """Refuse a protocol that is not round-based."""
+    if decided.status == "violated":
         raise ModelError(
-            verdict.message or "not round-based",
+            decided.message or "not round-based",
             hint=f"rounds do not have all its behaviours: plait rounds tags {system.target or system.name} shows a run",
         )
+
+
+def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
+    """What the conditions add to a verdict, and why it shows nothing."""
+    if verdict.status == "violated":
+        return "; it is not round-based", None
     if verdict.status == "holds":
         return "; it is round-based" + (f" ({verdict.bound})" if verdict.bound else ""), None
     names = ", ".join(p.name for p in verdict.properties if p.status == "inconclusive")
@@ -152,12 +174,19 @@ def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
     return f"; {undecided}", undecided
 
 
-def _numbered(program: Program) -> None:
+def _numbered(program: Program, options: dict[str, Any]) -> None:
     """Refuse a protocol in which it matters who creates a process first: the program has one order of that only."""
-    doubt = program.exchange.doubt()
-    if doubt is not None:
+    from plait.check.api import check
+    from plait.rounds.sequential import program_of
+
+    several = program.exchange.several
+    if several is None:
+        return
+    compared = program_of(program.system, phases=program.phases, assume=program.assumed, compared=True)
+    cut = "not all their orders were compared" if check(compared.make(), **options).bound else None
+    if difference := compared.exchange.difference or cut:
         raise ModelError(
-            f"{program.system.name}: {doubt}",
+            f"{program.system.name}: {several}, and that may matter: {difference}",
             hint="rounds do not have all its behaviours: check it without --rounds, or let one process create them",
         )
 
@@ -185,7 +214,7 @@ def conditions(
     verdict = check(ghosts, max_states=max_states, keep_going=True, **options)
     found = _runs(verdict)
     states = f"{verdict.statistics.states:,} asynchronous states"
-    reasons = dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else proved(system)
+    reasons = (dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else {}) | proved(system)
     doubts: dict[int, str] = {}
     if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
         reasons, doubts, shown = _audited(bare, ghosts, phases, reasons, {"max_states": audited, **options})
@@ -200,18 +229,24 @@ def conditions(
         if number in found:
             note, trace = _broken(bare, found[number], number)
         results.append(PropertyResult(f"condition {number}", NAMES[number], status, note, trace))
-    broken = min((r for r in results if r.trace), key=lambda r: len(r.trace or ()), default=None)
+    broken = min((r for r in results if r.trace is not None), key=lambda r: len(r.trace or ()), default=None)
     undecided = any(r.status == "inconclusive" for r in results)
     return msgspec.structs.replace(
         verdict,
         properties=results,
         status="violated" if broken else "inconclusive" if undecided else "holds",
         property=broken.name if broken else None,
-        message=f"not round-based: {broken.note}" if broken else verdict.message if undecided else None,
+        message=f"not round-based: {broken.note}" if broken else _undecided(verdict) if undecided else None,
         trace=broken.trace if broken else None,
         bound=None if broken else verdict.bound if undecided else _phases(reasons),
         warnings=[],
     )
+
+
+def _undecided(verdict: Verdict) -> str | None:
+    if any(result.name == "assertions" for result in verdict.properties):
+        return "an assertion of the protocol itself fails, and what comes after that is not seen: plait check shows it"
+    return verdict.message
 
 
 def _runs(verdict: Verdict) -> dict[int, Trace]:
@@ -234,10 +269,10 @@ def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
 
 
 def _breaches(watched: Trace) -> list[tuple[int, str]]:
-    """What the last step of a run with ghosts broke: the conditions, in words."""
-    last = watched.events[-1]
-    entries = last.state.fields[last.lane]["rounds_watch"]["broken"]["#tup"]
-    return [(number, said) for number, said in (entry["#tup"] for entry in entries)]
+    """What a run with ghosts broke: the conditions, in words."""
+    state = watched.events[-1].state if watched.events else watched.initial
+    ghosts = [fields["rounds_watch"] for fields in state.fields.values() if fields]
+    return [tuple(entry["#tup"]) for ghost in ghosts for entry in ghost["broken"]["#tup"]]
 
 
 def _audited(
@@ -258,5 +293,5 @@ def _audited(
     if verdict.status != "holds" or program.audit is None:
         return reasons, {}, {}
     doubts = {s.condition: f"it is not known whether a run gets to {s.what}" for s in program.audit.suspicions()}
-    shown = f"for {program.phases} phases, by the audit of the sequential program"
+    shown = f"for {_plural(program.phases)}, by the audit of the sequential program"
     return {n: reasons.get(n, shown) for n in CONDITIONS if n in reasons or n not in doubts}, doubts, {}

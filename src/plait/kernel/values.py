@@ -11,6 +11,8 @@ import dataclasses
 import enum
 from typing import Any
 
+import msgspec
+
 Data = Any
 """JSON: None, bool, int, float, str, list, dict."""
 
@@ -43,13 +45,13 @@ def to_data(value: object) -> Data:
     if isinstance(value, list):
         return [to_data(v) for v in value]
     if isinstance(value, dict):
-        return {"#map": sorted(([to_data(k), to_data(v)] for k, v in value.items()), key=lambda kv: _order(kv[0]))}
+        return {"#map": sorted(([to_data(k), to_data(v)] for k, v in value.items()), key=lambda kv: order(kv[0]))}
     if isinstance(value, set | frozenset):
-        return {"#set": sorted((to_data(v) for v in value), key=_order)}
+        return {"#set": sorted((to_data(v) for v in value), key=order)}
     return {"#unserializable": repr(value)}
 
 
-def _order(data: Data) -> tuple[int, Any]:
+def order(data: Data) -> tuple[int, Any]:
     """A total order on data: numbers by value, everything else by its text."""
     if isinstance(data, int | float) and not isinstance(data, bool):
         return (0, data)
@@ -80,3 +82,11 @@ def text(data: Data) -> str:
         fields = ", ".join(f"{k}={text(v)}" for k, v in data.items() if k != "#type")
         return f"{data['#type']}({fields})"
     return "{" + ", ".join(f"{k}: {text(v)}" for k, v in data.items()) + "}"
+
+
+def exact(data: Data) -> str:
+    """Data as text that differs where the values differ (1, 1.0 and True are three values)."""
+    try:
+        return msgspec.json.encode(data, order="sorted").decode()
+    except (TypeError, ValueError):
+        return repr(data)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from plait.kernel.coverage import Coverage
 from plait.kernel.trace import Trace
 
 Status = Literal["holds", "violated", "inconclusive"]
@@ -93,6 +94,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """None when the whole space was searched, else which limit was hit."""
     trace: Trace | None = None
     warnings: list[str] = []
+    coverage: Coverage | None = None
+    """What was exercised, where that was asked for."""
 
     def __bool__(self) -> bool:
         return self.status == "holds"
@@ -130,6 +133,7 @@ class Verdict(msgspec.Struct, frozen=True):
             "bound": self.bound,
             "properties": [msgspec.to_builtins(msgspec.structs.replace(p, trace=None)) for p in self.properties],
             "warnings": self.warnings,
+            "coverage": msgspec.to_builtins(self.coverage),
             "trace": msgspec.to_builtins(self.trace) if self.trace else None,
         }
 

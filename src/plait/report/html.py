@@ -14,6 +14,7 @@ from plait.kernel.trace import Snapshot, Trace
 from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
 from plait.report import facts
+from plait.report.coverage import sections
 from plait.report.flow import lane_status, states
 from plait.report.layout import Layout
 from plait.report.markup import asset, escape
@@ -127,7 +128,23 @@ def _summary(verdict: Verdict) -> str:
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.statistics_rows(verdict)
     )
     parts.append(f'<div class="facts">{properties if rows else ""}<dl class="statistics">{statistics}</dl></div>')
+    parts.append(_coverage(verdict))
     return "\n".join(parts)
+
+
+def _coverage(verdict: Verdict) -> str:
+    """What was exercised, folded up; what was not, in each row."""
+    if verdict.coverage is None:
+        return ""
+    rows = []
+    for name, summary, gaps in sections(verdict.coverage):
+        missed = "".join(f"<li><b>{escape(what)}</b> {escape(how)}</li>" for what, how in gaps)
+        rows.append(f"<tr><th>{name}</th><td>{escape(summary)}{f'<ul>{missed}</ul>' if missed else ''}</td></tr>")
+    over, shown = escape(facts.visible(verdict.coverage.over)), " open" if verdict.status == "holds" else ""
+    return (
+        f'<details class="coverage"{shown}><summary>Coverage, over {over}</summary>'
+        f"<table><tbody>{''.join(rows)}</tbody></table></details>"
+    )
 
 
 def _explanation(trace: Trace) -> str:

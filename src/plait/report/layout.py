@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 from plait.kernel.trace import Event, Sent, Trace
 from plait.report.facts import event_label, message_text, sent_groups, visible
@@ -66,8 +67,10 @@ class Label:
 class Layout:
     """All the coordinates of one diagram."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, rows: Sequence[int] | None = None) -> None:
         self.trace = trace
+        self.rows = range(len(trace.events) + 1) if rows is None else rows
+        """Per step, its row: beside another diagram, some rows are empty."""
         names = [visible(lane.name) for lane in trace.lanes]
         longest = max((len(shorten(n, 18)) for n in names), default=6)
         self.spacing = max(104.0, longest * 7.2 + 26)
@@ -76,7 +79,7 @@ class Layout:
         self.x = {lane.name: first + i * self.spacing for i, lane in enumerate(trace.lanes)}
         # A lone lane has no neighbour's room for its labels.
         self.width = self.left + self.spacing * max(len(names), 1) + (90 if len(names) < 3 else 24)
-        self.bottom = TOP + ROW * len(trace.events) + 26
+        self.bottom = TOP + ROW * self.rows[-1] + 26
         self.height = self.bottom + 14
         self.arrows = self._arrows()
 
@@ -92,7 +95,7 @@ class Layout:
     @functools.cached_property
     def _passing(self) -> list[list[Arrow]]:
         """Per step, the arrows that pass through its row, so that a label is not compared with all of a long run."""
-        rows: list[list[Arrow]] = [[] for _ in range(len(self.trace.events) + 1)]
+        rows: list[list[Arrow]] = [[] for _ in range(self.rows[-1] + 1)]
         if len(rows) > _CAREFUL:
             return rows
         for arrow in self.arrows:
@@ -103,7 +106,7 @@ class Layout:
 
     def y(self, step: int) -> float:
         """Where a step is; 0 is the initial state."""
-        return TOP + ROW * step
+        return TOP + ROW * self.rows[step]
 
     def at(self, lane: str, step: int) -> Point:
         """A point on a lane. A lane the trace does not list (the environment) is the left margin."""
@@ -227,10 +230,12 @@ class Layout:
         left, _, right, _ = box
         cost = 100.0 if left < self.left or right > self.width else 0.0
         cost += sum(0.3 for x in self.x.values() if left < x < right)
-        lines = [(a.start, a.end, 2.0 if a.to_step is None else 1.0) for a in self._passing[step] if not a.loops]
+        lines = [
+            (a.start, a.end, 2.0 if a.to_step is None else 1.0) for a in self._passing[self.rows[step]] if not a.loops
+        ]
         lines += [(start, end, 1.0) for start, end in more]
         # An arc to oneself stays close to its lane on the right: a narrow box stands in for it.
-        arcs = [a for a in self._passing[step] if a.loops]
+        arcs = [a for a in self._passing[self.rows[step]] if a.loops]
         cost += sum(1.0 for a in arcs if _crosses((a.start[0] + 20, a.start[1]), (a.end[0] + 20, a.end[1] + 4), box))
         # A stub is so short that a label would hide all of it.
         return cost + sum(weight for start, end, weight in lines if _crosses(start, end, box))

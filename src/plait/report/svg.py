@@ -8,6 +8,7 @@ with `data-step`, and every message one with `data-from` and `data-to`, by which
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from plait.kernel.trace import Event, Trace
 from plait.report.facts import idle_steps, message_text, plural, trace_heading, visible
@@ -16,9 +17,14 @@ from plait.report.layout import BAR, HEAD, LINE, RADIUS, ROW, SLOT, Arrow, Label
 from plait.report.markup import asset, escape, shorten
 
 
-def space_time(trace: Trace, *, standalone: bool = True) -> str:
-    """Draw a trace. `standalone` adds what a file of its own needs; a page that inlines the drawing does without."""
-    layout = Layout(trace)
+def space_time(
+    trace: Trace, *, standalone: bool = True, rows: Sequence[int] | None = None, marked: Mapping[int, str] | None = None
+) -> str:
+    """Draw a trace. `standalone` adds what a file of its own needs; a page that inlines the drawing does without.
+
+    `rows` are the rows of the steps, where some stay empty, and `marked` has classes for events that stand out.
+    """
+    layout = Layout(trace, rows)
     w, h = _n(layout.width), _n(layout.height)
     space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
     parts = [
@@ -33,7 +39,10 @@ def space_time(trace: Trace, *, standalone: bool = True) -> str:
         *_spawns(layout),
         *(_arrow(arrow) for arrow in layout.arrows),
         *_initial(layout),
-        *(_event(layout, step, event) for step, event in enumerate(trace.events, start=1)),
+        *(
+            _event(layout, step, event, (marked or {}).get(step, ""))
+            for step, event in enumerate(trace.events, start=1)
+        ),
         *_heads(layout),
         "</svg>",
     ]
@@ -214,9 +223,9 @@ def _initial(layout: Layout) -> list[str]:
     return [f'<circle class="origin" cx="{_n(x)}" cy="{_n(y)}" r="{RADIUS - 1}"/>' for x, y in points]
 
 
-def _event(layout: Layout, step: int, event: Event) -> str:
+def _event(layout: Layout, step: int, event: Event, mark: str) -> str:
     x, y = layout.at(event.lane, step)
-    idle = " idle" if step - 1 in idle_steps(layout.trace) else ""
+    idle = f" {mark}" if mark else " idle" if step - 1 in idle_steps(layout.trace) else ""
     parts = [
         f'<g class="event {event.kind}{idle}" data-step="{step}" data-lane="{escape(event.lane)}">',
         f"<title>{escape(f'Step {step}: {visible(event.lane)} {visible(event.label)}')}</title>",

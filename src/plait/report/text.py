@@ -9,6 +9,7 @@ from plait.kernel.trace import Event, Trace
 from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
 from plait.report import facts
+from plait.report.coverage import sections
 from plait.report.drawing import draw
 from plait.report.flow import lane_status, states
 
@@ -28,7 +29,7 @@ def trace_text(trace: Trace, *, width: int | None = None, color: bool = False) -
     terminal's escape sequences in it, ready to be written.
     """
     width = _columns(width)
-    return _finish(_trace_lines(trace, facts.trace_heading(trace), width), width, color)
+    return finish(_trace_lines(trace, facts.trace_heading(trace), width), width, color)
 
 
 def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = None) -> str:
@@ -49,10 +50,11 @@ def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = N
         lines.append([])
         for warning in verdict.warnings:
             lines.append([("warning: ", "bold yellow"), (" ".join(map(facts.visible, warning.splitlines())), "")])
+    lines += _coverage_lines(verdict)
     if verdict.trace is not None:
         lines.append([])
         lines += _trace_lines(verdict.trace, facts.trace_heading(verdict.trace, verdict), width)
-    return _finish(lines, width, color)
+    return finish(lines, width, color)
 
 
 def _property_lines(verdict: Verdict) -> list[Line]:
@@ -80,6 +82,17 @@ def _reduction_lines(verdict: Verdict) -> list[Line]:
         return []
     names = max(len(name) for name, _ in rows)
     return [[], [("Reductions", "bold")], *([(f"  {name:<{names}}  ", "dim"), (said, "")] for name, said in rows)]
+
+
+def _coverage_lines(verdict: Verdict) -> list[Line]:
+    if verdict.coverage is None:
+        return []
+    lines: list[Line] = [[], [("Coverage", "bold"), (f"  over {facts.visible(verdict.coverage.over)}", "dim")]]
+    for name, summary, gaps in sections(verdict.coverage):
+        lines.append([(f"  {name:<10}  ", "dim"), (summary, "")])
+        wide = min(40, max((len(what) for what, _ in gaps), default=0))
+        lines += [[(f"    {what:<{wide}}  ", "yellow"), (how, "")] for what, how in gaps]
+    return lines
 
 
 def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
@@ -127,7 +140,7 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
         lines.append([])
         lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
     for part, value, writer in facts.why_rows(trace):
-        shown: Line = [(f"  {part}", "")]
+        shown: Line = [("  ", ""), (part, "")]
         shown += [(" is ", "dim"), (value, "")] if value else []
         lines.append([*shown, (f"   ({writer})", "dim")] if writer else shown)
     idle = [str(i + 1) for i in facts.idle_steps(trace)]
@@ -196,7 +209,9 @@ def _columns(width: int | None) -> int:
     return max(20, width if width is not None else shutil.get_terminal_size((_FALLBACK_WIDTH, 24)).columns)
 
 
-def _finish(lines: list[Line], width: int, color: bool) -> str:
+def finish(lines: list[Line], width: int | None, color: bool) -> str:
+    """Lines wrapped to a width, and painted."""
+    width = _columns(width)
     paint = _painter() if color else _plain
     wrapped = [part for line in lines for part in _wrap(line, width)]
     return "\n".join("".join(paint(piece, style) for piece, style in _trim(line)) for line in wrapped)

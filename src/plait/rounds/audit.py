@@ -25,7 +25,7 @@ from plait.model.message import Message
 from plait.model.process import Process
 from plait.rounds.clock import where
 from plait.rounds.firing import Heard, fresh, key_of, own
-from plait.rounds.static import one_phase
+from plait.rounds.reads import one_phase
 
 if TYPE_CHECKING:
     from plait.rounds.firing import Protocol

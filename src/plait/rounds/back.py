@@ -23,15 +23,20 @@ def deeds(trace: Trace) -> list[Deed]:
     """The steps of the protocol in a trace of its sequential program, round by round.
 
     The program lets a process send in its turn while later ones have not updated yet; in the order of rounds the same
-    steps end in the same state. A step that fails stays the last one.
+    steps end in the same state. A step that fails stays the last one. If processes would be created in another order,
+    and so get other names, the steps stay as they are: that is a run too.
     """
-    found = []
+    found: list[tuple[tuple[int, int], Deed]] = []
+    births: list[tuple[int, int]] = []
     for event in trace.events:
         for number, choice in enumerate(event.choices):
             if isinstance(choice, dict) and choice.get("#type") == _FIRED:
                 key = (choice["place"], choice["part"])
                 found.append((key, _deed(event.lane, choice, event.choices[number + 1 :])))
+                births += [key] if event.spawned else []
                 break
+    if births != sorted(births):
+        return [deed for _, deed in found]
     last = [found.pop()] if found and trace.events[-1].note else []
     return [deed for _, deed in (*sorted(found, key=lambda entry: entry[0]), *last)]
 

@@ -7,6 +7,7 @@ rounds, SEND before UPDATE, and a function `sequential` at the end makes the pro
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
 import re
 import sys
@@ -32,6 +33,9 @@ runs them in this order (paper 002, Algorithm 1), one process after the other:
             for process in processes:
                 mbox = messages of this round to this process{lost}
                 UPDATE: handlers of this round, on messages in mbox; the others are lost
+
+What holds here holds of the protocol for so many phases, if it is round-based: `plait check {origin} --rounds` decides that
+too, and shows violations as runs of the protocol.
 """
 '''
 
@@ -51,6 +55,11 @@ def program_text(system: System, *, phases: int, assume: str) -> str:
     if system.target is None:
         raise ModelError(f"{system.name} was not loaded from a target", hint="give a file or a zoo name")
     function = system.target.rpartition(":")[2].replace("-", "_")
+    if not hasattr(module, function):
+        raise ModelError(
+            f"{system.name}: the processes are defined in {module.__name__}, and the model elsewhere",
+            hint="define both in one module: the program is one file",
+        )
     edits = _edits(system, source, tree, function)
     lines = source.split("\n")
     for first, last, replacement in sorted(edits, reverse=True):
@@ -63,9 +72,9 @@ def program_text(system: System, *, phases: int, assume: str) -> str:
         rounds=", ".join(system.rounds),
         lost="" if assume == "none" else f", as many as {assume} demands",
     )
-    call = function
-    if callable(getattr(module, function, None)):
-        call = f"{function}({', '.join(f'{k}={v!r}' for k, v in system.parameters.items())})"
+    call = f"_{function}"
+    if callable(getattr(module, function)):
+        call = f"{function}({', '.join(f'{k}={_literal(v)}' for k, v in system.parameters.items())})"
     tail = f'''
 
 def sequential() -> System:
@@ -74,6 +83,11 @@ def sequential() -> System:
 '''
     body = "\n".join(lines).rstrip("\n") + "\n"
     return _spaced(head + _imported(body) + tail)
+
+
+def _literal(value: object) -> str:
+    """A parameter as Python writes it."""
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, enum.Enum) else repr(value)
 
 
 def _source(module: types.ModuleType) -> tuple[str, ast.Module]:
@@ -87,7 +101,10 @@ def _source(module: types.ModuleType) -> tuple[str, ast.Module]:
 
 
 def _edits(system: System, source: str, tree: ast.Module, function: str) -> list[tuple[int, int, list[str]]]:
-    """Replacements of lines: the docstring, the order of handlers, the model function and what must come after imports."""
+    """Replacements of lines: the docstring, the order of handlers, and what makes models of the protocol itself.
+
+    A model is a function that says it returns a System, or a System with a public name; the program is to be the only one.
+    """
     lines = source.split("\n")
     classes = {
         base.__name__: base
@@ -102,12 +119,21 @@ def _edits(system: System, source: str, tree: ast.Module, function: str) -> list
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name in classes:
             edits += _regrouped(system, classes[node.name], node, lines)
-        if isinstance(node, ast.FunctionDef) and node.name == function and node.returns is not None:
-            line = node.returns.lineno - 1
+        if isinstance(node, ast.Assign | ast.AnnAssign) and function in _targets(node):
+            line = node.lineno - 1
+            edits.append((line, line + 1, [re.sub(rf"\b{function}\b", f"_{function}", lines[line], count=1)]))
+        returns = node.returns if isinstance(node, ast.FunctionDef) else None
+        if returns is not None and (node.name == function or ast.unparse(returns) == "System"):  # type: ignore[attr-defined]
+            line = returns.lineno - 1
             text = lines[line]
-            start = text.rindex("->", 0, node.returns.col_offset)
-            edits.append((line, line + 1, [text[:start].rstrip() + text[node.returns.end_col_offset :]]))
+            start = text.rindex("->", 0, returns.col_offset)
+            edits.append((line, line + 1, [text[:start].rstrip() + text[returns.end_col_offset :]]))
     return edits
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _regrouped(
@@ -125,7 +151,9 @@ def _regrouped(
             texts[part.name] = lines[first:last]
             made[part.name] = list(sends(part, cls, system))
             edits.append((first, last, []))
-    if not texts:
+    rest = [part for part in node.body if not isinstance(part, ast.FunctionDef)]
+    used = {n.id for part in rest for n in ast.walk(part) if isinstance(n, ast.Name)}
+    if not texts or used & texts.keys():  # what uses a handler must come after it
         return []
     indent = " " * (len(next(iter(texts.values()))[0]) - len(next(iter(texts.values()))[0].lstrip()))
     groups: dict[str, list[str]] = {}
@@ -150,8 +178,18 @@ def _regrouped(
 
 
 def _spaced(text: str) -> str:
-    """At most two blank lines together, and in a class one."""
-    return re.sub(r"\n{3,}(?= )", "\n\n", re.sub(r"\n{4,}", "\n\n\n", text))
+    """At most two blank lines together, and in a class one; those in strings stay."""
+    strings = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant | ast.JoinedStr)]
+    inside = {line for n in strings for line in range(n.lineno, n.end_lineno or n.lineno)}
+    kept: list[str] = []
+    blank: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() and number not in inside:
+            blank.append("")
+            continue
+        kept += [*blank[: 1 if line.startswith(" ") else 2], line]
+        blank = []
+    return "\n".join([*kept, *blank[:1]])
 
 
 def _imported(body: str) -> str:

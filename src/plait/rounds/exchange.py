@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plait.kernel.pid import Pid
@@ -35,26 +35,27 @@ Names = Mapping[Pid, Pid]
 class Exchange:
     """The ways to exchange the names of created processes, and what was found to depend on them."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, compare: bool) -> None:
         created = system.pids[len(system.processes) :]
         groups = [[p for p in created if p.role == role] for role in dict.fromkeys(p.role for p in created)]
+        self.created = frozenset(created)
         self.creators: dict[str, set[Pid]] = {}
         """For each role, who creates its processes."""
         self.difference: str | None = None
         self.ways: Sequence[Names] = []
         if math.prod(math.factorial(len(group)) for group in groups) > MOST:
             self.difference = f"{len(created)} processes may be created, too many to compare all their orders"
-        else:
+        elif compare:
             orders = itertools.product(*(itertools.permutations(group) for group in groups))
             flat = list(itertools.chain(*groups))
             self.ways = [dict(zip(flat, itertools.chain(*order), strict=True)) for order in orders][1:]
 
-    def doubt(self) -> str | None:
-        """Why the order of creation may matter."""
+    @property
+    def several(self) -> str | None:
+        """The creators of a role that has several."""
         for role, creators in self.creators.items():
-            if len(creators) > 1 and self.difference is not None:
-                names = ", ".join(map(repr, sorted(creators)))
-                return f"{names} create processes of {role} in any order, and that may matter: {self.difference}"
+            if len(creators) > 1:
+                return f"{', '.join(map(repr, sorted(creators)))} create processes of {role} in any order"
         return None
 
     def note(self, what: str) -> None:
@@ -87,21 +88,44 @@ class Exchange:
 
         return dataclasses.replace(prop, predicate=predicate)
 
+    def _ways(self, process: Process, messages: Iterable[Message]) -> Sequence[Names]:
+        """The ways to exchange names that change something; none if no name of a created process is known here."""
+        mine = own(process)
+        known = process.id in self.created or any(self._mentioned(mine[n]) for n in type(process).__plait_fields__)
+        return self.ways if known or any(m.sender in self.created or self._mentioned(m) for m in messages) else ()
+
+    def _mentioned(self, value: Any) -> bool:
+        """Whether a created process is named in a value."""
+        if isinstance(value, Pid):
+            return value in self.created
+        if isinstance(value, list | tuple | set | frozenset):
+            return any(map(self._mentioned, value))
+        if isinstance(value, dict):
+            return any(map(self._mentioned, itertools.chain(value, value.values())))
+        fields = getattr(value, "__dataclass_fields__", ())
+        return any(self._mentioned(getattr(value, name)) for name in fields)
+
     def _asked(self, question: Callable[..., Any], said: str) -> Callable[..., Any]:
+        seen: set[Hashable] = set()
+
         @functools.wraps(question)
         def ask(process: Process, *messages: Message) -> Any:
             value = question(process, *messages)
-            for names in self.ways:
-                if _answer(question, _twin(process, names), *(_message(m, names) for m in messages)) != value:
-                    self.note(said)
+            if (ways := self._ways(process, messages)) and _new(seen, _situation(process, messages)):
+                for names in ways:
+                    if _answer(question, _twin(process, names), *(_message(m, names) for m in messages)) != value:
+                        self.note(said)
             return value
 
         return ask
 
     def _stepped(self, function: Callable[..., Any], said: str) -> Callable[..., Any]:
+        seen: set[Hashable] = set()
+
         @functools.wraps(function)
         def step(process: Process, *given: Any) -> None:
-            twins = [(names, _twin(process, names)) for names in self.ways]
+            messages = given[0] if given and isinstance(given[0], tuple) else given
+            ways, before, situation = self._ways(process, messages), _twin(process, {}), _situation(process, messages)
             real = own(process)["_run"]
             record = own(process)["_run"] = _Record(real)
             failed: AssertionError | None = None
@@ -111,20 +135,20 @@ class Exchange:
                 failed = error
             finally:
                 own(process)["_run"] = real
-            for names, twin in twins:
-                again = own(twin)["_run"] = _Again(record, names)
-                messages = [
-                    tuple(_message(m, names) for m in g) if isinstance(g, tuple) else _message(g, names) for g in given
-                ]
-                try:
-                    function(twin, *messages)
-                    alike = failed is None and again.agrees() and _state(twin) == _state(_twin(process, names))
-                except AssertionError:
-                    alike = failed is not None
-                except Exception:
-                    alike = False
-                if not alike:
-                    self.note(said)
+            if (ways or record.spawned) and _new(seen, (situation, key_of([chosen for _, chosen in record.chosen]))):
+                for names in self.ways:
+                    twin = _twin(before, names)
+                    again = own(twin)["_run"] = _Again(record, names)
+                    others = tuple(_message(m, names) for m in messages)
+                    try:
+                        function(twin, *([others] if messages is not given else others))
+                        alike = failed is None and again.agrees() and _state(twin) == _state(_twin(process, names))
+                    except AssertionError:
+                        alike = failed is not None
+                    except Exception:
+                        alike = False
+                    if not alike:
+                        self.note(said)
             if failed is not None:
                 raise failed
 
@@ -305,5 +329,18 @@ def _twin(process: Process, names: Names) -> Process:
     return twin
 
 
-def _state(process: Process) -> Any:
+def _situation(process: Process, messages: Iterable[Message]) -> Hashable:
+    """What a guard or a step depends on, as something to look up."""
+    return (process.id, _state(process), *((m.sender, key_of(m)) for m in messages))
+
+
+def _new(seen: set[Hashable], situation: Hashable) -> bool:
+    """Whether it was not seen before; now it is."""
+    if situation in seen:
+        return False
+    seen.add(situation)
+    return True
+
+
+def _state(process: Process) -> Hashable:
     return key_of([own(process)[name] for name in type(process).__plait_fields__])

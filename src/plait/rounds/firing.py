@@ -130,7 +130,7 @@ class Protocol(abc.ABC):
             if not fitting:
                 continue
             for chosen in itertools.combinations(fitting, self._size(process, handler)):
-                values = [tuple(getattr(m, name) for name in handler.same) for _, m in chosen]
+                values = [key_of([getattr(m, name) for name in handler.same]) for _, m in chosen]
                 if len({s for s, _ in chosen}) == len(chosen) and all(v == values[0] for v in values):
                     yield handler, chosen
 
@@ -289,5 +289,4 @@ def _copy(process: Process) -> Process:
 
 def _differ(one: Process, other: Process) -> bool:
     """Whether a field of two processes of one class differs."""
-    pairs = ((own(one)[name], own(other)[name]) for name in type(one).__plait_fields__)
-    return any(type(a) is not type(b) or a != b for a, b in pairs)
+    return any(key_of(own(one)[name]) != key_of(own(other)[name]) for name in type(one).__plait_fields__)

@@ -34,13 +34,15 @@ from plait.rounds.turn import Ghost, Held, Mail, Token, Turn
 class Program(Protocol):
     """Algorithm 1 for one System: what all its processes know."""
 
-    def __init__(self, system: System, phases: int, assumed: Assumption, audited: bool = False) -> None:
+    def __init__(
+        self, system: System, phases: int, assumed: Assumption, audited: bool = False, compared: bool = False
+    ) -> None:
         refuse(system)
         super().__init__(system)
         self.phases, self.assumed = phases, assumed
         self.end = self.calendar.last(phases)
         self.grows = any(system.spare.values())
-        self.exchange = Exchange(system)
+        self.exchange = Exchange(system, compared)
         for cls in dict.fromkeys(system.classes):
             named = self.handlers[cls.__name__]
             named.update({name: self.exchange.watching(cls, handler) for name, handler in named.items()})
@@ -76,7 +78,12 @@ class Program(Protocol):
 
     def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         slots = [p for p in self.system.pids[len(self.everyone) :] if p.role == role.__name__]
-        if real is None and slots:  # a trial: which slot is free is not known, nor does it matter
+        if real is None:  # a trial: which slot is free is not known, nor does it matter
+            if not slots:
+                raise ModelError(
+                    f"spawns {role.__name__}, but the System declares no spare slots for it",
+                    hint=f"System(..., spare={{{role.__name__}: 1}})",
+                )
             catcher.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
@@ -184,8 +191,18 @@ def sequentialize(system: System, *, phases: int = 3, assume: str | Assumption =
     return program_of(system, phases=phases, assume=assume).make()
 
 
-def program_of(system: System, *, phases: int = 3, assume: str | Assumption = "none", audited: bool = False) -> Program:
-    """The program before it is a System: it also knows what was left out, and if audited, what was let pass."""
+def program_of(
+    system: System,
+    *,
+    phases: int = 3,
+    assume: str | Assumption = "none",
+    audited: bool = False,
+    compared: bool = False,
+) -> Program:
+    """The program before it is a System: it also knows what was left out.
+
+    If audited, it knows what was let pass; if compared, whether names of created processes matter.
+    """
     if isinstance(phases, bool) or not isinstance(phases, int) or phases < 1:
         raise ModelError(f"phases={phases!r}", hint="give a number of phases, at least 1")
     if isinstance(assume, str):
@@ -194,4 +211,4 @@ def program_of(system: System, *, phases: int = 3, assume: str | Assumption = "n
     n = len(system.processes)
     if isinstance(assume, Deliver) and assume.missing(n) >= n:
         raise UsageError(f"{assume} of {n} processes: nobody need be heard", hint="that is --assume none")
-    return Program(system, phases, assume, audited)
+    return Program(system, phases, assume, audited, compared)

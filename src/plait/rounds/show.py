@@ -30,7 +30,7 @@ def structure_text(system: System) -> str:
         found = upons(system, cls, "action", "message")
         live, dead = _count(system, found)
         parts += [
-            f"# {cls.__name__}: the phase structure ({len(system.rounds)} rounds, unfolded as often; "
+            f"# {cls.__name__}: the phase structure ({_count_of(system)}, unfolded as often; "
             f"{live} of {live + dead} copies of transitions can run)",
             "while True:",
             *_unfolded(system, found, -1, 1),
@@ -111,6 +111,13 @@ def _rounds(system: System, cls: type[Process], found: list[Upon]) -> Iterator[s
                 lines += [_INDENT + line for line in _updated(system, cls, upon)]
         yield from lines or [f"{_INDENT}pass"]
         yield ""
+    silent = [upon for upon in found if upon.handler.kind == "action" and not upon.sends]
+    if silent:
+        yield "def any_time(self):  # in every SEND part, and after what is taken: steps that send nothing"
+        for upon in silent:
+            yield f"{_INDENT}if {upon.guard}:  # {upon.name}, or not"
+            yield from _indented(upon.body, 2)
+        yield ""
 
 
 def _sent(system: System, cls: type[Process], upon: Upon, number: int) -> Iterator[str]:
@@ -151,6 +158,10 @@ def _kept(system: System, cls: type[Process], upon: Upon) -> str:
 
 def _names(node: ast.AST, use: type[ast.expr_context]) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, use)}
+
+
+def _count_of(system: System) -> str:
+    return "1 round" if len(system.rounds) == 1 else f"{len(system.rounds)} rounds"
 
 
 def _snake(name: str) -> str:

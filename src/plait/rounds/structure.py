@@ -67,7 +67,16 @@ def _upon(system: System, cls: type[Process], handler: Handler) -> Upon:
     takes = system.rounds.index(tag.round) if tag is not None else None
     argument = definition.args.args[1].arg if handler.message is not None and len(definition.args.args) > 1 else None
     sent = tuple(sorted(set(sends(definition, cls, system))))
-    return Upon(handler, _guard(handler, definition), body, takes, sent, argument)
+    return Upon(handler, _guard(handler, _declared(cls, handler)), body, takes, sent, argument)
+
+
+def _declared(cls: type[Process], handler: Handler) -> ast.FunctionDef:
+    """The definition with the decorator: one that overrides it need not repeat that."""
+    for base in cls.__mro__:
+        definition = base.__dict__.get(handler.name)
+        if definition is not None and function_of(definition).decorator_list:
+            return function_of(definition)
+    return function_of(handler.function)
 
 
 def function_of(function: object) -> ast.FunctionDef:
@@ -114,8 +123,10 @@ def sends(function: ast.AST, cls: type[Process], system: System) -> Iterator[int
                 tag = tag_of(made) if isinstance(made, type) and issubclass(made, Message) else None
                 if tag is not None and tag.round in system.rounds:
                     yield system.rounds.index(tag.round)
-            elif isinstance(node.func, ast.Attribute) and node.func.attr not in seen:
-                seen.add(node.func.attr)
-                method = getattr(cls, node.func.attr, None)
+            elif isinstance(node.func, ast.Attribute) and (called := ast.unparse(node.func)) not in seen:
+                seen.add(called)
+                above = cls.__mro__[1:] if called.startswith("super()") else cls.__mro__
+                methods = (base.__dict__.get(node.func.attr) for base in above)
+                method = next((m for m in methods if m is not None), None)
                 if isinstance(method, types.FunctionType) and not method.__module__.startswith("plait.model"):
                     pending.append(function_of(method))

@@ -125,8 +125,6 @@ class Turn:
             return
         if self.me == self.token.alive[0]:
             self.token = dataclasses.replace(self.token, note=assumed.start(self.token.alive))
-        if self.silent:
-            return
         senders = tuple(sender for sender, _ in self.heard)
         options: dict[Unheard, Lost] = {}
         for lost, note in assumed.losses(self.token.note, self.me, senders, self.token.alive):
@@ -140,14 +138,14 @@ class Turn:
         program, fired = self.program, False
         while True:
             options = [] if self.silent else self._options()
-            if fired and options:
+            crashes = [] if self.silent else list(program.crashes(self.me, self.token.budgets))
+            last = bool(crashes) and self.stage == "update" and self.token.goal > program.end
+            if fired and (options or last):
                 return self._hold()
             menu: list[Any] = [option.step for option in options]
-            if not fired and (fresh or options) and not self.silent:
+            if not fired and (fresh or options or last):
                 part = int(self.stage == "update")
-                menu += [
-                    Fired(self.place, part, "crash", (), (n,)) for n in program.crashes(self.me, self.token.budgets)
-                ]
+                menu += [Fired(self.place, part, "crash", (), (n,)) for n in crashes]
             must = self.stage == "update" and not program.assumed.free and any(o.step.consumed for o in options)
             if not must:
                 menu.append(PASS)
@@ -298,10 +296,10 @@ class Turn:
         """The turn, as it goes from the last process of a round to the first of the next.
 
         If nothing was sent for that round, it changes nobody, and the round to send in after it is the next in which there
-        may be something to send; where processes may crash, that takes a turn.
+        may be something to send; where processes may crash, that takes a turn, and one that was just created has had none.
         """
         token, after = self.token, self.token.goal + 1
-        if not token.loud and not any(token.budgets) and token.goal > 0:
+        if not token.loud and not token.born and not any(token.budgets) and token.goal > 0:
             after = token.following or self.program.end + 1
         return Token(token.budgets, None, (*token.alive, *token.born), (), after)
 

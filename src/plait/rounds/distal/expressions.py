@@ -213,7 +213,9 @@ class Scope:
         if kind == PROCESS:
             known = [*self.names.variables, *(["outputs"] if self.names.outputs else [])]
             if field not in known:
-                raise self.error(field, f"a process has no variable '{field}'", known, f"it has: {', '.join(known)}")
+                raise self.error(
+                    field, f"a process has no variable '{field}'", known, f"it has: {', '.join(dict.fromkeys(known))}"
+                )
             self.names.live.add(str(field))
             return Code(f"{text}.{field}", self.names.variables.get(str(field)))
         fields = self.names.messages.get(kind.name) if kind else None

@@ -26,11 +26,11 @@ def source_of(path: Path) -> tuple[str, list[int]]:
 
 
 def module_of(path: Path) -> ModuleType:
-    """The module of a Distal file; the same one as long as the text is the same."""
+    """The module of a Distal file; the same one as long as its text is the same."""
     source, lines = source_of(path)
     name = f"plait_distal_{_name(path)}"
     while (known := sys.modules.get(name)) is not None:
-        if known.__dict__.get("__plait_source__") == source:
+        if known.__dict__.get("__plait_source__") == source and known.__file__ == str(path):
             return known
         name += "_"
     file = f"<{path.name} as {name}>"

@@ -1,0 +1,92 @@
+"""The verdict of a search with its coverage: over which states, which handlers never ran and why, what was vacuous."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from plait.check.coverage import Place, Premise
+from plait.check.runner import Runner
+from plait.check.tabulation import Tabulation
+from plait.kernel.coverage import Untested
+from plait.kernel.verdict import Verdict
+from plait.model.process import Handler, Process
+
+
+def covered(runner: Runner, verdict: Verdict, premises: Sequence[Premise]) -> Verdict:
+    """The verdict, with what the recorder of the runner knows. Of the premises all states were asked."""
+    recorder = runner.tabulation.recorder
+    assert recorder is not None
+    untested = [*_properties(runner, verdict), *_formulas(runner, verdict, premises)]
+    coverage = recorder.coverage(_over(verdict), never_ran(runner.tabulation), runner.tabulation.sent, untested)
+    warnings = list(verdict.warnings)
+    if _complete(verdict):
+        warnings += [f"{u.property} holds vacuously: {u.text} {u.reason}" for u in untested if u.vacuous]
+    return msgspec.structs.replace(verdict, coverage=coverage, warnings=warnings)
+
+
+def never_ran(tabulation: Tabulation) -> dict[Place, str]:
+    """The handlers that never ran, and why."""
+    return {(cls, handler.name): _why(tabulation, cls, handler) for cls, handler in tabulation.never_run()}
+
+
+def _why(tabulation: Tabulation, cls: type[Process], handler: Handler) -> str:
+    if handler.message is not None and not tabulation.was_sent(handler):
+        return f"nobody sends a {handler.message.__name__}"
+    if handler.message is not None and not tabulation.was_sent(handler, cls):
+        return f"no {handler.message.__name__} is sent to {_a(cls)}"
+    if handler.kind in ("action", "message"):
+        return "its guard never held" if handler.where else "it was never enabled"
+    if handler.kind == "init":
+        return "@init runs before the first step, not for a spawned process"
+    return "no process came back from a crash"
+
+
+def _a(cls: type[Process]) -> str:
+    return f"{'an' if cls.__name__[:1] in 'AEIOU' else 'a'} {cls.__name__}"
+
+
+def _complete(verdict: Verdict) -> bool:
+    return verdict.bound is None and verdict.status != "violated"
+
+
+def _over(verdict: Verdict) -> str:
+    """The states that were searched, in words."""
+    s = verdict.statistics
+    applied = ", ".join(r.name for r in s.reductions if r.applied)
+    states = f"{s.states:,} states" if s.states != 1 else "1 state"
+    if s.search == "stateless":
+        states = f"{s.states:,} visits to states"
+    if s.walks:
+        return f"the {states} of {s.walks:,} random walks"
+    if applied:
+        states += f" of the reduced space ({applied})"
+    if verdict.bound is not None:
+        return f"the {states} that were searched; the search was not complete"
+    if any(p.status == "inconclusive" for p in verdict.properties):
+        return f"the {states} that were searched up to the violation"
+    return f"all {states}"
+
+
+def _properties(runner: Runner, verdict: Verdict) -> Iterator[Untested]:
+    """Of properties that hold, what no state has put to the test."""
+    assert runner.tabulation.recorder is not None
+    status = {p.name: p.status for p in verdict.properties}
+    for number, prop in enumerate(runner.system.properties):
+        if prop.kind in ("always", "final") and status.get(prop.name) != "violated":
+            yield from runner.tabulation.recorder.untested(number)
+
+
+def _formulas(runner: Runner, verdict: Verdict, premises: Sequence[Premise]) -> Iterator[Untested]:
+    assert runner.tabulation.recorder is not None
+    status = {p.name: p.status for p in verdict.properties}
+    numbers = {p.predicate: i for i, p in enumerate(runner.system.properties) if p.kind == "predicate"}
+    for premise in premises:
+        number = numbers[premise.atom.predicate]
+        if status.get(premise.property) == "violated":
+            continue
+        if premise.initially and not runner.holds(number, runner.engine.initial()):
+            yield Untested(premise.property, str(premise.atom), "is false in the initial state", True)
+        elif not runner.tabulation.recorder.was_true(number):
+            yield Untested(premise.property, str(premise.atom), "was never true", True)

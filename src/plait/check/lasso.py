@@ -1,0 +1,106 @@
+"""Lassos that people can read: fewer steps, and fewer changes from process to process, in the stem and in the loop.
+
+As for other runs (`plait.check.tidy`), what is left out or exchanged is made sure of by executing the changed run. It must
+come back to where its loop begins, violate the formula by the definition of the operators, and be fair: steps that the loop
+leaves out or takes in another order lead through other states, where other steps are enabled. Stem and loop are reordered
+each by itself, so that the state in which the loop begins stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from plait._native import Transition
+from plait.check.runner import Runner
+from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
+from plait.check.tracing import Tracer
+from plait.kernel.trace import Event
+
+
+class Lasso(NamedTuple):
+    """A run that ends where its loop begins; without a loop, in a terminal state."""
+
+    tracer: Tracer
+    events: list[Event]
+    loop: int | None
+
+    @property
+    def stem(self) -> int:
+        """How many steps come before the loop."""
+        return len(self.events) if self.loop is None else self.loop
+
+
+Shows = Callable[[Lasso], bool]
+
+
+def closes(lasso: Lasso) -> bool:
+    """Whether the run goes on for ever as it says."""
+    tracer = lasso.tracer
+    if lasso.loop is None:
+        return tracer.runner.is_terminal(tracer.state)
+    return lasso.loop < len(lasso.events) and tracer.visited[-1] == tracer.visited[lasso.loop]
+
+
+def is_fair(lasso: Lasso, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]) -> bool:
+    """Whether the loop meets assumptions: strong or not, the handlers with their processes, whether for each message.
+
+    A class of steps that is enabled in all states of the loop happens in it; a strong one, if it is enabled in any.
+    """
+    if lasso.loop is None:
+        return True
+    tracer = lasso.tracer
+    happens: set[Any] = set().union(*(_classes(t, assumed) for t in tracer.taken[lasso.loop :]))
+    enabled = [_enabled(tracer.runner, state, assumed) for state in tracer.visited[lasso.loop : -1]]
+    missing = set().union(*enabled) - happens
+    return not any(assumed[one[0]][0] or all(one in here for here in enabled) for one in missing)
+
+
+def _classes(step: Transition, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]) -> set[Any]:
+    found: set[Any] = set()
+    if step.kind == "step" and step.handler is not None:
+        for number, (_, places, by_message) in enumerate(assumed):
+            if (step.process, step.handler) in places:
+                taken = {(number, step.process, sender, content) for _, sender, content in step.consumed}
+                found |= taken if by_message else {(number,)}
+    return found
+
+
+def _enabled(
+    runner: Runner, state: Sequence[int], assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]
+) -> set[Any]:
+    """The classes that have a step here; one that changes nothing, or fails, is none."""
+    steps = (t for t in runner.engine.successors(state) if not t.failure and t.state != list(state))
+    return set().union(*(_classes(t, assumed) for t in steps))
+
+
+def tidied_lasso(lasso: Lasso, shows: Shows) -> tuple[Lasso, str | None]:
+    """A lasso that shows the same and reads better, and in words what was changed; or the same lasso."""
+    if not 1 < len(lasso.events) <= MOST_STEPS or not shows(lasso):
+        return lasso, None
+    steps, begin = len(lasso.events), lasso.loop
+
+    def lasso_of(tracer: Tracer, events: list[Event], kept: Sequence[int]) -> Lasso:
+        return Lasso(tracer, events, None if begin is None else sum(i < begin for i in kept))
+
+    lasso = lasso_of(*shortened(lasso.tracer, lasso.events, lambda *some: shows(lasso_of(*some))))
+    before = switches([event.lane for event in lasso.events])
+    lasso = _reordered(lasso, shows)
+    after = switches([event.lane for event in lasso.events])
+    return lasso, "; ".join([*left_out(len(lasso.events), steps), *rearranged(after, before)]) or None
+
+
+def _reordered(lasso: Lasso, shows: Shows) -> Lasso:
+    """As few changes from process to process as there can be in the stem, and in the loop."""
+    for start, end in ((0, lasso.stem), (lasso.stem, len(lasso.events))):
+        part = lasso.events[start:end]
+        if len(part) < 2:
+            continue
+        order = [start + i for i in ordered(part)]
+        whole = [*range(start), *order, *range(end, len(lasso.events))]
+        lanes = [event.lane for event in lasso.events]
+        if switches([lanes[i] for i in whole]) < switches(lanes):
+            again = executed(lasso.tracer.runner, [lasso.tracer.taken[i] for i in whole])
+            if again is not None and shows(made := Lasso(*again, lasso.loop)):
+                lasso = made
+    return lasso

@@ -1,0 +1,127 @@
+"""`plait diff`: two traces side by side, and where they part."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from plait.cli.options import Flag, Parameters, Quiet, Target, split
+from plait.cli.output import colored, emit, note, width, writable
+from plait.kernel.errors import TraceError, UsageError
+from plait.kernel.trace import Trace
+
+
+def diff(
+    first: Path,
+    second: Target,
+    /,
+    *,
+    parameters: Parameters = (),
+    json: Flag = False,
+    html: Path | None = None,
+    quiet: Quiet = False,
+) -> int:
+    """Compare two traces (the help text is in `plait.cli.main`).
+
+    Parameters
+    ----------
+    first
+        A saved trace, what plait check --json printed, or the folder of a trace that plait epa run recorded.
+    second
+        The other one; or a model, on which the steps of the first are taken as far as they are possible.
+    parameters
+        Set a parameter of that model, as in -p faulty=none.
+    json
+        Print exactly one JSON object on stdout.
+    html
+        Write a page with both diagrams on the same lanes to this file.
+    quiet
+        Print one line.
+    """
+    from plait.kernel.alignment import align
+    from plait.kernel.renaming import by_position, renamed
+    from plait.report import diff as words
+
+    writable(html, "--html")
+    one = load(first)
+    other = _other(one, second, split(parameters))
+    as_named = by_position([lane.name for lane in other.lanes], [lane.name for lane in one.lanes])
+    other = renamed(other, as_named)
+    found = align(one, other)
+    names = (str(first), second if _is_trace(second) else f"the steps of A on {second}")
+    if json:
+        import msgspec
+
+        told = {"same": found.same, "headline": words.headline(one, other, found), "renamed": as_named}
+        emit(msgspec.json.encode(told | msgspec.to_builtins(found)).decode())
+    elif quiet:
+        emit(words.headline(one, other, found))
+    else:
+        emit(words.diff_text(one, other, found, names, as_named, width=width(), color=colored(sys.stdout)))
+    if html is not None:
+        from plait.report.diff_html import diff_page
+
+        try:
+            html.write_text(diff_page(one, other, found, names, as_named), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"--html: {html} cannot be written: {error.strerror}", hint="choose another file"
+            ) from None
+        note(f"report: {html}")
+    return 0 if found.same else 1
+
+
+def _other(one: Trace, second: str, parameters: dict[str, str]) -> Trace:
+    """The second trace, or what the first becomes on a model."""
+    if _is_trace(second):
+        if parameters:
+            raise UsageError(f"-p is for a model, and {second} is a trace", hint="leave -p out, or name a model")
+        return load(Path(second))
+    if second.endswith(".json"):
+        raise TraceError(f"{second}: cannot be read: there is no such file", hint="give a trace that plait check saved")
+    from plait.check.follow import retraced
+    from plait.model.loader import load as model
+
+    return retraced(model(second, parameters), one)
+
+
+def _is_trace(given: str) -> bool:
+    """Whether it is a file or folder with a trace, and not a model."""
+    path = Path(given)
+    return path.is_dir() or (path.is_file() and path.suffix not in (".py", ".distal"))
+
+
+def load(path: Path) -> Trace:
+    """A trace from a file or folder of any kind that Plait writes."""
+    from plait.report.itf import load_trace
+
+    if path.is_dir():
+        from plait.epa.lanes import sync_trace
+        from plait.epa.recording import Recording
+
+        return sync_trace(Recording(path))
+    verdict = _verdict(path)
+    if verdict is None:
+        return load_trace(path)
+    import msgspec
+
+    if verdict.get("trace") is None:
+        raise TraceError(
+            f"{path}: this verdict ({verdict['verdict']}) has no trace",
+            hint="a verdict has a trace if a property is violated",
+        )
+    try:
+        return msgspec.convert(verdict["trace"], Trace)
+    except msgspec.ValidationError as error:
+        raise TraceError(f"{path}: the trace in it is not as expected: {error}", hint="run plait check again") from None
+
+
+def _verdict(path: Path) -> dict[str, object] | None:
+    """What `plait check --json` printed; None for other files."""
+    import msgspec
+
+    try:
+        raw = msgspec.json.decode(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return raw if isinstance(raw, dict) and "verdict" in raw and "trace" in raw else None

@@ -1,0 +1,74 @@
+"""A trace with other names for its lanes: a faulty twin of a process has another name, but the same place in the system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plait.kernel.trace import Event, Sent, Snapshot, Trace
+from plait.kernel.values import Data, order
+
+
+def by_position(given: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
+    """From lanes to those in the same place; nothing if there are more or fewer of these, or other ones of the same names.
+
+    >>> by_position(["Client0", "Forger0", "Server0"], ["Client0", "Server0", "Server1"])
+    {'Forger0': 'Server0', 'Server0': 'Server1'}
+    """
+    if len(given) != len(wanted) or {*given} == {*wanted}:
+        return {}
+    return {name: other for name, other in zip(given, wanted, strict=True) if name != other}
+
+
+def renamed(trace: Trace, names: Mapping[str, str]) -> Trace:
+    """The trace with these names in place of its own, also where they are values."""
+    replace = msgspec.structs.replace
+
+    def of(name: str) -> str:
+        return names.get(name, name)
+
+    def data(value: Data) -> Data:
+        if isinstance(value, list):
+            return [data(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        made: dict[str, Data] = {k: of(v) if k == "#pid" and isinstance(v, str) else data(v) for k, v in value.items()}
+        if "#set" in made:
+            made["#set"].sort(key=order)
+        elif "#map" in made:
+            made["#map"].sort(key=lambda pair: order(pair[0]))
+        return made
+
+    def message(sent: Sent) -> Sent:
+        return replace(sent, fields=data(sent.fields), sender=of(sent.sender), receiver=of(sent.receiver))
+
+    def snapshot(state: Snapshot) -> Snapshot:
+        return replace(
+            state,
+            fields={of(lane): data(fields) for lane, fields in state.fields.items()},
+            pending={of(lane): ids for lane, ids in state.pending.items()},
+            monitors=data(state.monitors),
+            status={of(lane): status for lane, status in state.status.items()},
+        )
+
+    def event(e: Event) -> Event:
+        return replace(
+            e,
+            lane=of(e.lane),
+            state=snapshot(e.state),
+            announced=data(e.announced),
+            choices=data(e.choices),
+            spawned=[of(name) for name in e.spawned],
+            changed={name: (data(before), data(after)) for name, (before, after) in e.changed.items()},
+        )
+
+    if not names:
+        return trace
+    return replace(
+        trace,
+        lanes=[replace(lane, name=of(lane.name)) for lane in trace.lanes],
+        messages=[message(sent) for sent in trace.messages],
+        initial=snapshot(trace.initial),
+        events=[event(e) for e in trace.events],
+    )

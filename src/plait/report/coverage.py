@@ -1,0 +1,73 @@
+"""What a search has exercised, in words: a summary per kind of thing, and a line for each that was not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from plait.kernel.coverage import Branch, Coverage, FieldCoverage, MessageCoverage
+from plait.report.facts import plural, visible
+
+
+class Section(NamedTuple):
+    """One kind of thing."""
+
+    name: str
+    summary: str
+    gaps: list[tuple[str, str]]
+    """What was not exercised, and how."""
+
+
+def sections(coverage: Coverage) -> list[Section]:
+    """All that is to be said, in the order of reading."""
+    handlers = [(f"{h.role}.{h.name}", f"never ran: {h.reason or 'no step'}") for h in coverage.handlers if not h.steps]
+    steps = plural(sum(h.steps for h in coverage.handlers), "step")
+    found = [
+        Section("handlers", f"{_of(coverage.handlers, handlers)} ran, in {steps} that differ", handlers),
+        _branches("guards", [b for b in coverage.branches if b.part == "guard"]),
+        _branches("bodies", [b for b in coverage.branches if b.part == "body"]),
+    ]
+    messages = [(m.type, said) for m in coverage.messages if (said := _message(m))]
+    found.append(
+        Section(
+            "messages", f"{_of(coverage.messages, messages)} types sent, and taken by all they were sent to", messages
+        )
+    )
+    fields = [(f"{f.role}.{f.name}", said) for f in coverage.fields if (said := _field(f))]
+    found.append(Section("fields", f"{_of(coverage.fields, fields)} read, and matter", fields))
+    untested = [
+        (u.property, f"{'holds vacuously' if u.vacuous else 'in part'}: {u.text} {u.reason}") for u in coverage.untested
+    ]
+    names = {u.property for u in coverage.untested}
+    summary = f"{plural(len(names), 'property')} not put to the test, or in part" if names else "all put to the test"
+    found.append(Section("properties", summary, untested))
+    return [Section(s.name, s.summary, [(visible(what), visible(how)) for what, how in s.gaps]) for s in found]
+
+
+def _of(all_: Sequence[object], gaps: Sequence[object]) -> str:
+    return f"{len(all_) - len(gaps):,} of {len(all_):,}"
+
+
+def _branches(name: str, branches: list[Branch]) -> Section:
+    gaps = []
+    for b in branches:
+        if b.missing is not None and not b.implied:
+            line = f" (line {b.line})" if b.line else ""
+            gaps.append((f"{b.role}.{b.handler}", f"{b.missing}: {b.text}{line}"))
+    taken = sum(b.true + b.false for b in branches)
+    return Section(name, f"{taken:,} of {2 * len(branches):,} branches taken", gaps)
+
+
+def _message(message: MessageCoverage) -> str | None:
+    if not message.sent_to:
+        return "never sent"
+    left = [role for role in message.sent_to if role not in message.taken_by]
+    return f"sent to {', '.join(left)}, never taken there" if left else None
+
+
+def _field(field: FieldCoverage) -> str | None:
+    if not field.read_by:
+        return "never read"
+    return (
+        None if field.matters else f"read by {', '.join(field.read_by)}, but nothing that can be observed depends on it"
+    )

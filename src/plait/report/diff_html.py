@@ -1,0 +1,102 @@
+"""Two traces side by side, as one HTML file that needs nothing else: both diagrams have the same lanes and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plait.kernel.alignment import Alignment, lanes
+from plait.kernel.trace import Lane, Snapshot, Trace
+from plait.report.diff import NAMES, beginnings, counts, difference_rows, entries, headline, parting
+from plait.report.facts import model_text, plural, visible
+from plait.report.markup import asset, escape
+from plait.report.svg import space_time
+
+_CLASSES = {"same": "", "changed": "changed", "moved": "moved", "one": "alone"}
+
+
+def diff_page(first: Trace, second: Trace, found: Alignment, names: tuple[str, str], renamed: Mapping[str, str]) -> str:
+    """The report of `plait diff --html`."""
+    said = headline(first, second, found)
+    sides = zip(NAMES, names, (first, second), strict=True)
+    parts = "".join(f"<li><b>{name}</b> {escape(what)}</li>" for name, what in parting(first, second, found))
+    told = "; ".join([counts(found), *beginnings(found, renamed)])
+    body = [
+        '<body class="plain"><header class="summary">',
+        f'<h1><span class="badge {"holds" if found.same else "violated"}">{"SAME" if found.same else "DIFFERENT"}</span> '
+        f'<span class="subject">{escape(said)}</span></h1>',
+        *(
+            f'<p class="claim"><b>{name}</b> {escape(visible(file))}: {escape(model_text(trace))}, '
+            f"{plural(len(trace), 'step')}</p>"
+            for name, file, trace in sides
+        ),
+        "" if found.same else f'<p class="claim">{escape(told)}. Where they part:</p><ul>{parts}</ul>',
+        _values("Initial states", found.start),
+        _values("Last states", found.end),
+        '</header><main class="diff">',
+        '<p class="legend">Both have the same lanes, and what is the same stands in the same row. '
+        '<b class="alone">●</b> in one run only, <b class="changed">●</b> the same handler with other effects, '
+        '<b class="moved">●</b> the same step at another time.</p>',
+        _diagrams(first, second, found),
+        _steps(first, second, found),
+        "</main></body>",
+    ]
+    head = [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">',
+        f"<title>{escape(said)}</title><style>{asset('report.css')}{asset('diff.css')}</style></head>",
+    ]
+    return "\n".join([*head, *body, "</html>", ""])
+
+
+def _values(title: str, found: Sequence[object]) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(what)}</th><td>{escape(a)}</td><td>{escape(b)}</td></tr>"
+        for what, a, b in difference_rows(list(found))  # type: ignore[arg-type]
+    )
+    if not rows:
+        return ""
+    return f'<table class="values"><thead><tr><th>{title}</th><th>A</th><th>B</th></tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _diagrams(first: Trace, second: Trace, found: Alignment) -> str:
+    """The two drawings, with gaps where only the other one has an event."""
+    both, drawings = lanes(first, second), []
+    for name, trace, side in zip(NAMES, (first, second), ("first", "second"), strict=True):
+        rows, marked = [0], {}
+        for number, row in enumerate(found.rows, 1):
+            step = getattr(row, side)
+            if step is not None:
+                rows.append(number)
+                marked[step + 1] = _CLASSES[row.relation]
+        drawing = space_time(_with_lanes(trace, both), standalone=False, rows=rows, marked=marked)
+        drawings.append(f'<figure><figcaption>{name}</figcaption><div class="scroll">{drawing}</div></figure>')
+    return f'<div class="pair">{"".join(drawings)}</div>'
+
+
+def _with_lanes(trace: Trace, both: list[Lane]) -> Trace:
+    """The trace on the lanes of both; one that it does not have is not drawn."""
+    missing = {lane.name: "unborn" for lane in both} | dict.fromkeys((lane.name for lane in trace.lanes), "")
+    absent = {name: status for name, status in missing.items() if status}
+
+    def without(state: Snapshot) -> Snapshot:
+        return msgspec.structs.replace(state, status={**state.status, **absent}) if absent else state
+
+    events = [msgspec.structs.replace(e, state=without(e.state)) for e in trace.events]
+    return msgspec.structs.replace(trace, lanes=both, initial=without(trace.initial), events=events)
+
+
+def _steps(first: Trace, second: Trace, found: Alignment) -> str:
+    rows = []
+    for entry in entries(first, second, found):
+        said = "".join(f"<div><b>{whose}</b> <i>{kind}</i> {escape(what)}</div>" for whose, kind, what in entry.details)
+        a, b = entry.numbers
+        rows.append(
+            f'<tr class="{entry.row.relation}"><td>{a}</td><td>{b}</td><td>{escape(entry.title)}</td><td>{said}</td></tr>'
+        )
+    head = "<tr><th>A</th><th>B</th><th>step</th><th>what it does; A and B: what only one of them does</th></tr>"
+    table = f'<table class="steps2"><thead>{head}</thead>{"".join(rows)}</table>'
+    return f"<details open><summary>Steps</summary>{table}</details>"

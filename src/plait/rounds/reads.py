@@ -1,0 +1,77 @@
+"""Condition 4 of paper 002, section 4.2, from the declarations of the handlers: a step reads messages of one round only.
+
+A handler takes messages of one type, hence of one round. That their phase is one follows if it takes a single message, if
+the phase is among its `same` fields or constant, or if its guard is a conjunction with `m.phase == …`, the right side of
+which does not depend on the message.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Iterator
+
+from plait.model.message import Message
+from plait.model.process import Handler
+from plait.model.tag import tag_of
+
+
+def one_phase(handler: Handler) -> bool:
+    """Whether all messages that a handler takes in a step are of one phase, by what it declares."""
+    assert handler.message is not None
+    tag = tag_of(handler.message)
+    if tag is None or any(tag_of(cls) != tag for cls in _below(handler.message)):
+        return False
+    if handler.quorum is None or handler.quorum == 1 or isinstance(tag.phase, int):
+        return True
+    return tag.phase in handler.same or _fixes(handler, tag.phase)
+
+
+def _below(cls: type[Message]) -> Iterator[type[Message]]:
+    """The kinds of a message: a handler takes these too."""
+    for kind in cls.__subclasses__():
+        yield kind
+        yield from _below(kind)
+
+
+def _fixes(handler: Handler, field: str) -> bool:
+    """Whether the guard is a conjunction of which one part is `m.field == something`, and that is not of the message."""
+    found = guard_of(handler)
+    if found is None or len(found.args.args) != 2:
+        return False
+    message = found.args.args[1].arg
+    parts = (
+        found.body.values if isinstance(found.body, ast.BoolOp) and isinstance(found.body.op, ast.And) else [found.body]
+    )
+    return any(_equates(part, message, field) for part in parts)
+
+
+def _equates(part: ast.expr, message: str, field: str) -> bool:
+    if not (isinstance(part, ast.Compare) and len(part.ops) == 1 and isinstance(part.ops[0], ast.Eq)):
+        return False
+    for side, other in ((part.left, part.comparators[0]), (part.comparators[0], part.left)):
+        reads = isinstance(side, ast.Attribute) and isinstance(side.value, ast.Name) and side.value.id == message
+        if reads and side.attr == field:  # type: ignore[attr-defined]
+            return not any(isinstance(node, ast.Name) and node.id == message for node in ast.walk(other))
+    return False
+
+
+def guard_of(handler: Handler) -> ast.Lambda | None:
+    """The syntax of a guard that is a lambda, the only one of two arguments on its line."""
+    code = getattr(handler.where, "__code__", None)
+    if code is None or hasattr(handler.where, "__wrapped__"):
+        return None
+    try:
+        lines, _ = inspect.findsource(code)
+        tree = _parsed("".join(lines))
+    except (OSError, SyntaxError):
+        return None
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    found = [n for n in found if len(n.args.args) == 2]
+    return found[0] if len(found) == 1 else None
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)

@@ -1,0 +1,89 @@
+"""Lassos that people can read; that they stay fair and violate their formula is compared in `test_liveness.py`, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plait import Process, System, Trace, action, check, eventually, weak
+from plait.check import liveness
+from plait.check.replay import replay
+from plait.check.tidy import switches
+
+
+class Flip(Process):
+    """Goes to and fro for ever."""
+
+    up: bool = False
+
+    @action
+    def flip(self) -> None:
+        self.up = not self.up
+
+
+class Worker(Process):
+    """Could be done at once, or wait a little."""
+
+    waits: int = 0
+    done: bool = False
+
+    @action(when=lambda self: not self.done)
+    def work(self) -> None:
+        self.done = True
+
+    @action(when=lambda self: not self.done and self.waits < 2)
+    def wait(self) -> None:
+        self.waits += 1
+
+
+@eventually
+def finished(s: Any) -> bool:
+    return bool(s[Worker][0].done)
+
+
+def lasso(**options: Any) -> Trace:
+    verdict = check(System([Flip(), Flip(), Worker()], properties=[finished], fairness=[weak(Flip)]), **options)
+    assert verdict.status == "violated"
+    assert verdict.trace is not None
+    return verdict.trace
+
+
+def test_the_loop_is_reordered_and_nothing_else_is_left() -> None:
+    trace = lasso()
+    assert [e.lane for e in trace.events] == ["Flip0", "Flip0", "Flip1", "Flip1"]
+    assert trace.loop == 0
+    assert len(list(replay(System([Flip(), Flip(), Worker()], properties=[finished]), trace))) == 4
+    raw = lasso(raw=True)
+    assert raw.tidied is None
+    assert switches([e.lane for e in raw.events]) >= 1
+    assert trace.explanation == "steps 1 to 4 repeat for ever, and F finished is false on it"
+    assert trace.why is not None
+    assert [(c.text, c.value) for c in trace.why.clauses] == [("finished", "never true")]
+
+
+def test_a_loop_that_is_not_fair_is_no_counterexample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the check of fairness, one of the two that must go on for ever would be left out."""
+    assert {e.lane for e in lasso().events} == {"Flip0", "Flip1"}
+    monkeypatch.setattr(liveness, "is_fair", lambda run, fairness: True)
+    assert len({e.lane for e in lasso().events}) == 1
+
+
+def test_a_run_that_ends() -> None:
+    verdict = check(
+        System([Worker(), Worker()], properties=[eventually(lambda s: s[Worker][0].waits == 1, name="waits")])
+    )
+    assert verdict.trace is not None
+    assert verdict.trace.loop is None
+    assert [e.label for e in verdict.trace.events] == ["work", "work"]
+
+
+def test_when_a_predicate_is_true() -> None:
+    @eventually
+    def both(s: Any) -> bool:
+        return all(f.up for f in s[Flip]) and s[Worker][0].done
+
+    verdict = check(System([Flip(), Flip(), Worker()], properties=[both], fairness=[weak(Worker)]))
+    assert verdict.trace is not None
+    assert verdict.trace.why is not None
+    assert verdict.trace.why.clauses[0].value == "never true"

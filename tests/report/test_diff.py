@@ -1,0 +1,183 @@
+"""Two runs side by side: laws of the alignment, and runs whose differences are known."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+
+from plait import Message, Pid, Process, System, Trace, action, always, check, on
+from plait.check.follow import retraced
+from plait.kernel import alignment
+from plait.kernel.alignment import _longest_common, align
+from plait.kernel.renaming import by_position, renamed
+from plait.kernel.trace import Event, Lane, Snapshot
+from plait.protocols.raft import raft
+from plait.report.diff import counts, diff_text, headline
+from plait.report.diff_html import diff_page
+from tests.oracle.explorer import Exploration
+from tests.oracle.systems import explored_systems
+
+
+def table(a: str, b: str) -> int:
+    """The length of a longest common subsequence, by the table."""
+    best = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            best[i + 1][j + 1] = best[i][j] + 1 if x == y else max(best[i][j + 1], best[i + 1][j])
+    return best[-1][-1]
+
+
+def test_longest_common_subsequences() -> None:
+    rng = random.Random(0)
+    for _ in range(2000):
+        a, b = ("".join(rng.choice("abc") for _ in range(rng.randint(0, 9))) for _ in range(2))
+        pairs = _longest_common(a, b)
+        assert len(pairs) == table(a, b)
+        assert all(a[i] == b[j] for i, j in pairs)
+        assert pairs == sorted(pairs)
+        assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
+
+
+def test_too_many_equal_events_are_matched_in_order(monkeypatch: Any) -> None:
+    monkeypatch.setattr(alignment, "MOST_PAIRS", 3)
+    assert _longest_common("aaa", "aa") == [(0, 0), (1, 1)]
+    assert _longest_common("aab", "baa") == [(0, 1), (1, 2)]
+
+
+def run(*steps: str, lanes: str = "PQR") -> Trace:
+    """A run without states: `Pa` is lane P doing a."""
+    empty = Snapshot(fields={name: {} for name in lanes})
+    events = [Event(step[0], "step", step[1:], empty) for step in steps]
+    return Trace("", {}, None, [Lane(name, "role") for name in lanes], [], empty, events)
+
+
+def relations(one: Trace, other: Trace) -> list[tuple[str, int | None, int | None]]:
+    found = align(one, other)
+    for side, trace in (("first", one), ("second", other)):
+        order = [getattr(row, side) for row in found.rows if getattr(row, side) is not None]
+        assert order == list(range(len(trace)))  # each event once, and in order
+    return [(row.relation, row.first, row.second) for row in found.rows]
+
+
+def test_what_is_in_one_only() -> None:
+    assert relations(run("Pa", "Qb", "Pc"), run("Pa", "Pc")) == [
+        ("same", 0, 0),
+        ("one", 1, None),
+        ("same", 2, 1),
+    ]
+    assert headline(run("Pa", "Qb"), run("Pa"), align(run("Pa", "Qb"), run("Pa"))) == (
+        "The same up to step 1, where B ends; A goes on."
+    )
+    assert headline(run("Pa"), run(), align(run("Pa"), run())) == "B has no steps; A has."
+
+
+def test_the_same_steps_in_another_order_have_moved() -> None:
+    one, other = run("Pa", "Qb", "Rc"), run("Qb", "Rc", "Pa")
+    assert relations(one, other) == [
+        ("moved", 0, None),
+        ("same", 1, 0),
+        ("same", 2, 1),
+        ("moved", None, 2),
+    ]
+    assert counts(align(one, other)) == "3 steps are the same, 1 of them at another time"
+    assert headline(one, other, align(one, other)) == "The same steps, in another order from step 1 on."
+
+
+def test_lassos_that_go_back_elsewhere() -> None:
+    one = msgspec.structs.replace(run("Pa", "Pb"), loop=0)
+    other = msgspec.structs.replace(run("Pa", "Pb"), loop=1)
+    found = align(one, other)
+    assert not found.same
+    assert headline(one, other, found) == "The same steps, but they repeat from another one on."
+    assert align(one, one).same
+
+
+class Ask(Message):
+    """A question."""
+
+    number: int
+
+
+class Asker(Process):
+    """Asks twice."""
+
+    to: Pid
+    left: int = 2
+
+    @action(when=lambda self: self.left > 0)
+    def ask(self) -> None:
+        self.left -= 1
+        self.send(self.to, Ask(self.left))
+
+
+class Answerer(Process):
+    """Adds up; a fixed one does not take what it has taken."""
+
+    fixed: bool
+    total: int = 0
+
+    @on(Ask)
+    def answer(self, m: Ask) -> None:
+        if not self.fixed or self.total == 0:
+            self.total += m.number + 1
+
+
+def asking(fixed: bool) -> System:
+    @always
+    def small(s: Any) -> bool:
+        return bool(s[Answerer][0].total < 3)
+
+    return System([Asker(to=Answerer.pid(0)), Answerer(fixed=fixed)], properties=[small])
+
+
+def test_a_fix() -> None:
+    faulty = check(asking(False)).trace
+    assert faulty is not None
+    fixed = retraced(asking(True), faulty)
+    found = align(faulty, fixed)
+    assert found.common == 3
+    assert [row.relation for row in found.rows] == ["same"] * 3 + ["changed"]
+    assert [(d.lane, d.field, d.first, d.second) for d in found.start] == [("Answerer0", "fixed", False, True)]
+    ((_, total),) = [(d.field, (d.first, d.second)) for d in found.end if d.field == "total"]
+    assert total == (3, fixed.events[2].state.fields["Answerer0"]["total"])
+    said = diff_text(faulty, fixed, found, ("a", "b"), {}, width=100)
+    assert "they part at step 4" in said
+    assert "Both go on: Answerer0 answer, with other effects" in said
+    page = diff_page(faulty, fixed, found, ("a", "b"), {})
+    assert page.count("<svg") == 2
+    assert 'class="event step changed"' in page
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(explored_systems(limit=40))
+def test_a_run_is_the_same_as_itself_on_its_own_model(pair: tuple[System, Exploration]) -> None:
+    system, _ = pair
+    for result in check(system, keep_going=True).properties:
+        if result.trace is not None:
+            again = retraced(system, result.trace)
+            assert align(result.trace, again).same
+            assert "</html>" in diff_page(result.trace, again, align(result.trace, again), ("a", "b"), {})
+
+
+def test_a_faulty_twin_stands_where_the_process_stood() -> None:
+    """The vote that a forgetful server gives twice is what the fixed one does not do; all else is the same."""
+    faulty = check(raft(faulty="vote")).trace
+    assert faulty is not None
+    fixed = retraced(raft(), faulty)
+    names = by_position([lane.name for lane in fixed.lanes], [lane.name for lane in faulty.lanes])
+    assert names == {f"Server{i}": f"ForgetfulServer{i}" for i in range(3)}
+    other = renamed(fixed, names)
+    assert renamed(other, {v: k for k, v in names.items()}) == fixed
+    found = align(faulty, other)
+    alone = [faulty.events[row.first].label for row in found.rows if row.relation != "same" and row.first is not None]
+    assert sorted(alone) == ["vote", "win"]
+    assert align(faulty, fixed).only[1] == ["Server0", "Server1", "Server2"]
+
+
+def test_lanes_of_one_run_only_are_not_drawn_in_the_other() -> None:
+    page = diff_page(run("Pa"), run("Pa", lanes="P"), align(run("Pa"), run("Pa", lanes="P")), ("<a>", "b"), {})
+    assert "&lt;a&gt;" in page
+    assert page.count('class="lane unborn"') == 2
