@@ -379,7 +379,7 @@ def _summary(rows: Sequence[SiteRow]) -> list[str]:
             for ours in (r for r in rows if r.workload == found.workload and r.servers == found.servers):
                 if ours.configuration == "gyro":
                     lines.append(
-                        f"{found.workload}, servers: {found.servers}; the mean of gyro is {found.mean / ours.mean:.1f} times "
+                        f"{found.workload}, servers: {found.servers}; gyro has a mean {found.mean / ours.mean:.1f} times "
                         f"lower than Galera's, its throughput {ours.throughput / found.throughput:.1f} times as high"
                     )
     return lines
