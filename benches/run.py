@@ -25,7 +25,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from sections import epa, memory, reductions, searches, spin, startup, stateright, throughput
+from sections import epa, liveness, memory, reductions, searches, spin, startup, stateright, throughput
 from sections.common import CountsDifferError, Section, Settings, SkippedError
 
 SECTIONS: dict[str, Callable[[Settings], Section]] = {
@@ -36,6 +36,7 @@ SECTIONS: dict[str, Callable[[Settings], Section]] = {
     "startup": startup.run,
     "searches": searches.run,
     "reductions": reductions.run,
+    "liveness": liveness.run,
     "epa": epa.run,
 }
 MET = {True: "[green]ok[/]", False: "[red]missed[/]", None: ""}

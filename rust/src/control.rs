@@ -206,10 +206,7 @@ impl Control {
 
     /// Whether the relations of this pass covered all that was met in it.
     pub fn covered(&self, tables: &Tables) -> bool {
-        self.relations().is_none_or(|relations| {
-            let (version, cyclic) = tables.facts(|facts| (facts.version, relations.cyclic || !facts.acyclic()));
-            relations.version == version && relations.cyclic == cyclic && relations.sight.covers(self.reads.sight(self))
-        })
+        self.relations().is_none_or(|relations| tables.facts(|facts| relations.covers(facts, self.reads.sight(self))))
     }
 
     /// Ended for good, not to begin again.

@@ -3,10 +3,11 @@
 use crate::bridge::PyModel;
 use crate::classes::Split;
 use crate::control::{Control, Limit, Options, Por};
-use crate::graph::{Graph, MOST_PREDICATES};
+use crate::graph::{Graph, Looks, MOST_PREDICATES};
 use crate::lens::Lens;
-use crate::liveness::{Automaton, AutomatonNode, Fairness, Product};
+use crate::liveness::{Automaton, AutomatonNode, Product};
 use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
+use crate::offers::Fairness;
 use crate::path::{self, Step};
 use crate::search::{self, Strategy};
 use crate::stubborn::{ALL, Seeds, Stubborn};
@@ -17,8 +18,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
 type StemAndCycle = (Vec<Step>, Vec<Step>);
@@ -301,9 +302,7 @@ impl Engine {
         report.set_item("bound", bound(&control))?;
         report.set_item("passes", control.passes())?;
         report.set_item("given_up", control.given_up())?;
-        let findings: Vec<(usize, u64, u32, Option<Vec<u64>>)> =
-            control.findings().into_iter().map(|f| (f.property, f.fingerprint, f.depth, f.run)).collect();
-        report.set_item("findings", findings)?;
+        report.set_item("findings", findings(&control))?;
         if terminals {
             report.set_item("terminals", control.terminals())?;
         }
@@ -311,7 +310,8 @@ impl Engine {
     }
 
     /// Per automaton, a fair run that it accepts, as the steps to a loop and those of the loop; none if there is none.
-    #[pyo3(signature = (*, predicates, automata, max_states, timeout, memory, progress, forget = vec![]))]
+    #[pyo3(signature = (*, predicates, automata, max_states, timeout, memory, progress, safety = false,
+        por = None, forget = vec![]))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn liveness<'py>(
         &self,
@@ -322,11 +322,14 @@ impl Engine {
         timeout: Option<f64>,
         memory: Option<usize>,
         progress: Option<Py<PyAny>>,
+        safety: bool,
+        por: Option<(String, String)>,
         forget: Vec<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
         if predicates.len() > MOST_PREDICATES {
             return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
         }
+        let por = por.map(|(split, seeds)| partial_order(&split, &seeds)).transpose()?;
         let options = Options {
             max_states: max_states.unwrap_or(usize::MAX),
             timeout: timeout.map(Duration::from_secs_f64),
@@ -336,26 +339,35 @@ impl Engine {
         };
         let control = Control::new(&crate::model::Model::shape(&*self.model).clone(), options)?;
         let lassos: Mutex<Vec<Option<StemAndCycle>>> = Mutex::default();
-        let silent = AtomicBool::new(false);
+        let (silent, bytes) = (AtomicBool::new(false), AtomicUsize::new(0));
         // Counted as a search without a visited set is: the graph has its own.
         self.watch(py, &control, Strategy::Stateless, progress, |tick| {
             search::watched(&self.tables, &control, tick, || {
                 let mut lens = Lens::new(&self.tables);
-                let graph = Graph::new(&mut lens, &control, &predicates)?;
+                let looks = Looks { control: &control, predicates: &predicates, safety };
+                let graph = Graph::explored(&mut lens, looks, por)?;
                 silent.store(graph.silent, Relaxed);
+                bytes.store(graph.bytes(), Relaxed);
+                if safety {
+                    let parents = graph.parents();
+                    control.keep_runs(|fingerprint| Ok(graph.run_to(&parents, fingerprint)))?;
+                    control.terminal.store(graph.terminals() as u64, Relaxed);
+                    control.depth.store(depth(&parents), Relaxed);
+                }
                 for (automaton, fairness) in &automata {
                     let mut product = Product::new(&mut lens, &control, &graph, automaton, fairness)?;
                     let lasso = product.lasso()?;
                     let steps = lasso.map(|lasso| lasso.steps(&mut lens, &graph)).transpose()?;
                     lassos.lock().push(steps);
                 }
-                control.visits.store(graph.len() as u64, Relaxed);
                 Ok(())
             })
         })?;
         let report = self.counters(py, &control, Strategy::Stateless)?;
         report.set_item("bound", bound(&control))?;
         report.set_item("silent", silent.into_inner())?;
+        report.set_item("graph_bytes", bytes.into_inner())?;
+        report.set_item("findings", findings(&control))?;
         let mut lassos = lassos.into_inner();
         lassos.resize_with(automata.len(), || None);
         let lassos: Vec<_> = lassos
@@ -369,10 +381,10 @@ impl Engine {
     /// The run to a state that the last search visited; along these fingerprints, if they are given.
     #[pyo3(signature = (fingerprint, run = None))]
     fn path(&self, py: Python, fingerprint: u64, run: Option<Vec<u64>>) -> PyResult<Option<Vec<Transition>>> {
-        let control = self.last.as_ref().ok_or_else(|| PyRuntimeError::new_err("nothing was searched yet"))?;
-        let steps = py.detach(|| match &run {
-            Some(run) => path::along(&self.tables, run),
-            None => path::to(&self.tables, control, fingerprint),
+        let steps = py.detach(|| match (&run, &self.last) {
+            (Some(run), _) => path::along(&self.tables, run),
+            (None, Some(control)) => path::to(&self.tables, control, fingerprint),
+            (None, None) => Err("nothing was searched yet".into()),
         });
         Ok(steps.map_err(raised)?.map(|steps| self.transitions(steps)))
     }
@@ -409,6 +421,20 @@ fn partial_order(split: &str, seeds: &str) -> PyResult<Por> {
         _ => return Err(PyValueError::new_err(format!("unknown choice of seeds {seeds:?}"))),
     };
     Ok(Por { split, seeds })
+}
+
+/// What a search found, as (property, fingerprint, depth, run).
+fn findings(control: &Control) -> Vec<(usize, u64, u32, Option<Vec<u64>>)> {
+    control.findings().into_iter().map(|f| (f.property, f.fingerprint, f.depth, f.run)).collect()
+}
+
+/// The length of the longest of the shortest runs to states, from where each was first met.
+fn depth(parents: &[u32]) -> u32 {
+    let mut depths = vec![0u32; parents.len()];
+    for id in 1..parents.len() {
+        depths[id] = depths[parents[id] as usize] + 1;
+    }
+    depths.last().copied().unwrap_or(0)
 }
 
 /// The limit that ended a search, by name.

@@ -364,6 +364,23 @@ impl<'t> Lens<'t> {
         Ok(())
     }
 
+    /// Whether a transition leaves the node of its process as it is.
+    pub fn stays(&self, state: &[u32], way: Way) -> bool {
+        let node = state[way.process as usize];
+        self.hot[(self.ranges[node as usize].0 + way.transition) as usize].target == node
+    }
+
+    /// Which transitions of a node lead to another state; none if that depends on more than the node.
+    pub(crate) fn local_moves(&mut self, node: NodeId) -> Result<Option<Vec<bool>>> {
+        let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
+        if range == UNMET {
+            range = self.expand(node)?;
+        }
+        let hot = &self.hot[range.0 as usize..range.1 as usize];
+        let local = !self.orbits.any() && hot.iter().all(|hot| hot.plain);
+        Ok(local.then(|| hot.iter().map(|hot| hot.moves || hot.delta != 0).collect()))
+    }
+
     /// The transitions of a node.
     #[inline]
     pub fn expansion(&mut self, node: NodeId) -> Result<Arc<Expansion>> {
@@ -482,8 +499,16 @@ impl Reads {
         (self.fields[property].load(Relaxed), self.inboxes[property].load(Relaxed))
     }
 
+    /// What some properties have read.
+    pub fn seen(&self, properties: &[usize]) -> Sight {
+        properties.iter().map(|&property| self.of(property)).fold(Sight::default(), |sight, (fields, inboxes)| Sight {
+            fields: sight.fields | fields,
+            inboxes: sight.inboxes | inboxes,
+        })
+    }
+
     #[inline]
-    fn concern(&self, property: usize, touched: Touched) -> bool {
+    pub(crate) fn concern(&self, property: usize, touched: Touched) -> bool {
         touched.altered == u64::MAX
             || self.fields[property].load(Relaxed) & touched.altered != 0
             || self.inboxes[property].load(Relaxed) & touched.changed != 0

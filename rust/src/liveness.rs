@@ -7,18 +7,20 @@
 //! happens; then it fails in every part of it too. A *strong* one (if it is enabled again and again it happens again and
 //! again) fails in a component in which the class is enabled somewhere and never happens; a part of the component without
 //! the nodes where it is enabled may still be fair, so these are taken out and the rest is decomposed again. Whatever
-//! component remains has a run that goes round all its nodes and edges for ever, which is fair and accepted.
+//! component remains has a run that goes round all its nodes and edges for ever, which is fair and accepted (`lasso`).
+//!
+//! Only the parts of the automaton that a run can stay in and be accepted are looked at so: from where it just waits for the
+//! beginning of what it accepts, it is enough to know what can be reached.
 //!
 //! A terminal state, which no step of a process leads out of, stutters: the run stays there. Faults need not happen.
 
 use crate::control::Control;
 use crate::graph::{Graph, StateId};
-use crate::lens::{Lens, Way};
-use crate::model::{MessageId, Result};
-use crate::path::Step;
-use crate::tables::Kind;
-use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use crate::lasso::Lasso;
+use crate::lens::Lens;
+use crate::model::Result;
+use crate::numbering::prefetch;
+use crate::offers::{ClassId, Fairness, Offers};
 
 /// A generalized Büchi automaton whose nodes say which predicates must hold.
 #[derive(Clone, Debug)]
@@ -39,77 +41,83 @@ pub struct AutomatonNode {
     pub accepting: u64,
 }
 
-/// An assumption about steps of these handlers, each with its process.
-#[derive(Clone, Debug)]
-pub struct Fairness {
-    pub strong: bool,
-    pub handlers: Vec<(u16, u16)>,
-    /// One assumption for each message: steps that take it.
-    pub by_message: bool,
+/// A node of the product: state times the number of automaton nodes, plus the automaton node.
+pub type Node = u32;
+/// The edge of a terminal state that stays.
+pub const STUTTER: u32 = u32::MAX;
+
+/// Marks of nodes: not met yet; while their component is being looked for, the order in which they were met, from 1; then
+/// the number of the component, from the top down. Those whose predicates do not fit are no nodes.
+type Mark = u32;
+const UNMET: Mark = 0;
+const NONE: Mark = u32::MAX;
+
+pub struct Product<'a, 't> {
+    pub(crate) lens: &'a mut Lens<'t>,
+    pub(crate) graph: &'a Graph,
+    pub(crate) automaton: &'a Automaton,
+    pub(crate) offers: Offers<'a>,
+    control: &'a Control,
+    parts: Parts,
+    marks: Vec<Mark>,
+    /// The number of the next component.
+    component: Mark,
+    /// Rules that a test leaves out.
+    pub(crate) forgets_strong: bool,
+    pub(crate) forgets_weak: bool,
 }
 
-/// A run that ends in a loop. Each step is the state that it leaves and the number of its edge there.
-#[derive(Clone, Debug, Default)]
-pub struct Lasso {
-    pub stem: Vec<(StateId, u32)>,
-    /// Empty if the run ends in a terminal state.
-    pub cycle: Vec<(StateId, u32)>,
+/// The strongly connected parts of the automaton.
+struct Parts {
+    /// It is one part, from the beginning.
+    whole: bool,
+    /// Per node: whether its part has nodes of all acceptance sets, and an edge.
+    promising: Vec<bool>,
+    /// Per node: where to go within the part.
+    inside: Vec<Vec<u32>>,
 }
 
-impl Lasso {
-    /// The transitions of the stem and of the cycle.
-    pub fn steps(&self, lens: &mut Lens, graph: &Graph) -> Result<(Vec<Step>, Vec<Step>)> {
-        let mut step = |&(state, edge): &(StateId, u32)| -> Result<Step> {
-            let way = graph.ways(lens, state)?[edge as usize];
-            let here = graph.state(state);
-            let mut after = here.to_vec();
-            lens.take(&mut after, way)?;
-            Ok(Step {
-                process: way.process as usize,
-                transition: way.transition as usize,
-                expansion: lens.expansion(here[way.process as usize])?,
-                fingerprint: lens.fingerprint(&after),
-                state: after,
-                fails: false,
+impl Parts {
+    fn new(automaton: &Automaton) -> Parts {
+        let nodes = &automaton.nodes;
+        let reached: Vec<Vec<bool>> = (0..nodes.len())
+            .map(|from| {
+                let mut reached = vec![false; nodes.len()];
+                let mut waiting = nodes[from].next.clone();
+                while let Some(node) = waiting.pop() {
+                    if !std::mem::replace(&mut reached[node as usize], true) {
+                        waiting.extend(&nodes[node as usize].next);
+                    }
+                }
+                reached
             })
+            .collect();
+        let together = |a: usize, b: usize| reached[a][b] && reached[b][a];
+        let all = (1u64 << automaton.sets) - 1;
+        let promising = |from: usize| {
+            let part = (0..nodes.len()).filter(|&other| together(from, other));
+            reached[from][from] && part.fold(0, |sets, node| sets | nodes[node].accepting) & all == all
         };
-        let stem = self.stem.iter().map(&mut step).collect::<Result<Vec<Step>>>()?;
-        Ok((stem, self.cycle.iter().map(step).collect::<Result<Vec<Step>>>()?))
+        let inside = |from: usize| nodes[from].next.iter().copied().filter(|&to| together(from, to as usize)).collect();
+        Parts {
+            whole: (0..nodes.len()).all(|node| together(0, node)),
+            promising: (0..nodes.len()).map(promising).collect(),
+            inside: (0..nodes.len()).map(inside).collect(),
+        }
     }
 }
 
-/// The steps that one assumption is about: its number, and where there is one for each message, which and whose.
-type Class = (usize, Option<(u16, MessageId)>);
-
-/// What a component does with a class.
-#[derive(Clone, Copy, Debug, Default)]
-struct Record {
-    /// Nodes where it is enabled.
-    enabled: usize,
-    happens: bool,
+/// A strongly connected component: its number and its nodes.
+pub(crate) struct Component {
+    pub number: Mark,
+    pub nodes: Vec<Node>,
 }
 
-/// Per class that is enabled in a state, the edges that are steps of it.
-type Enabled = FxHashMap<Class, Vec<u32>>;
-type Records = FxHashMap<Class, Record>;
-
-/// A node of the product: state times the number of automaton nodes, plus the automaton node.
-type Node = u32;
-const STUTTER: u32 = u32::MAX;
-const NOWHERE: u32 = u32::MAX;
-
-pub struct Product<'a, 't> {
-    lens: &'a mut Lens<'t>,
-    control: &'a Control,
-    graph: &'a Graph,
-    automaton: &'a Automaton,
-    fairness: &'a [Fairness],
-    /// Per node: the component that is being looked at; 0 for none.
-    region: Vec<u32>,
-    regions: u32,
-    /// Rules that a test leaves out.
-    forgets_strong: bool,
-    forgets_weak: bool,
+enum Judgement {
+    Fair,
+    Unfair,
+    /// These strong assumptions fail: look at what is left without the nodes where their classes are enabled.
+    Without(Vec<ClassId>),
 }
 
 impl<'a, 't> Product<'a, 't> {
@@ -121,8 +129,17 @@ impl<'a, 't> Product<'a, 't> {
         fairness: &'a [Fairness],
     ) -> std::result::Result<Self, String> {
         let size = graph.len() * automaton.nodes.len();
-        if size >= NOWHERE as usize {
+        if size >= (NONE - 1) as usize {
             return Err(format!("the product of graph and formula has {size} nodes, more than 2**32"));
+        }
+        if automaton.nodes.len() > u16::MAX as usize {
+            return Err(format!("the formula is too large: its automaton has {} nodes", automaton.nodes.len()));
+        }
+        let mut marks = Vec::with_capacity(size);
+        for state in 0..graph.len() as StateId {
+            let label = graph.label(state);
+            let fits = |node: &AutomatonNode| label & node.yes == node.yes && label & node.no == 0;
+            marks.extend(automaton.nodes.iter().map(|node| if fits(node) { UNMET } else { NONE }));
         }
         Ok(Product {
             forgets_strong: control.forgets("strong-fairness"),
@@ -131,342 +148,320 @@ impl<'a, 't> Product<'a, 't> {
             control,
             graph,
             automaton,
-            fairness,
-            region: vec![0; size],
-            regions: 0,
+            offers: Offers::new(fairness),
+            parts: Parts::new(automaton),
+            marks,
+            component: NONE - 1,
         })
     }
 
     /// A fair run that the automaton accepts, with a shortest stem to the component it was found in.
     pub fn lasso(&mut self) -> Result<Option<Lasso>> {
-        let roots: Vec<Node> = self.roots();
-        let mut waiting = self.components(&roots, 0);
+        let roots = self.roots();
+        let promising = if self.parts.whole { roots.clone() } else { self.promising(&roots) };
+        let mut waiting = self.components(promising);
+        // States are numbered breadth first: the run to the one with the least number is a shortest one.
+        waiting.sort_by_key(|component| std::cmp::Reverse(component.nodes.iter().min().copied()));
         while let Some(component) = waiting.pop() {
             if self.control.stopped() {
                 break;
             }
-            self.regions += 1;
-            let region = self.regions;
-            component.iter().for_each(|&node| self.region[node as usize] = region);
-            let records = match self.judge(&component, region)? {
-                Judgement::Fair(records) => records,
-                Judgement::Unfair => continue,
+            match self.judge(&component)? {
+                Judgement::Fair => return self.run(&component, &roots).map(Some),
+                Judgement::Unfair => {}
                 Judgement::Without(classes) => {
                     let rest = self.without(&component, &classes)?;
-                    self.regions += 1;
-                    let region = self.regions;
-                    rest.iter().for_each(|&node| self.region[node as usize] = region);
-                    waiting.extend(self.components(&rest, region));
-                    continue;
+                    rest.iter().for_each(|&node| self.marks[node as usize] = UNMET);
+                    waiting.extend(self.components(rest));
                 }
-            };
-            return self.run(&component, region, &roots, &records).map(Some);
+            }
         }
         Ok(None)
     }
 
-    fn parts(&self, node: Node) -> (StateId, usize) {
+    /// The nodes that can be reached, in order, of parts of the automaton that a run can stay in and be accepted.
+    fn promising(&self, roots: &[Node]) -> Vec<Node> {
+        let mut met = vec![0u64; self.marks.len() / 64 + 1];
+        let mut meet = |node: Node| {
+            let (word, bit) = (&mut met[node as usize / 64], 1 << (node % 64));
+            let new = *word & bit == 0;
+            *word |= bit;
+            new
+        };
+        let count = self.automaton.nodes.len() as u32;
+        let mut queue: Vec<Node> = roots.iter().copied().filter(|&node| meet(node)).collect();
+        let mut at = 0;
+        while let Some(&node) = queue.get(at) {
+            at += 1;
+            let (state, automaton) = self.parts(node);
+            let stays = self.graph.is_terminal(state).then_some(state);
+            for &target in self.graph.targets(state).iter().chain(&stays) {
+                for &after in &self.automaton.nodes[automaton].next {
+                    let target = target * count + after;
+                    if self.marks[target as usize] != NONE && meet(target) {
+                        queue.push(target);
+                    }
+                }
+            }
+            if at.is_multiple_of(1 << 16) && self.control.stopped() {
+                break;
+            }
+        }
+        queue.retain(|&node| self.parts.promising[self.parts(node).1]);
+        queue.sort_unstable();
+        queue
+    }
+
+    /// The components, of what is unmet and can be reached from some nodes, that are not trivial and are accepted.
+    fn components(&mut self, from: Vec<Node>) -> Vec<Component> {
+        let mut search = Search::new(from);
+        std::iter::from_fn(|| search.next(self)).collect()
+    }
+
+    #[inline]
+    pub(crate) fn parts(&self, node: Node) -> (StateId, usize) {
         let count = self.automaton.nodes.len() as u32;
         (node / count, (node % count) as usize)
     }
 
-    fn node(&self, state: StateId, automaton: u32) -> Option<Node> {
-        let label = self.graph.label(state);
-        let wanted = &self.automaton.nodes[automaton as usize];
-        let fits = label & wanted.yes == wanted.yes && label & wanted.no == 0;
-        fits.then(|| state * self.automaton.nodes.len() as u32 + automaton)
+    #[inline]
+    fn node(&self, state: StateId, automaton: u32) -> Node {
+        state * self.automaton.nodes.len() as u32 + automaton
+    }
+
+    /// How many nodes there may be.
+    pub(crate) fn size(&self) -> usize {
+        self.marks.len()
     }
 
     fn roots(&self) -> Vec<Node> {
-        self.automaton.initial.iter().filter_map(|&automaton| self.node(0, automaton)).collect()
+        let roots = self.automaton.initial.iter().map(|&automaton| self.node(0, automaton));
+        roots.filter(|&node| self.marks[node as usize] != NONE).collect()
     }
 
-    /// The edge of a node with a number, which counts the edges of the state times those of the automaton node; none after the
-    /// last. `Some(None)` where the automaton does not fit.
-    fn edge(&self, node: Node, number: usize) -> Option<Option<(u32, Node)>> {
+    /// Whether a node is in a component.
+    #[inline]
+    pub(crate) fn is_in(&self, node: Node, component: &Component) -> bool {
+        self.marks[node as usize] == component.number
+    }
+
+    /// The nodes that an edge of the state leads to.
+    fn by(&self, node: Node, edge: u32) -> impl Iterator<Item = Node> + '_ {
         let (state, automaton) = self.parts(node);
-        let next = &self.automaton.nodes[automaton].next;
-        let targets = self.graph.targets(state);
-        let (edge, choice) = (number / next.len().max(1), number % next.len().max(1));
-        let after = *next.get(choice)?;
-        let (edge, target) = match targets.get(edge) {
-            Some(&target) => (edge as u32, target),
-            None if edge == targets.len() && self.graph.is_terminal(state) => (STUTTER, state),
-            None => return None,
-        };
-        Some(self.node(target, after).map(|node| (edge, node)))
+        let target = if edge == STUTTER { state } else { self.graph.targets(state)[edge as usize] };
+        let after = self.automaton.nodes[automaton].next.iter().map(move |&after| self.node(target, after));
+        after.filter(|&node| self.marks[node as usize] != NONE)
     }
 
-    fn edges(&self, node: Node) -> impl Iterator<Item = (u32, Node)> + '_ {
-        (0..).map_while(move |number| self.edge(node, number)).flatten()
+    /// All edges of a node.
+    pub(crate) fn edges(&self, node: Node) -> impl Iterator<Item = (u32, Node)> + '_ {
+        let state = self.parts(node).0;
+        let stays = self.graph.is_terminal(state).then_some(STUTTER);
+        let edges = (0..self.graph.targets(state).len() as u32).chain(stays);
+        edges.flat_map(move |edge| self.by(node, edge).map(move |target| (edge, target)))
     }
 
-    /// The strongly connected components, but for trivial ones, of what can be reached from the roots within a region, by
-    /// Tarjan's algorithm without recursion.
-    fn components(&self, roots: &[Node], region: u32) -> Vec<Vec<Node>> {
-        let mut found = Vec::new();
-        // Order of discovery, from 1; the least order that is known to be reachable; MAX once the component is complete.
-        let mut order: Orders = Orders::new(self.region.len(), region == 0);
-        let mut path: Vec<Node> = Vec::new();
-        let mut count = 0;
-        for &root in roots {
-            if order.get(root).0 != 0 || self.region[root as usize] != region {
-                continue;
+    /// Whether an edge of a node leads to a node of the component.
+    pub(crate) fn leads_inside(&self, node: Node, edge: u32, component: &Component) -> bool {
+        self.by(node, edge).any(|target| self.is_in(target, component))
+    }
+
+    fn judge(&mut self, component: &Component) -> Result<Judgement> {
+        if self.offers.none() {
+            return Ok(Judgement::Fair);
+        }
+        if !self.forgets_weak && self.starves(component)? {
+            return Ok(Judgement::Unfair);
+        }
+        if self.forgets_weak || self.forgets_strong || !self.offers.any_strong() {
+            return Ok(Judgement::Fair);
+        }
+        let classes = self.fruitless(component)?;
+        Ok(if classes.is_empty() { Judgement::Fair } else { Judgement::Without(classes) })
+    }
+
+    /// Whether a class is enabled in all nodes of a component, and never happens there.
+    fn starves(&mut self, component: &Component) -> Result<bool> {
+        let mut offered = Vec::new();
+        let mut starved: Option<Vec<ClassId>> = None;
+        for &node in &component.nodes {
+            self.offers.list(self.lens, self.graph, self.parts(node).0, &mut offered)?;
+            let mut here: Vec<ClassId> = match starved.take() {
+                Some(mut classes) => {
+                    classes.retain(|class| offered.iter().any(|(one, _)| one == class));
+                    classes
+                }
+                None => {
+                    let mut classes: Vec<ClassId> = offered.iter().map(|&(class, _)| class).collect();
+                    classes.dedup();
+                    classes
+                }
+            };
+            here.retain(|class| {
+                let mut steps = offered.iter().filter(|(one, _)| one == class);
+                !steps.any(|&(_, edge)| self.leads_inside(node, edge, component))
+            });
+            if here.is_empty() {
+                return Ok(false);
             }
-            count += 1;
-            order.set(root, (count, count));
-            path.push(root);
-            let mut stack: Vec<(Node, usize)> = vec![(root, 0)];
-            while let Some(&mut (node, ref mut number)) = stack.last_mut() {
-                let edge = self.edge(node, *number);
-                *number += 1;
-                match edge {
-                    Some(None) => {}
-                    Some(Some((_, target))) if self.region[target as usize] != region => {}
-                    Some(Some((_, target))) => {
-                        let (found_at, low) = order.get(target);
-                        if found_at == 0 {
-                            count += 1;
-                            order.set(target, (count, count));
-                            path.push(target);
-                            stack.push((target, 0));
-                            if count.is_multiple_of(1 << 16) && self.control.stopped() {
-                                return found;
-                            }
-                        } else if low != u32::MAX {
-                            let (own, least) = order.get(node);
-                            order.set(node, (own, least.min(found_at)));
-                        }
-                    }
-                    None => {
-                        stack.pop();
-                        let (own, least) = order.get(node);
-                        if let Some(&(parent, _)) = stack.last() {
-                            let (at, low) = order.get(parent);
-                            order.set(parent, (at, low.min(least)));
-                        }
-                        if own == least {
-                            let from = path.iter().rposition(|&other| other == node).expect("it is on the path");
-                            for &member in &path[from..] {
-                                let at = order.get(member).0;
-                                order.set(member, (at, u32::MAX));
-                            }
-                            let alone = path.len() - from == 1;
-                            if !alone || self.edges(node).any(|(_, target)| target == node) {
-                                found.push(path[from..].to_vec());
-                            }
-                            path.truncate(from);
-                        }
-                    }
+            starved = Some(here);
+        }
+        Ok(true)
+    }
+
+    /// The classes with a strong assumption that are enabled somewhere in a component, and never happen there.
+    fn fruitless(&mut self, component: &Component) -> Result<Vec<ClassId>> {
+        let mut offered = Vec::new();
+        let (mut enabled, mut happens): (Vec<bool>, Vec<bool>) = (Vec::new(), Vec::new());
+        for &node in &component.nodes {
+            self.offers.list(self.lens, self.graph, self.parts(node).0, &mut offered)?;
+            enabled.resize(self.offers.len(), false);
+            happens.resize(self.offers.len(), false);
+            for &(class, edge) in &offered {
+                if self.offers.is_strong(class) && !happens[class as usize] {
+                    enabled[class as usize] = true;
+                    happens[class as usize] = self.leads_inside(node, edge, component);
                 }
             }
         }
-        found
-    }
-
-    /// The classes that a step is in.
-    fn classes(&mut self, state: StateId, way: Way) -> Result<Vec<Class>> {
-        let node = self.graph.state(state)[way.process as usize];
-        let expansion = self.lens.expansion(node)?;
-        let details = &expansion.details[way.transition as usize];
-        let mut found = Vec::new();
-        for (number, fairness) in self.fairness.iter().enumerate() {
-            if details.kind == Kind::Step && fairness.handlers.contains(&(way.process, details.handler)) {
-                match fairness.by_message {
-                    true => found.extend(details.consumed.iter().map(|&m| (number, Some((way.process, m))))),
-                    false => found.push((number, None)),
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// What is enabled in a state, with the edges that take it.
-    fn enabled(&mut self, state: StateId) -> Result<Enabled> {
-        let mut enabled = Enabled::default();
-        if self.fairness.is_empty() {
-            return Ok(enabled);
-        }
-        for (edge, way) in self.graph.ways(self.lens, state)?.into_iter().enumerate() {
-            for class in self.classes(state, way)? {
-                enabled.entry(class).or_default().push(edge as u32);
-            }
-        }
-        Ok(enabled)
-    }
-
-    fn judge(&mut self, component: &[Node], region: u32) -> Result<Judgement> {
-        let all = (1u64 << self.automaton.sets) - 1;
-        let met = component.iter().fold(0, |met, &node| met | self.automaton.nodes[self.parts(node).1].accepting);
-        if met & all != all {
-            return Ok(Judgement::Unfair);
-        }
-        let mut records = Records::default();
-        for &node in component {
-            let enabled = self.enabled(self.parts(node).0)?;
-            if enabled.is_empty() {
-                continue;
-            }
-            let inside: Vec<u32> =
-                self.edges(node).filter(|&(_, t)| self.region[t as usize] == region).map(|e| e.0).collect();
-            for (class, edges) in enabled {
-                let record = records.entry(class).or_default();
-                record.enabled += 1;
-                record.happens |= edges.iter().any(|edge| inside.contains(edge));
-            }
-        }
-        let starved = |record: &Record| !record.happens && record.enabled > 0;
-        let everywhere = |record: &Record| starved(record) && record.enabled == component.len();
-        if !self.forgets_weak && records.values().any(everywhere) {
-            return Ok(Judgement::Unfair);
-        }
-        let fails = |(class, record): &(&Class, &Record)| self.fairness[class.0].strong && starved(record);
-        let strong: Vec<Class> = records.iter().filter(fails).map(|(class, _)| *class).collect();
-        if self.forgets_weak || self.forgets_strong {
-            return Ok(Judgement::Fair(Records::default()));
-        }
-        Ok(if strong.is_empty() { Judgement::Fair(records) } else { Judgement::Without(strong) })
+        Ok((0..enabled.len()).filter(|&c| enabled[c] && !happens[c]).map(|c| c as ClassId).collect())
     }
 
     /// The nodes of a component where none of the classes is enabled.
-    fn without(&mut self, component: &[Node], classes: &[Class]) -> Result<Vec<Node>> {
+    fn without(&mut self, component: &Component, classes: &[ClassId]) -> Result<Vec<Node>> {
+        let mut offered = Vec::new();
         let mut rest = Vec::new();
-        for &node in component {
-            let enabled = self.enabled(self.parts(node).0)?;
-            if !classes.iter().any(|class| enabled.contains_key(class)) {
+        for &node in &component.nodes {
+            self.offers.list(self.lens, self.graph, self.parts(node).0, &mut offered)?;
+            if !offered.iter().any(|(class, _)| classes.contains(class)) {
                 rest.push(node);
             }
         }
         Ok(rest)
     }
+}
 
-    /// A run to a component, and round it: by way of all that makes it fair and accepted, unless it comes by anyway.
-    fn run(&mut self, component: &[Node], region: u32, roots: &[Node], records: &Records) -> Result<Lasso> {
-        let mut enabled: FxHashMap<Node, Enabled> = FxHashMap::default();
-        if !records.is_empty() {
-            for &node in component {
-                enabled.insert(node, self.enabled(self.parts(node).0)?);
-            }
-        }
-        let product = &*self;
-        let takes = |class: &Class, node: Node, edge: u32| enabled[&node].get(class).is_some_and(|e| e.contains(&edge));
-        let meets = |goal: &Goal, node: Node, edge: Option<u32>| match goal {
-            Goal::Set(set) => product.automaton.nodes[product.parts(node).1].accepting >> set & 1 == 1,
-            Goal::Happens(class) => edge.is_some_and(|edge| takes(class, node, edge)),
-            Goal::Ceases(class) => {
-                !enabled[&node].contains_key(class) || edge.is_some_and(|edge| takes(class, node, edge))
-            }
-        };
-        let inside = |node: Node| product.edges(node).filter(move |&(_, t)| product.region[t as usize] == region);
-        let to_entry = product.way(roots, None, |node| product.region[node as usize] == region);
-        let (stem, entry) = to_entry.expect("the component was reached");
-        let (mut cycle, mut here): (Vec<(Node, u32)>, Node) = (Vec::new(), entry);
-        let mut classes: Vec<(&Class, &Record)> = records.iter().collect();
-        classes.sort_unstable_by_key(|(class, _)| **class);
-        let of_class = |(class, record): (&Class, &Record)| match record.happens && product.fairness[class.0].strong {
-            true => Goal::Happens(*class),
-            false => Goal::Ceases(*class),
-        };
-        for goal in (0..product.automaton.sets).map(Goal::Set).chain(classes.into_iter().map(of_class)) {
-            if cycle.iter().any(|&(node, edge)| meets(&goal, node, Some(edge))) {
+/// The search for strongly connected components: Tarjan's algorithm in Pearce's form, with one number per node, and
+/// without recursion. It is within the nodes that are unmet when it begins.
+struct Search {
+    roots: Vec<Node>,
+    frames: Vec<Frame>,
+    /// Nodes whose component is not complete, but for those that it may be named after.
+    open: Vec<Node>,
+    count: Mark,
+    visits: u32,
+}
+
+/// A node whose edges are being followed.
+struct Frame {
+    node: Node,
+    state: StateId,
+    /// The next edge of the state, and of the automaton's node.
+    edge: u32,
+    choice: u16,
+    automaton: u16,
+    /// No node met earlier can be reached so far.
+    is_root: bool,
+}
+
+impl Search {
+    fn new(mut roots: Vec<Node>) -> Search {
+        roots.reverse();
+        Search { roots, frames: Vec::new(), open: Vec::new(), count: 1, visits: 0 }
+    }
+
+    /// The next component that has an edge, and a node of each acceptance set.
+    fn next(&mut self, product: &mut Product) -> Option<Component> {
+        let graph = product.graph;
+        let count = product.automaton.nodes.len() as u32;
+        loop {
+            let Some(frame) = self.frames.last_mut() else {
+                let root = self.roots.pop()?;
+                if product.marks[root as usize] == UNMET {
+                    self.enter(product, root);
+                }
                 continue;
-            }
-            let by_edge = |node: Node| inside(node).find(|&(edge, _)| meets(&goal, node, Some(edge)));
-            let there = product.way(&[here], Some(region), |node| meets(&goal, node, None) || by_edge(node).is_some());
-            let (steps, node) = there.expect("a component is connected");
-            cycle.extend(steps);
-            here = node;
-            if let Some((edge, target)) = by_edge(node).filter(|_| !meets(&goal, node, None)) {
-                cycle.push((node, edge));
-                here = target;
-            }
-        }
-        if cycle.is_empty() {
-            let (edge, target) = inside(entry).next().expect("the component is not trivial");
-            cycle.push((entry, edge));
-            here = target;
-        }
-        let home = product.way(&[here], Some(region), |node| node == entry);
-        cycle.extend(home.expect("a component is connected").0);
-        let plain = |steps: Vec<(Node, u32)>| -> Vec<(StateId, u32)> {
-            let real = steps.into_iter().filter(|&(_, edge)| edge != STUTTER);
-            real.map(|(node, edge)| (product.parts(node).0, edge)).collect()
-        };
-        Ok(Lasso { stem: plain(stem), cycle: plain(cycle) })
-    }
-
-    /// A shortest way from some nodes to a goal, within a region.
-    fn way(&self, from: &[Node], region: Option<u32>, goal: impl Fn(Node) -> bool) -> Option<(Vec<(Node, u32)>, Node)> {
-        let mut parents: FxHashMap<Node, (Node, u32)> = FxHashMap::default();
-        let mut queue: VecDeque<Node> = from.iter().copied().collect();
-        from.iter().for_each(|&node| {
-            parents.insert(node, (NOWHERE, 0));
-        });
-        while let Some(node) = queue.pop_front() {
-            if goal(node) {
-                let mut steps = Vec::new();
-                let mut at = node;
-                while let Some(&(parent, edge)) = parents.get(&at).filter(|(parent, _)| *parent != NOWHERE) {
-                    steps.push((parent, edge));
-                    at = parent;
+            };
+            let targets = graph.targets(frame.state);
+            let next = &product.parts.inside[frame.automaton as usize];
+            // Follow edges until one leads to a node that was not met.
+            let mut own = product.marks[frame.node as usize];
+            let mut fresh = None;
+            while fresh.is_none() && !next.is_empty() {
+                let target = match targets.get(frame.edge as usize) {
+                    Some(&target) => target,
+                    None if frame.edge as usize == targets.len() && graph.is_terminal(frame.state) => frame.state,
+                    None => break,
+                };
+                let target = target * count + next[frame.choice as usize];
+                let mark = product.marks[target as usize];
+                if mark == UNMET {
+                    fresh = Some(target);
+                    break; // and look at it again afterwards
                 }
-                steps.reverse();
-                return Some((steps, node));
-            }
-            for (edge, target) in self.edges(node) {
-                if region.is_none_or(|region| self.region[target as usize] == region) && !parents.contains_key(&target)
-                {
-                    parents.insert(target, (node, edge));
-                    queue.push_back(target);
+                if mark < own {
+                    own = mark;
+                    frame.is_root = false;
+                }
+                frame.choice += 1;
+                if frame.choice as usize == next.len() {
+                    frame.choice = 0;
+                    frame.edge += 1;
                 }
             }
-        }
-        None
-    }
-}
-
-/// What a run has to come by in a component.
-enum Goal {
-    Set(u32),
-    /// A step of the class.
-    Happens(Class),
-    /// A step of the class, or a node where it is not enabled.
-    Ceases(Class),
-}
-
-enum Judgement {
-    Fair(Records),
-    Unfair,
-    /// These strong assumptions fail: look at what is left without the nodes where their classes are enabled.
-    Without(Vec<Class>),
-}
-
-/// Two numbers per node: for all nodes, or for few of many.
-enum Orders {
-    All(Vec<(u32, u32)>),
-    Few(FxHashMap<Node, (u32, u32)>),
-}
-
-impl Orders {
-    fn new(size: usize, all: bool) -> Orders {
-        if all { Orders::All(vec![(0, 0); size]) } else { Orders::Few(FxHashMap::default()) }
-    }
-
-    #[inline]
-    fn get(&self, node: Node) -> (u32, u32) {
-        match self {
-            Orders::All(orders) => orders[node as usize],
-            Orders::Few(orders) => orders.get(&node).copied().unwrap_or_default(),
+            product.marks[frame.node as usize] = own;
+            if let Some(target) = fresh {
+                self.enter(product, target);
+                self.visits = self.visits.wrapping_add(1);
+                if self.visits.is_multiple_of(1 << 16) && product.control.stopped() {
+                    return None;
+                }
+            } else if let Some(component) = self.leave(product) {
+                return Some(component);
+            }
         }
     }
 
     #[inline]
-    fn set(&mut self, node: Node, value: (u32, u32)) {
-        match self {
-            Orders::All(orders) => orders[node as usize] = value,
-            Orders::Few(orders) => {
-                orders.insert(node, value);
-            }
+    fn enter(&mut self, product: &mut Product, node: Node) {
+        let (state, automaton) = product.parts(node);
+        product.marks[node as usize] = self.count;
+        self.count += 1;
+        let count = product.automaton.nodes.len();
+        for &target in product.graph.targets(state) {
+            prefetch(&product.marks, target as usize * count);
         }
+        self.frames.push(Frame { node, state, edge: 0, choice: 0, automaton: automaton as u16, is_root: true });
+    }
+
+    /// Done with a node; its component, if that is complete now and may be a finding.
+    #[inline]
+    fn leave(&mut self, product: &mut Product) -> Option<Component> {
+        let frame = self.frames.pop().expect("it is being left");
+        let own = product.marks[frame.node as usize];
+        if !frame.is_root {
+            self.open.push(frame.node);
+            return None;
+        }
+        let met = self.open.iter().rev().take_while(|&&node| own <= product.marks[node as usize]).count();
+        let rest = self.open.len() - met;
+        let number = product.component;
+        product.component -= 1;
+        self.count -= met as u32 + 1;
+        for &node in &self.open[rest..] {
+            product.marks[node as usize] = number;
+        }
+        product.marks[frame.node as usize] = number;
+        let all = (1u64 << product.automaton.sets) - 1;
+        let accepting = |node: Node| product.automaton.nodes[product.parts(node).1].accepting;
+        let accepted = self.open[rest..].iter().fold(accepting(frame.node), |sets, &node| sets | accepting(node));
+        let returns = || met > 0 || product.edges(frame.node).any(|(_, target)| target == frame.node);
+        let mut component = None;
+        if accepted & all == all && returns() {
+            let nodes = std::iter::once(frame.node).chain(self.open[rest..].iter().rev().copied()).collect();
+            component = Some(Component { number, nodes });
+        }
+        self.open.truncate(rest);
+        component
     }
 }

@@ -46,6 +46,8 @@ pub struct Rules {
     pub enabling: bool,
     pub visibility: bool,
     pub proviso: bool,
+    /// For properties of whole runs: a set with a visible class that is enabled is no reduction (instead of rule 4).
+    pub strict: bool,
 }
 
 impl Rules {
@@ -56,6 +58,7 @@ impl Rules {
             enabling: keeps("enabling"),
             visibility: keeps("visibility"),
             proviso: keeps("proviso"),
+            strict: false,
         }
     }
 }
@@ -181,6 +184,12 @@ impl Relations {
             cyclic: !facts.acyclic(),
             classes,
         })
+    }
+
+    /// Whether they cover all that is known by now, and what properties were seen to read.
+    pub fn covers(&self, facts: &Facts, sight: Sight) -> bool {
+        let cyclic = self.cyclic || !facts.acyclic();
+        self.version == facts.version && self.cyclic == cyclic && self.sight.covers(sight)
     }
 
     /// Whether the search has to make sure that nothing is put off for ever.
@@ -426,7 +435,11 @@ impl Stubborn {
         let tries = if self.relations.seeds == Seeds::Instance { 1 } else { seeds.len() };
         let mut fewest = ALL;
         for (_, process) in seeds.into_iter().take(tries) {
-            let set = here.processes(here.close(process));
+            let closed = here.close(process);
+            if self.relations.rules.strict && here.shows(closed) {
+                continue;
+            }
+            let set = here.processes(closed);
             // Where one process has all transitions, there is nothing to gain, and nothing lost.
             if set.count_ones() == 1 {
                 return set;
@@ -521,6 +534,11 @@ impl Here<'_> {
             };
             set = set.with(*sets.iter().min_by_key(cost).expect("a class has an enabling set"));
         }
+    }
+
+    /// Whether a step of the set may be seen by a property.
+    fn shows(&self, set: Set) -> bool {
+        set.iter().any(|class| self.relations.visible.has(class) && self.is_enabled(class))
     }
 
     fn processes(&self, set: Set) -> u64 {

@@ -69,6 +69,11 @@ impl Group {
     pub fn is_empty(&self) -> bool {
         self.len() == 1
     }
+
+    /// Whether some permutation moves a process to a place.
+    pub fn moves(&self, process: usize, place: usize) -> bool {
+        process == place || self.elements.iter().any(|element| element[process] as usize == place)
+    }
 }
 
 /// All orders of a set, the given one first.

@@ -117,9 +117,13 @@ class Engine:
         timeout: float | None,
         memory: int | None,
         progress: Callable[[dict[str, Any]], object] | None,
+        safety: bool = ...,
+        por: tuple[str, str] | None = ...,
         forget: Sequence[str] = ...,
     ) -> dict[str, Any]:
-        """Per automaton over the predicates, a fair run that it accepts: the steps to a loop, and those of the loop."""
+        """Per automaton over the predicates, a fair run that it accepts: the steps to a loop, and those of the loop.
+
+        With `safety`, the properties of states are looked at on the way, and a violation ends it."""
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""
 
@@ -136,7 +140,12 @@ _Step = tuple[int, int, int, int, int, bool, int | None]
 class EpaTrace:
     """A recorded execution of a threaded program (see docs/epa.md), read and sanitized."""
 
-    def __new__(cls, folder: Path, sites: Sequence[tuple[int, int, Sequence[int], int]]) -> EpaTrace: ...
+    def __new__(
+        cls,
+        folder: Path,
+        sites: Sequence[tuple[int, int, Sequence[int], int, int]],
+        program: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
+    ) -> EpaTrace: ...
     @property
     def records(self) -> int: ...
     @property
@@ -158,6 +167,9 @@ class EpaTrace:
         """The last global or heap object that an address lay in."""
     def executions(self) -> list[tuple[int, int, int, int]]:
         """Thread, site, values made there, calls made there."""
+    def address_arithmetic(self) -> list[int]:
+        """Sites that compute with the place of an object, which is another one in every run."""
+
     def digest(self) -> int: ...
     def reversible(self, *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]: ...
     def steps(self) -> list[_Step]: ...

@@ -38,6 +38,7 @@ from plait.check.replay import replay
 from plait.model.temporal import Atom, Formula
 from tests.oracle.cyclic import Drawn, drawn, formulas
 from tests.oracle.lassos import Edge, Runs, holds_on
+from tests.oracle.loose import explored_systems
 from tests.oracle.relation import State, initial
 from tests.oracle.replay import agrees, matches, successors
 
@@ -63,10 +64,10 @@ def walk(made: Drawn, runs: Runs, trace: Any) -> tuple[list[State], list[Edge]]:
     return states, edges
 
 
-def compare(made: Drawn, formula: Formula, length: int) -> None:
+def compare(made: Drawn, formula: Formula, length: int, **options: Any) -> None:
     runs = Runs(made.system, made.truth, made.fairness)
     truths = {atom.name: runs.truth(atom) for atom in made.atoms}
-    result = verdict(made, formula)
+    result = verdict(made, formula, **options)
     if result.status == "violated":
         assert result.trace is not None
         states, edges = walk(made, runs, result.trace)
@@ -122,6 +123,25 @@ def test_simple_formulas_by_where_runs_end_up(made: Drawn, kind: str) -> None:
             assert reduce == "decomposition"  # every field is relevant
             continue
         assert (result.status == "holds") == holds
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(explored_systems(limit=150))
+def test_properties_of_states_are_seen_on_the_way(pair: Any) -> None:
+    """With a temporal property there is one pass for both: it finds and counts what a search does."""
+    system = pair[0]
+    alone = check(system)
+    system.properties = [*system.properties, ltl(G(F(True)), name="trivial")]
+    both = check(system)
+    assert {p.name: p.status for p in both.properties if p.name != "trivial"} == {
+        p.name: p.status for p in alone.properties
+    }
+    assert len(both.trace or ()) == len(alone.trace or ())
+    if alone.status == "holds":
+        counts = ("states", "transitions", "terminal_states", "depth")
+        assert all(getattr(both.statistics, name) == getattr(alone.statistics, name) for name in counts)
+        for one, other in zip(alone.properties, both.properties, strict=False):
+            assert len(one.trace or ()) == len(other.trace or ())  # examples of what can be reached
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
@@ -366,8 +386,6 @@ def test_without_a_rule_of_fairness_unfair_runs_are_reported(
     [
         ({"search": "random"}, "temporal property"),
         ({"search": "stateless"}, "temporal property"),
-        ({"reduce": "por"}, "whole runs"),
-        ({"reduce": "symmetry"}, "whole runs"),
     ],
 )
 def test_what_is_unsound_is_refused(options: dict[str, Any], reason: str) -> None:

@@ -229,6 +229,68 @@ int main(void) {
     assert all(r.deviates for r in results)
 
 
+READS = """#include <stdio.h>
+int main(void) {
+    int numbers[64], total = 0;
+    FILE *file = tmpfile();
+    for (int i = 0; i < 64; i++) numbers[i] = i + 1;
+    fwrite(numbers, sizeof *numbers, 16, file);
+    rewind(file);
+    for (int i = 0; i < 64; i++) numbers[i] = 0;
+    size_t got = fread(numbers, sizeof *numbers, 8, file);
+    for (size_t i = 0; i < got; i++) total += numbers[i];
+    got = fread(numbers, sizeof *numbers, 8, file);
+    printf("%d %zu\\n", total, got);
+    fclose(file);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "more", "output"),
+    [
+        (2, 4, b"78 4\n"),  # twelve numbers, then the four that are left
+        (2, 100, b"136 0\n"),  # all sixteen
+        (1, 4, b"36 0\n"),  # eight numbers of eight bytes: the file ends there
+    ],
+)
+def test_a_size_given_to_fread(index: int, more: int, output: bytes, record: Record) -> None:
+    """fread reads as much more as the fault says, up to the end of the file; the argument and what was read deviate."""
+    golden = record(READS)
+    assert golden.output == b"36 8\n"
+    table = golden.table
+    targets_ = targets(table, golden.executions(), "filesize")
+    names = sorted((table.site(t.site).name, table.site(t.site).index) for t in targets_)
+    assert names == [("fread", 1)] * 2 + [("fread", 2)] * 2 + [("fwrite", 1), ("fwrite", 2)]
+    site = next(t.site for t in targets_ if (table.site(t.site).name, table.site(t.site).index) == ("fread", index))
+    faulty = record(READS, fault=Fault("filesize", site, "T_0", 0, more))
+    assert faulty.output == output
+    given = 8 if index == 2 else 4
+    assert [row[3:] for row in faulty.native.faults()] == [(given, given + more)]
+    found = compare(golden, faulty)
+    first = found.threads[0].first
+    assert first is not None
+    assert (first.golden, first.faulty) == (f"argument {index}: {given}", f"argument {index}: {given + more}")
+    assert [s.what for s in found.spots if s.root] == [f"argument {index} of fread"]
+    assert any("fread" in s.what and not s.root for s in found.spots), "what it returns, or what it wrote to"
+
+
+def test_a_size_beyond_the_end_of_a_file_is_masked(built: Build) -> None:
+    """The second fread gets all that is left, whatever it asks for."""
+    campaign = Campaign(built(READS), [], types=["filesize"], runs=30, seed=3)
+    try:
+        table = campaign.golden.table
+        sites = [t.site for t in targets(table, campaign.golden.executions(), "filesize")]
+        last = max(s for s in sites if table.site(s).name == "fread" and table.site(s).index == 2)
+        results = [campaign.inject(i) for i in range(30)]
+    finally:
+        campaign.close()
+    assert {r.outcome for r in results if r.fault.site == last} == {"masked"}
+    assert "sdc" in {r.outcome for r in results}
+    assert all(r.struck and r.deviates for r in results)
+
+
 def test_wilson() -> None:
     """Against the published example of Newcombe (1998): 81 of 263."""
     low, high = wilson(81, 263)

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from plait.epa.build import build
 from plait.epa.recording import Recording
 from plait.epa.run import run
 from plait.epa.toolchain import Toolchain, find, find_all
 from plait.kernel.errors import UsageError
+from tests.epa.conftest import EXAMPLES
+from tests.epa.test_listings import lines
 
 HERE = Path(__file__).parent
 
@@ -50,6 +53,35 @@ def test_c(version: int, tmp_path: Path) -> None:
 
 def test_cpp(toolchain: int, tmp_path: Path) -> None:
     faithful(HERE / "torture.cpp", find(toolchain), tmp_path)
+
+
+def events(recording: Recording) -> list[list[str]]:
+    """What is shown of each thread, but for addresses of labels: the two programs differ there."""
+    shown = [lines(recording, thread.name) for thread in recording.threads]
+    return [[line for line in thread if "program+" not in line] for thread in shown]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [HERE / "torture.c", HERE / "arithmetic.c", EXAMPLES / "kmeans.c", EXAMPLES / "pca.c", EXAMPLES / "words.cpp"],
+    ids=lambda source: source.name,
+)
+def test_what_the_reader_computes_is_what_the_machine_computed(source: Path, toolchain: int, tmp_path: Path) -> None:
+    """A program that records every result, and one whose reader computes what it can: equal events."""
+    found = []
+    for lean in (True, False):
+        program, folder = tmp_path / f"{lean}.epa", tmp_path / f"{lean}.trace"
+        table, _ = build([source], program, version=toolchain, lean=lean)
+        assert bool(table.formulas) is lean
+        assert run(program, [], folder).code == 0
+        found.append(Recording(folder))
+    if source.name == "torture.c":
+        assert events(found[0]) == events(found[1])
+    else:
+        assert found[0].native.outcome(found[1].native) == (True, False)
+    assert found[0].native.records == found[1].native.records > 100
+    sizes = [sum(p.stat().st_size for p in r.folder.glob("thread-*.bin")) for r in found]
+    assert sizes[0] < sizes[1]
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -276,6 +277,34 @@ int main(void) {
     assert lines(recording, "T_0")[0] == "enter main"
 
 
+def test_a_kill_at_any_time_leaves_a_begin_of_the_whole_trace(built: Build, tmp_path: Path) -> None:
+    """Whenever it strikes: every thread has the first events of the same thread in a run that was not killed."""
+    program, arguments = built("kmeans.c"), ["3", "1500"]
+    run(program, arguments, tmp_path / "whole")
+    whole = Recording(tmp_path / "whole")
+    for delay in (0.002, 0.005, 0.01, 0.02, 0.04, 0.08):
+        folder = tmp_path / f"{delay}"
+        folder.mkdir()
+        process = subprocess.Popen(
+            [program, *arguments], env={**os.environ, "EPA_TRACE": str(folder)}, stdout=subprocess.DEVNULL
+        )
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (folder / "thread-0.bin").exists():
+            found = whole.native.compare(Recording(folder).native)["threads"]
+            assert [(t["name"], t["changed"], t["extra"]) for t in found if t["changed"] or t["extra"]] == []
+
+
+def test_a_thread_that_was_killed_before_it_began(record: Record) -> None:
+    """Others speak of it by its name."""
+    folder = record("listing4.c").folder
+    (folder / "thread-2.bin").unlink()
+    recording = Recording(folder)
+    assert "load T_0_1 T_0:id2#0" in lines(recording, "T_0")
+    assert any(cut.startswith("T_0_1 did not end") for cut in recording.cuts)
+
+
 def test_a_full_disk_ends_the_trace_and_not_the_program(built: Build, tmp_path: Path) -> None:
     """A limit on the size of files is a full disk to the recorder."""
     source = (
@@ -311,11 +340,22 @@ def test_a_damaged_trace_is_refused(damage: str, record: Record) -> None:
         Recording(folder)
 
 
+@pytest.mark.parametrize("damage", [b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"])
+def test_a_damaged_record_is_refused(damage: bytes, record: Record) -> None:
+    """A kind that nobody writes, and a piece that the program does not have."""
+    folder = record("listing4.c").folder
+    with (folder / "thread-0.bin").open("r+b") as file:
+        file.seek(4096 + 2 * 65536)
+        file.write(damage)
+    with pytest.raises(TraceError, match=r"cannot be read: .*the record at byte 0"):
+        Recording(folder)
+
+
 def test_records_of_another_version_are_refused(record: Record) -> None:
     folder = record("listing4.c").folder
     table = folder / "table.json"
-    table.write_text(table.read_text(encoding="utf-8").replace('"format":2', '"format":1'), encoding="utf-8")
-    with pytest.raises(TraceError, match="version 1, not 2"):
+    table.write_text(table.read_text(encoding="utf-8").replace('"format":3', '"format":2'), encoding="utf-8")
+    with pytest.raises(TraceError, match="version 2, not 3"):
         Recording(folder)
 
 

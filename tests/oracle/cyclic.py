@@ -96,7 +96,7 @@ def rules() -> st.SearchStrategy[Rule]:
     return st.builds(Rule, st.booleans(), some, values, st.sampled_from(["pass", "pass", "keep", "take"]))
 
 
-def specs() -> st.SearchStrategy[Spec]:
+def specs(counts: tuple[int, ...]) -> st.SearchStrategy[Spec]:
     def of(count: int) -> st.SearchStrategy[Spec]:
         return st.builds(
             Spec,
@@ -110,7 +110,7 @@ def specs() -> st.SearchStrategy[Spec]:
             ),
         )
 
-    return st.sampled_from([1, 2, 2, 2]).flatmap(of)
+    return st.sampled_from(counts).flatmap(of)
 
 
 class Drawn(NamedTuple):
@@ -120,19 +120,21 @@ class Drawn(NamedTuple):
     truth: Exploration
 
 
-def drawn(limit: int) -> st.SearchStrategy[Drawn]:
-    """Systems of at most so many states."""
+def drawn(limit: int, counts: tuple[int, ...] = (1, 2, 2, 2)) -> st.SearchStrategy[Drawn]:
+    """Systems of at most so many states, of so many processes."""
 
     def make(spec: Spec) -> Drawn:
         system, fairness, atoms = build(spec)
         return Drawn(system, fairness, atoms, explore(system, limit=limit))
 
-    return specs().map(make).filter(lambda made: made.truth.complete)
+    return specs(counts).map(make).filter(lambda made: made.truth.complete)
 
 
-def formulas(atoms: list[Atom]) -> st.SearchStrategy[Formula]:
+def formulas(atoms: list[Atom], following: bool = True) -> st.SearchStrategy[Formula]:
+    """Formulas over the atoms; with X, if they may speak of the following state."""
+
     def more(inner: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
-        one = st.sampled_from([Not, Next, Globally, Finally, Globally, Finally])
+        one = st.sampled_from([Not, *([Next] if following else []), Globally, Finally, Globally, Finally])
         two = st.sampled_from([And, Or, Until, Release, WeakUntil])
         return st.builds(lambda k, a: k(a), one, inner) | st.builds(lambda k, a, b: k(a, b), two, inner, inner)
 

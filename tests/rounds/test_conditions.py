@@ -154,19 +154,18 @@ def _claims(protocol: System, number: int) -> bool:
         return False
 
 
-audited: list[bool] = []
+def test_the_audit_decides_nearly_all_protocols_that_are_round_based() -> None:
+    audited: list[bool] = []
 
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    @given(specs(processes=2, most_rounds=2))
+    def audit(spec: Spec) -> None:
+        program = program_of(system(spec), phases=spec.phases, audited=True)
+        assert check(program.make(), workers=1).status == "holds"
+        assert program.audit is not None
+        audited.append(not program.audit.suspicions())
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
-@given(specs(processes=2, most_rounds=2))
-def test_the_audit_of_protocols_that_are_round_based(spec: Spec) -> None:
-    program = program_of(system(spec), phases=spec.phases, audited=True)
-    assert check(program.make(), workers=1).status == "holds"
-    assert program.audit is not None
-    audited.append(not program.audit.suspicions())
-
-
-def test_the_audit_decides_nearly_all_of_them() -> None:
+    audit()
     assert sum(audited) >= 0.9 * len(audited) > 0
 
 

@@ -49,24 +49,15 @@ def compare(spec: Spec, *, limit: int = 150, **faults: int) -> bool:
     return True
 
 
-compared: set[Spec] = set()
+def test_two_hundred_protocols() -> None:
+    compared: set[Spec] = set()
 
+    def one(spec: Spec) -> None:
+        if spec not in compared and compare(spec):
+            compared.add(spec)
 
-@drawing(330)
-@given(specs(processes=2))
-def test_two_processes(spec: Spec) -> None:
-    if spec not in compared and compare(spec):
-        compared.add(spec)
-
-
-@drawing(8)
-@given(specs(processes=3, most_rounds=2))
-def test_three_processes(spec: Spec) -> None:
-    if spec not in compared and compare(spec):
-        compared.add(spec)
-
-
-def test_two_hundred_protocols_were_compared() -> None:
+    drawing(330)(given(specs(processes=2))(one))()
+    drawing(8)(given(specs(processes=3, most_rounds=2))(one))()
     assert len(compared) >= 200
 
 

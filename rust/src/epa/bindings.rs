@@ -10,7 +10,7 @@ use super::compare::{self, Difference};
 use super::format::op;
 use super::order::NONE;
 use super::propagate::{self, NO_OBJECT, Via};
-use super::recording::{Class, Recording, Site};
+use super::recording::{Class, Computes, Recording, Rows, Site};
 use super::reverse::{self, Action, Answer, Report, Step};
 use super::sanitize::{self, Event, Kind, NOBODY, OBJECT, Sanitized, THREAD, UNKNOWN};
 
@@ -21,7 +21,7 @@ pub struct EpaTrace {
     sanitized: Sanitized,
 }
 
-type SiteRow = (u8, u32, Vec<u32>, u32);
+type SiteRow = (u8, u32, Vec<u32>, u32, u8);
 type StepRow = (u32, u32, u64, u64, u64, bool, Option<u64>);
 type Word = (&'static str, u64, i64);
 type EventRow = (u32, u8, bool, Word, Word);
@@ -29,9 +29,9 @@ type EventRow = (u32, u8, bool, Word, Word);
 #[pymethods]
 impl EpaTrace {
     #[new]
-    fn new(py: Python<'_>, folder: PathBuf, sites: Vec<SiteRow>) -> PyResult<Self> {
+    fn new(py: Python<'_>, folder: PathBuf, sites: Vec<SiteRow>, program: Rows) -> PyResult<Self> {
         let mut known = vec![Site::default()];
-        known.extend(sites.into_iter().map(|(class, size, operands, parent)| Site {
+        known.extend(sites.into_iter().map(|(class, size, operands, parent, computes)| Site {
             class: match class {
                 1 => Class::Pointer,
                 2 => Class::Word,
@@ -40,9 +40,14 @@ impl EpaTrace {
             size,
             operands,
             parent,
+            computes: match computes {
+                1 => Computes::Distance,
+                2 => Computes::Anything,
+                _ => Computes::Offsets,
+            },
         }));
         py.detach(|| {
-            let recording = Recording::open(&folder, known)?;
+            let recording = Recording::open(&folder, known, program)?;
             let sanitized = sanitize::sanitize(&recording);
             Ok(Self { recording, sanitized })
         })
@@ -102,10 +107,7 @@ impl EpaTrace {
         let mut found = Vec::new();
         for (run, &length) in self.recording.runs.iter().zip(&self.sanitized.lengths) {
             let (mut sync, mut object) = (0, 0);
-            if run.took
-                && let Some(record) = self.recording.run(*run).next()
-                && record.kind == super::format::SYNC
-            {
+            if let Some(record) = self.recording.sync(*run) {
                 (sync, object) = (record.detail, record.words[1]);
             }
             if length > 0 || sync > 0 {
@@ -142,6 +144,11 @@ impl EpaTrace {
             found.extend((counts.iter().enumerate()).filter(|c| c.1.2).map(|(s, c)| (t as u32, s as u32, c.0, c.1)));
         }
         found
+    }
+
+    /// Sites that compute with the place of an object, which is another one in every run.
+    fn address_arithmetic(&self) -> Vec<u32> {
+        self.sanitized.mixed.clone()
     }
 
     /// A digest of all events by name of thread: equal for equal sanitized traces.
@@ -225,6 +232,7 @@ fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyD
     result.set_item("candidates", report.candidates)?;
     result.set_item("refuted", report.refuted)?;
     result.set_item("overflow", report.overflow)?;
+    result.set_item("loose", &report.loose)?;
     result.set_item("warnings", &report.skeleton.warnings)?;
     let nodes: Vec<_> = (report.skeleton.nodes.iter()).map(|n| (n.thread, n.op, n.object, n.site)).collect();
     result.set_item("nodes", nodes)?;

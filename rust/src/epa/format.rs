@@ -1,5 +1,7 @@
-//! Records as the recorder (`src/plait/epa/runtime.c`) writes them: 64-bit words, the first of which has the kind in its top
-//! byte, a detail in the next 36 bits and the site in the low 20.
+//! Events as traces have them, and records as the recorder (`src/plait/epa/recorder`) writes them.
+//!
+//! A record begins with a word of 32 bits. With bit 31 it is a record of its own: kind in bits 25 to 30, detail in 20 to 24,
+//! site below, then words of 64 bits. Without, the word is the number of a piece of the program (`program.rs`).
 
 pub const VALUE: u8 = 1;
 pub const LOAD: u8 = 2;
@@ -12,6 +14,7 @@ pub const ARGUMENT: u8 = 8;
 pub const LANDING: u8 = 9;
 pub const RANGE: u8 = 10;
 pub const COPY: u8 = 11;
+/// A fault strikes the next event. No record: the head of the thread's file has it.
 pub const FAULT: u8 = 12;
 pub const SEQUENCE: u8 = 13;
 /// The memory that a copy reads; `COPY` stands for what it writes once a trace is sanitized.
@@ -19,12 +22,6 @@ pub const COPY_FROM: u8 = 14;
 pub const SYNC: u8 = 32;
 pub const ALLOC: u8 = 33;
 pub const FREE: u8 = 34;
-/// Added to the kind of a record whose last word is small enough to stand in its first, in place of the detail.
-pub const SMALL: u8 = 64;
-/// Added to the kind of a load, a store or an alloca whose address stands there too, from `BELOW` below the last frame.
-pub const FRAME: u8 = 128;
-const BELOW: u64 = 32_768;
-pub const PAD: u8 = 255;
 
 pub const RANGE_WRITE: u32 = 1;
 pub const RANGE_STACK: u32 = 2;
@@ -52,7 +49,7 @@ pub mod op {
     pub const BARRIER_INIT: u32 = 18;
 }
 
-/// One record in a stream of words.
+/// One event, or what else a stream has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub kind: u8,
@@ -61,142 +58,68 @@ pub struct Record {
     pub words: [u64; 3],
 }
 
-/// How many words follow the first one of a record; none for a kind that nobody writes.
+/// What a record begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    Piece(u32),
+    Own { kind: u8, detail: u32, site: u32, words: usize },
+}
+
+impl Head {
+    /// Bytes of a record of its own.
+    pub const fn own(words: usize) -> usize {
+        4 + 8 * words
+    }
+}
+
+/// Up to eight bytes, little-endian; None behind the end.
 #[inline]
-fn length(kind: u8) -> Option<usize> {
-    Some(match kind {
-        VALUE | ENTER | RETURN | CALL | ARGUMENT | LANDING | SEQUENCE => 1,
-        LOAD | STORE | ALLOCA => 2,
-        COPY | RANGE | FAULT | SYNC | ALLOC | FREE => 3,
+pub fn bytes(from: &[u8], at: usize, count: usize) -> Option<u64> {
+    let mut word = [0; 8];
+    word[..count].copy_from_slice(from.get(at..at + count)?);
+    Some(u64::from_le_bytes(word))
+}
+
+/// The head of the record at a place; None behind the end, and for a kind that nobody writes.
+#[inline]
+pub fn head(from: &[u8], at: usize) -> Option<Head> {
+    let word = bytes(from, at, 4)? as u32;
+    if word >> 31 == 0 {
+        return Some(Head::Piece(word));
+    }
+    let kind = (word >> 25 & 0x3f) as u8;
+    let words = match kind {
+        SEQUENCE => 1,
+        COPY | RANGE | SYNC | ALLOC | FREE => 3,
         _ => return None,
-    })
+    };
+    Some(Head::Own { kind, detail: word >> 20 & 0x1f, site: word & 0xf_ffff, words })
 }
 
-/// Reads records one after the other. It ends at a zero word and before anything torn.
-#[derive(Clone, Copy)]
-pub struct Cursor<'a> {
-    words: &'a [u64],
-    pub at: usize,
-    /// Where short addresses count from.
-    pub base: u64,
-}
-
-impl<'a> Cursor<'a> {
-    pub fn new(words: &'a [u64], at: usize, base: u64) -> Self {
-        Self { words, at, base }
+/// A record of its own; None if there is none, or less than all of it.
+pub fn own(from: &[u8], at: usize) -> Option<Record> {
+    let Head::Own { kind, detail, site, words: count } = head(from, at)? else { return None };
+    let mut words = [0; 3];
+    for (i, word) in words[..count].iter_mut().enumerate() {
+        *word = bytes(from, at + 4 + 8 * i, 8)?;
     }
-
-    /// The words of a record after its first, given that and how many the kind has.
-    #[inline]
-    fn payload(&self, head: u64, kind: u8, length: usize) -> Option<([u64; 3], usize)> {
-        let detail = (head >> 20) & 0xf_ffff_ffff;
-        let mut found = [0; 3];
-        match (kind & FRAME != 0, kind & SMALL != 0) {
-            (true, true) => {
-                found[0] = self.base.wrapping_add(detail >> 20);
-                found[1] = detail & 0xf_ffff;
-                Some((found, 0))
-            }
-            (true, false) => {
-                found[0] = self.base.wrapping_add(detail);
-                found[1] = *self.words.get(self.at + 1)?;
-                Some((found, 1))
-            }
-            (false, small) => {
-                let stored = length - usize::from(small);
-                found[..stored].copy_from_slice(self.words.get(self.at + 1..self.at + 1 + stored)?);
-                if small {
-                    found[stored] = detail;
-                }
-                Some((found, stored))
-            }
-        }
-    }
-}
-
-impl Iterator for Cursor<'_> {
-    type Item = Record;
-
-    #[inline]
-    fn next(&mut self) -> Option<Record> {
-        let mut head = *self.words.get(self.at)?;
-        while (head >> 56) as u8 == PAD {
-            let skip = (head & 0xffff_ffff) as usize;
-            if skip == 0 {
-                return None;
-            }
-            self.at = self.at.checked_add(skip)?;
-            head = *self.words.get(self.at)?;
-        }
-        let tagged = (head >> 56) as u8;
-        let kind = tagged & !(SMALL | FRAME);
-        let length = length(kind)?;
-        if tagged & FRAME != 0 && length != 2 {
-            return None;
-        }
-        let (words, stored) = self.payload(head, tagged, length)?;
-        self.at += 1 + stored;
-        if kind == ENTER {
-            self.base = words[0].wrapping_sub(BELOW);
-        }
-        let detail = if tagged & (SMALL | FRAME) == 0 { (head >> 20) as u32 & 0xff_ffff } else { 0 };
-        Some(Record { kind, detail, site: head as u32 & 0xf_ffff, words })
-    }
+    Some(Record { kind, detail, site, words })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn head(kind: u8, detail: u64, site: u64) -> u64 {
-        (u64::from(kind) << 56) | (detail << 20) | site
-    }
-
     #[test]
-    fn all_forms_of_a_record() {
-        let frame = 0x7fff_0000_1000;
-        let words = [
-            head(ENTER, 0, 1),
-            frame,
-            head(VALUE, 0, 3),
-            1 << 40,
-            head(PAD, 0, 2),
-            0,
-            head(LOAD, 0, 4),
-            8,
-            1 << 50,
-            head(STORE | SMALL, 7, 5),
-            16,
-            head(LOAD | FRAME | SMALL, ((BELOW - 8) << 20) | 42, 6),
-            head(STORE | FRAME, BELOW + 24, 7),
-            1 << 60,
-            head(VALUE | SMALL, 1 << 35, 8),
-            0,
-            0,
-        ];
-        let found: Vec<_> = Cursor::new(&words, 0, 0).map(|r| (r.kind, r.site, r.words)).collect();
-        assert_eq!(
-            found,
-            [
-                (ENTER, 1, [frame, 0, 0]),
-                (VALUE, 3, [1 << 40, 0, 0]),
-                (LOAD, 4, [8, 1 << 50, 0]),
-                (STORE, 5, [16, 7, 0]),
-                (LOAD, 6, [frame - 8, 42, 0]),
-                (STORE, 7, [frame + 24, 1 << 60, 0]),
-                (VALUE, 8, [1 << 35, 0, 0]),
-            ]
-        );
-    }
-
-    #[test]
-    fn torn_and_unknown_records_end_a_stream() {
-        let read = |words: &[u64]| Cursor::new(words, 0, 0).count();
-        assert_eq!(read(&[head(LOAD, 0, 4), 8]), 0);
-        assert_eq!(read(&[head(VALUE | SMALL, 1, 4), head(VALUE, 0, 4)]), 1);
-        assert_eq!(read(&[head(47, 0, 1), 2]), 0);
-        assert_eq!(read(&[head(PAD, 0, 0)]), 0);
-        assert_eq!(read(&[head(VALUE | FRAME, 0, 1), 2]), 0);
-        assert_eq!(read(&[]), 0);
+    fn records_of_their_own() {
+        let word = 0x8000_0000u32 | u32::from(SYNC) << 25 | op::BARRIER_INIT << 20 | 0xf_fff0;
+        let mut raw = word.to_le_bytes().to_vec();
+        raw.extend([7u64, 1 << 60, 9].iter().flat_map(|w| w.to_le_bytes()));
+        let found = Record { kind: SYNC, detail: op::BARRIER_INIT, site: 0xf_fff0, words: [7, 1 << 60, 9] };
+        assert_eq!(own(&raw, 0), Some(found));
+        assert_eq!(own(&raw[..27], 0), None, "torn");
+        assert_eq!(head(&[0xff; 4], 0), None, "nobody writes it");
+        assert_eq!(head(&5u32.to_le_bytes(), 0), Some(Head::Piece(5)));
+        assert_eq!(head(&[0; 3], 0), None);
     }
 }

@@ -4,6 +4,7 @@
 pub mod compare;
 pub mod format;
 pub mod order;
+pub mod program;
 pub mod propagate;
 pub mod recording;
 pub mod reverse;

@@ -89,11 +89,7 @@ pub fn propagate(recording: &Recording, sanitized: &Sanitized, comparison: &Comp
         found: Propagation::default(),
         rank: 0,
     };
-    for &run in &recording.runs {
-        for record in recording.run(run) {
-            walk.record(run.stream, record);
-        }
-    }
+    recording.walk(|_, thread, record| walk.record(thread, record));
     walk.found
 }
 

@@ -8,8 +8,10 @@ use std::fs::File;
 use std::path::Path;
 
 use memmap2::Mmap;
+use rustc_hash::FxHashMap;
 
-use super::format::{self, Cursor, Record, op};
+use super::format::{self, Head, Record, op};
+use super::program::{Decoder, FormulaRow, Program, StepRow, Struck};
 
 /// What the sanitizer must know of a site.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,18 @@ pub struct Site {
     pub operands: Vec<u32>,
     /// The call that an argument belongs to.
     pub parent: u32,
+    pub computes: Computes,
+}
+
+/// Whether a result depends on where objects happen to lie, if operands are addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Computes {
+    #[default]
+    Offsets,
+    /// Two addresses are compared or subtracted: it does unless they are of one object.
+    Distance,
+    /// Multiplications, remainders and the like.
+    Anything,
 }
 
 /// Whether a value may be an address.
@@ -51,23 +65,81 @@ pub struct Module {
 /// One thread's records.
 pub struct Stream {
     pub uid: u32,
-    words: Words,
-    /// Where the last whole record ends, in words.
+    content: Content,
+    /// Where the last whole record ends, in bytes.
     pub used: usize,
+    /// How many events of the next record have happened.
+    partial: usize,
+    pub events: u64,
     pub ended: bool,
+    fault: Option<Struck>,
 }
 
-enum Words {
+enum Content {
     Mapped(Mmap),
-    Empty,
+    /// Of a thread that did not end, the last records are in its window.
+    Read(Vec<u8>),
 }
+
+const PAGE: usize = 4096;
+const HALF: usize = 64 << 10;
+const MAGIC: u64 = 0x3341_5045_4543_4152;
+const DATA: usize = PAGE + 2 * HALF;
 
 impl Stream {
-    pub fn words(&self) -> &[u64] {
-        match &self.words {
-            // SAFETY: a mapping begins at a page, and any bytes are a u64; the length is rounded down.
-            Words::Mapped(map) => unsafe { std::slice::from_raw_parts(map.as_ptr().cast::<u64>(), map.len() / 8) },
-            Words::Empty => &[],
+    /// A thread that has recorded nothing.
+    fn empty(uid: u32) -> Self {
+        let content = Content::Read(Vec::new());
+        Self { uid, content, used: 0, partial: 0, events: 0, ended: false, fault: None }
+    }
+
+    /// Look at the head of a thread's file (`struct thread` of the recorder).
+    fn open(uid: u32, path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let empty = Self::empty(uid);
+        match file.metadata().map_err(|error| error.to_string())?.len() as usize {
+            0 => return Ok(empty),
+            length if length < DATA => return Err("it is shorter than the trace of a thread".into()),
+            _ => {}
+        }
+        // SAFETY: the file belongs to a finished run; whoever changes it meanwhile may change what is read, but any content
+        // is checked record by record.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| error.to_string())?;
+        let word = |at: usize| format::bytes(&map, at, 8).unwrap_or(0);
+        let half = |at: usize| format::bytes(&map, at, 4).unwrap_or(0);
+        if word(0) == 0 && word(8) == 0 {
+            return Ok(empty); // killed before it began
+        }
+        let offset = word(8).wrapping_sub(word(40)) as usize;
+        if word(0) != MAGIC || offset >= 2 * HALF {
+            return Err("it does not begin like the trace of a thread".into());
+        }
+        let which = offset / HALF;
+        let begin = word(48 + 8 * which) as usize;
+        if map.len() < DATA.saturating_add(begin) {
+            return Err("it is shorter than its head says".into());
+        }
+        let fault = (half(92) != 0).then(|| Struck {
+            at: word(64) as usize,
+            before: word(72),
+            after: word(80),
+            site: half(88) as u32,
+        });
+        let (used, partial) = (begin + offset % HALF, half(32) as usize);
+        let content = if offset.is_multiple_of(HALF) {
+            Content::Mapped(map)
+        } else {
+            let window = &map[PAGE + which * HALF..PAGE + (which + 1) * HALF];
+            Content::Read([&map[DATA..DATA + begin], window].concat())
+        };
+        Ok(Self { content, used, partial, fault, ..empty })
+    }
+
+    /// Its records, and what is left of the one that was not whole.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.content {
+            Content::Mapped(map) => &map[DATA..DATA + self.used],
+            Content::Read(bytes) => bytes,
         }
     }
 }
@@ -81,24 +153,30 @@ pub struct Run {
     pub stream: u32,
     pub from: usize,
     pub to: usize,
-    /// Where short addresses count from at its begin.
-    base: u64,
 }
 
 pub struct Recording {
     pub streams: Vec<Stream>,
     pub sites: Vec<Site>,
+    program: Program,
     /// Sorted by address.
     pub globals: Vec<Placed>,
     pub modules: Vec<Module>,
     pub runs: Vec<Run>,
     pub records: u64,
+    /// Per number of a thread that was created: the number of its parent, and its place among the children.
+    pub parents: FxHashMap<u32, (u32, u32)>,
 }
+
+/// What a table says of its program: functions, pieces, formulas.
+pub type Rows = (Vec<(u32, u32)>, Vec<(u32, Vec<StepRow>)>, Vec<FormulaRow>);
 
 impl Recording {
     /// Read a folder that the recorder wrote. `sites[0]` is not used: sites are numbered from 1.
-    pub fn open(folder: &Path, sites: Vec<Site>) -> Result<Self, String> {
+    pub fn open(folder: &Path, sites: Vec<Site>, rows: Rows) -> Result<Self, String> {
         let (globals, modules) = layout(folder)?;
+        let places: FxHashMap<u64, u64> = globals.iter().map(|g| (u64::from(g.id), g.address)).collect();
+        let program = Program::new(rows.0, rows.1, rows.2, sites.len(), &|id| places.get(&id).copied())?;
         let mut uids: Vec<u32> = std::fs::read_dir(folder)
             .map_err(|error| format!("{}: {error}", folder.display()))?
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -110,78 +188,107 @@ impl Recording {
         let mut records = 0;
         for uid in uids {
             let path = folder.join(format!("thread-{uid}.bin"));
-            let file = File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let empty = file.metadata().map_or(true, |m| m.len() < 8);
-            let words = if empty {
-                Words::Empty
-            } else {
-                // SAFETY: the file belongs to a finished run; whoever changes it meanwhile may change what is read, but any
-                // content is checked record by record.
-                Words::Mapped(unsafe { Mmap::map(&file) }.map_err(|error| format!("{}: {error}", path.display()))?)
-            };
-            let mut stream = Stream { uid, words, used: 0, ended: false };
-            records += split(&mut stream, streams.len() as u32, sites.len(), &mut runs)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+            let name = |error| format!("{}: {error}", path.display());
+            let mut stream = Stream::open(uid, &path).map_err(name)?;
+            split(&mut stream, streams.len() as u32, sites.len(), &program, &mut runs).map_err(name)?;
+            records += stream.events;
             streams.push(stream);
         }
         if streams.is_empty() {
             return Err(format!("{} has no thread-0.bin: it is not a trace", folder.display()));
         }
         runs.sort_unstable_by_key(|run| (run.number, !run.took, run.stream, run.from));
-        Ok(Self { streams, sites, globals, modules, runs, records })
+        let mut this = Self { streams, sites, program, globals, modules, runs, records, parents: FxHashMap::default() };
+        this.family();
+        Ok(this)
     }
 
-    /// The records of a run.
-    pub fn run(&self, run: Run) -> Cursor<'_> {
-        Cursor::new(&self.streams[run.stream as usize].words()[..run.to], run.from, run.base)
-    }
-}
-
-impl Stream {
-    /// The first record, if there is one.
-    pub fn first(&self) -> Option<Record> {
-        Cursor::new(self.words(), 0, 0).next()
-    }
-}
-
-/// Find the runs of a stream; the number of its records.
-fn split(stream: &mut Stream, index: u32, sites: usize, runs: &mut Vec<Run>) -> Result<u64, String> {
-    let mut records = 0;
-    let mut ended = false;
-    let mut open: Option<Run> = None;
-    let mut cursor = Cursor::new(stream.words(), 0, 0);
-    loop {
-        let (at, base) = (cursor.at, cursor.base);
-        let Some(record) = cursor.next() else { break };
-        if record.site as usize >= sites && record.kind != format::RANGE {
-            let site = record.site;
-            return Err(format!("the record at byte {} names site {site}, which the table does not have", at * 8));
-        }
-        if record.kind == format::SEQUENCE || record.kind >= format::SYNC {
-            if let Some(run) = open.take() {
-                runs.push(Run { to: at, ..run });
+    /// Who created whom. A thread that was killed before it began has nothing to say, but others speak of it.
+    fn family(&mut self) {
+        let mut children: FxHashMap<u32, u32> = FxHashMap::default();
+        for &run in &self.runs {
+            let Some(record) = self.sync(run) else { continue };
+            let (parent, uid) = (self.streams[run.stream as usize].uid, record.words[1] as u32);
+            if record.detail == op::CREATE {
+                let count = children.entry(parent).or_default();
+                self.parents.insert(uid, (parent, *count));
+                *count += 1;
+            } else if record.detail == op::CREATED && self.streams.iter().all(|s| s.uid != uid) {
+                self.streams.push(Stream::empty(uid));
             }
-            open = Some(Run {
-                number: record.words[0],
-                took: record.kind >= format::SYNC,
-                stream: index,
-                from: at,
-                to: 0,
-                base,
-            });
-            ended = record.kind == format::SYNC && record.detail == op::END;
-        } else if open.is_none() {
+        }
+    }
+
+    /// Show all events in the order of the whole run: number of the run, thread, event.
+    pub fn walk(&self, mut visit: impl FnMut(usize, u32, Record)) {
+        let mut decoders: Vec<Decoder> =
+            (self.streams.iter()).map(|s| Decoder::new(&self.program, s.bytes(), s.partial, s.fault)).collect();
+        for (i, run) in self.runs.iter().enumerate() {
+            let whole = self.streams[run.stream as usize].used;
+            decoders[run.stream as usize].run(run.to, whole, &mut |record| visit(i, run.stream, record));
+        }
+    }
+
+    /// What synchronised at the begin of a run, if that is what it begins with.
+    pub fn sync(&self, run: Run) -> Option<Record> {
+        let record = format::own(self.streams[run.stream as usize].bytes(), run.from)?;
+        (run.took && record.kind == format::SYNC).then_some(record)
+    }
+}
+
+/// Find the runs of a stream, and count its events.
+fn split(stream: &mut Stream, index: u32, sites: usize, program: &Program, runs: &mut Vec<Run>) -> Result<(), String> {
+    let (mut events, mut ended, mut at) = (0, false, 0);
+    let mut open: Option<Run> = None;
+    let bytes = stream.bytes();
+    // The record that is not whole belongs to the last run, if the numbers in it are right.
+    let rest = (stream.partial > 0 && open_piece(bytes, stream.used, program, stream.partial)).then_some(stream.used);
+    while at < stream.used {
+        let head = format::head(bytes, at).ok_or_else(|| format!("the record at byte {at} is of no known kind"))?;
+        let length = match head {
+            Head::Piece(number) => {
+                let piece = (program.pieces.get(number as usize)).ok_or_else(|| {
+                    format!("the record at byte {at} names piece {number}, which the table does not have")
+                })?;
+                events += piece.events();
+                piece.size as usize
+            }
+            Head::Own { kind, detail, site, words } => {
+                if site as usize >= sites && kind != format::RANGE {
+                    return Err(format!("the record at byte {at} names site {site}, which the table does not have"));
+                }
+                if kind == format::SEQUENCE || kind >= format::SYNC {
+                    runs.extend(open.take().map(|run| Run { to: at, ..run }));
+                    let number = format::bytes(bytes, at + 4, 8).unwrap_or(0);
+                    open = Some(Run { number, took: kind >= format::SYNC, stream: index, from: at, to: 0 });
+                    ended = kind == format::SYNC && detail == op::END;
+                }
+                events += u64::from(kind != format::SEQUENCE);
+                Head::own(words)
+            }
+        };
+        if open.is_none() {
             return Err("the first record has no sequence number".into());
         }
-        records += u64::from(record.kind != format::SEQUENCE);
+        at += length;
     }
-    let used = cursor.at;
-    if let Some(run) = open {
-        runs.push(Run { to: used, ..run });
+    if at != stream.used {
+        return Err(format!("its last record ends at byte {at}, its head says {}", stream.used));
     }
-    stream.used = used;
-    stream.ended = ended;
-    Ok(records)
+    if rest.is_none() {
+        stream.partial = 0;
+    }
+    events += stream.partial as u64;
+    runs.extend(open.map(|run| Run { to: at + usize::from(stream.partial > 0), ..run }));
+    (stream.events, stream.ended) = (events, ended);
+    Ok(())
+}
+
+/// Whether a piece begins at a place of which so many events can have happened.
+fn open_piece(bytes: &[u8], at: usize, program: &Program, events: usize) -> bool {
+    let Some(Head::Piece(number)) = format::head(bytes, at) else { return false };
+    let piece = program.pieces.get(number as usize);
+    piece.is_some_and(|p| events as u64 <= p.events() && at + p.size as usize <= bytes.len())
 }
 
 fn layout(folder: &Path) -> Result<(Vec<Placed>, Vec<Module>), String> {

@@ -8,7 +8,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::format::{self, op};
-use super::order::{Clocks, NONE, Skeleton};
+use super::order::{Clocks, NONE, Node, Skeleton};
 use super::recording::Recording;
 use super::sanitize::{OBJECT, PLAIN, Sanitized, UNKNOWN};
 
@@ -78,9 +78,13 @@ pub struct Report {
     pub refuted: u64,
     /// More unordered pairs were found than are kept.
     pub overflow: bool,
+    /// Threads that need not have ended when the program exits, or have not.
+    pub loose: Vec<u32>,
 }
 
 pub const UNKNOWN_MEMORY: u64 = u64::MAX - 1;
+/// The object of an end with which the whole program ends.
+const EXITS: u64 = 1;
 const MOST: usize = 20_000;
 
 #[derive(Default)]
@@ -111,6 +115,7 @@ pub fn reversible(each: &Steps<'_>, benign: bool, limit: usize) -> Report {
         return report;
     };
     report.rounds = clocks.rounds;
+    report.loose = loose(&skeleton, &clocks);
     let mut search = Search {
         skeleton: &skeleton,
         clocks: &clocks,
@@ -118,6 +123,7 @@ pub fn reversible(each: &Steps<'_>, benign: bool, limit: usize) -> Report {
         reached: vec![0; skeleton.threads.len()],
         locations: FxHashMap::default(),
         asked: FxHashSet::default(),
+        once: FxHashSet::default(),
         found: Vec::new(),
         report: &mut report,
     };
@@ -155,6 +161,19 @@ fn decide(skeleton: &Skeleton, pair: &Pair) -> Answer {
     }
 }
 
+/// An exit ends all threads: those whose own end nothing puts before it may be cut off in another schedule.
+fn loose(skeleton: &Skeleton, clocks: &Clocks) -> Vec<u32> {
+    let Some(exit) = (skeleton.nodes.iter()).position(|n| n.op == op::END && n.object == EXITS) else {
+        return Vec::new();
+    };
+    let late = |n: &&Node| n.op == op::END && n.object != EXITS && clocks.count(exit as u32, n.thread) <= n.position;
+    let ended: FxHashSet<u64> =
+        (skeleton.nodes.iter()).filter(|n| n.op == op::END).map(|n| u64::from(n.thread)).collect();
+    let never = |n: &&Node| n.op == op::CREATE && n.object != u64::from(NONE) && !ended.contains(&n.object);
+    let ends = skeleton.nodes.iter().filter(late).map(|n| n.thread);
+    ends.chain(skeleton.nodes.iter().filter(never).map(|n| n.object as u32)).collect()
+}
+
 struct Search<'a> {
     skeleton: &'a Skeleton,
     clocks: &'a Clocks,
@@ -163,6 +182,8 @@ struct Search<'a> {
     reached: Vec<u32>,
     locations: FxHashMap<(u64, u64), Location>,
     asked: FxHashSet<(u32, u32)>,
+    /// Controls of `pthread_once` that were seen.
+    once: FxHashSet<u64>,
     found: Vec<Pair>,
     report: &'a mut Report,
 }
@@ -174,8 +195,9 @@ impl Search<'_> {
             Action::Sync { op, object, .. } => {
                 self.reached[step.thread as usize] += 1;
                 if op == op::ONCE {
-                    // Who comes first runs the routine: as if each call wrote.
-                    self.access(step, (u64::MAX, object), 0, 0xff, true, None);
+                    // Who comes first runs the routine: as if that call wrote, and the others read.
+                    let first = self.once.insert(object);
+                    self.access(step, (u64::MAX, object), 0, 0xff, first, None);
                 }
             }
             Action::Access { object, offset, length, writes, value } => {
@@ -270,32 +292,29 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut
     let by_uid: FxHashMap<u32, u32> = (sanitized.threads.iter().enumerate()).map(|(i, t)| (t.uid, i as u32)).collect();
     for (run, &length) in recording.runs.iter().zip(&sanitized.lengths) {
         let thread = run.stream;
-        if run.took {
-            let record = recording.run(*run).next().expect("a run has a record");
-            if record.kind == format::SYNC {
-                let mut object = record.words[1];
-                match record.detail {
-                    op::START => {
-                        handles.insert(record.words[2], thread);
-                    }
-                    op::CREATED => {
-                        if let Some(&child) = by_uid.get(&(object as u32)) {
-                            handles.insert(record.words[2], child);
-                        }
-                    }
-                    op::JOIN_BEGIN => joining[thread as usize] = handles.get(&object).copied().unwrap_or(NONE),
-                    op::JOIN => object = u64::from(joining[thread as usize]),
-                    op::CREATE => object = by_uid.get(&(object as u32)).map_or(u64::from(NONE), |&t| u64::from(t)),
-                    _ => {}
+        if let Some(record) = recording.sync(*run) {
+            let mut object = record.words[1];
+            match record.detail {
+                op::START => {
+                    handles.insert(record.words[2], thread);
                 }
-                if !matches!(record.detail, op::CREATED | op::JOIN_BEGIN | op::WAIT | op::SIGNAL | op::TRY_FAILED) {
-                    visit(Step {
-                        thread,
-                        site: record.site,
-                        event: reached[thread as usize] as u32,
-                        action: Action::Sync { op: record.detail, object, extra: record.words[2] },
-                    });
+                op::CREATED => {
+                    if let Some(&child) = by_uid.get(&(object as u32)) {
+                        handles.insert(record.words[2], child);
+                    }
                 }
+                op::JOIN_BEGIN => joining[thread as usize] = handles.get(&object).copied().unwrap_or(NONE),
+                op::JOIN => object = u64::from(joining[thread as usize]),
+                op::CREATE => object = by_uid.get(&(object as u32)).map_or(u64::from(NONE), |&t| u64::from(t)),
+                _ => {}
+            }
+            if !matches!(record.detail, op::CREATED | op::JOIN_BEGIN | op::WAIT | op::SIGNAL | op::TRY_FAILED) {
+                visit(Step {
+                    thread,
+                    site: record.site,
+                    event: reached[thread as usize] as u32,
+                    action: Action::Sync { op: record.detail, object, extra: record.words[2] },
+                });
             }
         }
         let from = reached[thread as usize];

@@ -5,11 +5,11 @@
 //! instructions; counting by site gives names that are unique in the same way, and that do not all change when a faulty run
 //! makes one object more.) Threads are named by their parent and their place among its children.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 use super::format::{self, Record, op};
-use super::recording::{Class, Module, Placed, Recording, Site};
+use super::recording::{Class, Computes, Module, Placed, Recording, Site};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -89,6 +89,8 @@ pub struct Sanitized {
     pub threads: Vec<Thread>,
     pub objects: Vec<Object>,
     pub faults: Vec<Fault>,
+    /// Sites that computed with the place of an object, sorted.
+    pub mixed: Vec<u32>,
     /// Per run of the recording, how many events it became.
     pub lengths: Vec<u32>,
     pub total: u64,
@@ -97,6 +99,8 @@ pub struct Sanitized {
 struct Frame {
     pointer: u64,
     first: usize,
+    /// What the watched sites made last.
+    made: FxHashMap<u32, (u8, u64)>,
 }
 
 #[derive(Default)]
@@ -124,6 +128,9 @@ struct Sanitizer<'a> {
     unknown: FxHashMap<u64, u32>,
     handles: FxHashMap<u64, u32>,
     faults: Vec<Fault>,
+    /// Sites whose results matter to those that could compute with addresses.
+    watched: Vec<bool>,
+    mixed: FxHashSet<u32>,
     now: u64,
     end: u64,
 }
@@ -132,16 +139,12 @@ struct Sanitizer<'a> {
 pub fn sanitize(recording: &Recording) -> Sanitized {
     let names = thread_names(recording);
     let mut sanitizer = Sanitizer::new(recording, names);
-    let mut lengths = Vec::with_capacity(recording.runs.len());
-    for &run in &recording.runs {
-        let thread = run.stream as usize;
-        let before = sanitizer.threads[thread].events.len();
-        for record in recording.run(run) {
-            sanitizer.record(thread, record);
-        }
-        lengths.push((sanitizer.threads[thread].events.len() - before) as u32);
-    }
+    let mut lengths = vec![0; recording.runs.len()];
+    recording.walk(|run, thread, record| lengths[run] += sanitizer.record(thread as usize, record));
+    let mut mixed: Vec<u32> = sanitizer.mixed.into_iter().collect();
+    mixed.sort_unstable();
     Sanitized {
+        mixed,
         threads: sanitizer.threads,
         objects: sanitizer.objects,
         faults: sanitizer.faults,
@@ -151,13 +154,11 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
 }
 
 /// Parent and name of every stream. Children are numbered by their parent when it creates them, so that the breadth-first
-/// walk of Algorithm 5 is one look at each thread's first record: a parent's number is smaller than its children's.
+/// walk of Algorithm 5 is one look at each thread: parents come before their children.
 fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
     let mut names: Vec<(u32, String)> = Vec::new();
     for stream in &recording.streams {
-        let found = (stream.first())
-            .filter(|record| record.kind == format::SYNC && record.detail == op::START)
-            .map(|record| ((record.words[1] >> 32) as u32, record.words[1] as u32));
+        let found = recording.parents.get(&stream.uid).copied();
         let parent = found.and_then(|(uid, ordinal)| {
             let at = recording.streams.iter().position(|s| s.uid == uid)?;
             names.get(at).map(|(_, name)| (at as u32, format!("{name}_{ordinal}")))
@@ -171,6 +172,18 @@ fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
     names
 }
 
+fn watched(sites: &[Site]) -> Vec<bool> {
+    let mut found = vec![false; sites.len()];
+    for site in sites.iter().filter(|s| s.computes != Computes::Offsets) {
+        for &operand in &site.operands {
+            if let Some(watched) = found.get_mut(operand as usize) {
+                *watched = true;
+            }
+        }
+    }
+    found
+}
+
 impl<'a> Sanitizer<'a> {
     fn new(recording: &'a Recording, names: Vec<(u32, String)>) -> Self {
         let mut threads = Vec::new();
@@ -179,7 +192,7 @@ impl<'a> Sanitizer<'a> {
                 uid: stream.uid,
                 name,
                 parent,
-                events: Vec::with_capacity(stream.used * 3 / 4),
+                events: Vec::with_capacity(stream.events as usize),
                 ended: stream.ended,
                 unknown: Vec::new(),
             });
@@ -197,6 +210,8 @@ impl<'a> Sanitizer<'a> {
             unknown: FxHashMap::default(),
             handles: FxHashMap::default(),
             faults: Vec::new(),
+            watched: watched(&recording.sites),
+            mixed: FxHashSet::default(),
             now: 0,
             end: recording.records,
         };
@@ -231,7 +246,14 @@ impl<'a> Sanitizer<'a> {
         (self.objects.len() - 1) as u32
     }
 
-    fn record(&mut self, thread: usize, record: Record) {
+    /// Take an event; how many events it is once it is sanitized.
+    fn record(&mut self, thread: usize, record: Record) -> u32 {
+        let before = self.threads[thread].events.len();
+        self.take(thread, record);
+        (self.threads[thread].events.len() - before) as u32
+    }
+
+    fn take(&mut self, thread: usize, record: Record) {
         if record.kind == format::SEQUENCE {
             return;
         }
@@ -242,6 +264,10 @@ impl<'a> Sanitizer<'a> {
         match record.kind {
             format::VALUE | format::RETURN | format::ARGUMENT => {
                 (event.tag_a, event.a) = self.symbol(thread, w[0], class);
+                if record.kind == format::VALUE {
+                    self.compute(thread, record.site);
+                    self.made(thread, record.site, event.tag_a, event.a);
+                }
             }
             format::CALL => (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer),
             format::LOAD | format::STORE => {
@@ -249,6 +275,9 @@ impl<'a> Sanitizer<'a> {
                 (event.tag_b, event.b) = self.symbol(thread, w[1], class);
                 event.writes = record.kind == format::STORE;
                 self.touch(thread, &event);
+                if record.kind == format::LOAD {
+                    self.made(thread, record.site, event.tag_b, event.b);
+                }
             }
             format::ALLOCA => {
                 let nth = self.count(thread, record.site);
@@ -256,12 +285,13 @@ impl<'a> Sanitizer<'a> {
                 self.states[thread].stack.push((w[0], w[0] + w[1].max(1), number));
                 (event.tag_a, event.a) = (OBJECT, u64::from(number) << 32);
                 event.b = w[1];
+                self.made(thread, record.site, event.tag_a, event.a);
             }
             format::ENTER => {
                 // A frame that is entered at or above another has left it behind (longjmp, an exception).
                 self.leave(thread, w[0]);
                 let first = self.states[thread].stack.len();
-                self.states[thread].frames.push(Frame { pointer: w[0], first });
+                self.states[thread].frames.push(Frame { pointer: w[0], first, made: FxHashMap::default() });
             }
             format::LANDING => self.leave(thread, w[0].saturating_sub(1)),
             format::RANGE if record.detail == format::RANGE_STACK => {
@@ -343,6 +373,37 @@ impl<'a> Sanitizer<'a> {
             (format::SYNC, op::END) => self.leave(thread, u64::MAX),
             _ => {}
         }
+    }
+
+    fn made(&mut self, thread: usize, site: u32, tag: u8, value: u64) {
+        if self.watched[site as usize]
+            && let Some(frame) = self.states[thread].frames.last_mut()
+        {
+            frame.made.insert(site, (tag, value));
+        }
+    }
+
+    /// Does a result depend on where objects lie?
+    fn compute(&mut self, thread: usize, site: u32) {
+        let what = &self.sites[site as usize];
+        if what.computes == Computes::Offsets {
+            return;
+        }
+        let Some(Frame { made, .. }) = self.states[thread].frames.last() else { return };
+        let mut addresses = what.operands.iter().filter_map(|o| made.get(o)).filter(|(tag, _)| *tag != PLAIN);
+        let (Some(&(tag, one)), other) = (addresses.next(), addresses.next()) else { return };
+        let apart = other.is_some_and(|&(t, other)| t != tag || t != OBJECT || self.strangers(one, other));
+        if what.computes == Computes::Anything || apart {
+            self.mixed.insert(site);
+        }
+    }
+
+    /// Whether two objects lie now here, now there to each other. Those of one stack do not, nor those of the program.
+    fn strangers(&self, one: u64, other: u64) -> bool {
+        let (one, other) = (&self.objects[(one >> 32) as usize], &self.objects[(other >> 32) as usize]);
+        let fixed =
+            matches!(one.kind, Kind::Stack | Kind::Global) && one.kind == other.kind && one.owner == other.owner;
+        one.base != other.base && !fixed
     }
 
     /// How many objects a thread has made at a site so far.

@@ -100,43 +100,55 @@ def check(
     if len(liveness.predicates(checked, [premise.atom for premise in asked])) > liveness.MOST_PREDICATES:
         asked = []  # to cover more must not make a model too large to check
     system = with_properties(system, liveness.flattened(checked, [premise.atom for premise in asked]))
-    reductions = plan(system, reduce, search, decomposition, history)
+    reductions = plan(system, reduce, search, decomposition, history, temporal, _FORGET)
     runner = reductions.runner(system, Recorder(system) if coverage else None)
     if search == "stateless" and max_depth is None:
         max_depth = STATELESS_DEPTH
     crew = 1 if reductions.dpor else workers or os.cpu_count() or 1  # dpor decides what to try by what it met before
     memory = memory if memory is not None else _most_memory()
     told = (lambda counters: progress(_progress(counters, search))) if progress else None
-    runs = None
+    runs: liveness.Findings | None = None
+    report: dict[str, Any] | None = None
+    limits: dict[str, Any] = {"max_states": max_states, "memory": memory, "progress": told, "forget": _FORGET}
+    more = [premise.atom for premise in asked]
+    reduced = reductions.history or any(r.applied for r in reductions.reductions)
     try:
-        report = runner.search(
-            search,
-            workers=crew,
-            max_states=max_states,
-            max_depth=max_depth,
-            timeout=timeout,
-            memory=memory,
-            seed=seed,
-            walks=walks,
-            keep_going=keep_going,
-            spos=spos,
-            dpor=reductions.dpor,
-            progress=told,
-            por=(split, seeds) if reductions.por else None,
-            forget=_FORGET,
-        )
-        if temporal and (keep_going or not _violated(system, report)) and report["bound"] is None:
-            left = None if timeout is None else max(0.0, timeout - report["seconds"])
-            limits: dict[str, Any] = {"max_states": max_states, "timeout": left, "memory": memory}
-            more = [premise.atom for premise in asked]
-            runs = liveness.search(runner, temporal, more, tidy=not raw, progress=told, forget=_FORGET, **limits)
+        if temporal and search == "bfs" and max_depth is None and not reduced:
+            # The graph has all states: what is asked of states can be asked on the way, breadth first.
+            runs = liveness.search(runner, temporal, more, safety=True, tidy=not raw, timeout=timeout, **limits)
+            if not _violated(system, runs.report):
+                report, crew = runs.report, 1
+        if report is None:
+            report = runner.search(
+                search,
+                workers=crew,
+                max_depth=max_depth,
+                timeout=timeout,
+                seed=seed,
+                walks=walks,
+                keep_going=keep_going,
+                spos=spos,
+                dpor=reductions.dpor,
+                por=(split, seeds) if reductions.por else None,
+                **limits,
+            )
+            runs = None
+            if temporal and (keep_going or not _violated(system, report)) and report["bound"] is None:
+                left = None if timeout is None else max(0.0, timeout - report["seconds"])
+                por = (split, seeds) if reductions.por and report["given_up"] is None else None
+                whole = lambda: reductions._replace(decomposition=None).runner(system)  # noqa: E731
+                runs = liveness.search(
+                    runner, temporal, more, whole=whole, tidy=not raw, timeout=left, por=por, **limits
+                )
+                report["seconds"] += runs.report["seconds"]
+                report["bound"] = runs.report["bound"]
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
     except RuntimeError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
     verdict = _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs, raw)
-    return covered(runner, verdict, asked if runs and runs.bound is None else []) if coverage else verdict
+    return covered(runner, verdict, asked if runs and runs.report["bound"] is None else []) if coverage else verdict
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:
@@ -202,14 +214,14 @@ def _verdict(
     raw: bool,
 ) -> Verdict:
     system = runner.system
-    bound = report["bound"] or (runs.bound if runs else None)
+    bound = report["bound"]
     states = report["states"]
     statistics = Statistics(
         states=states,
         transitions=report["transitions"],
         terminal_states=report["terminal"],
         depth=report["depth"],
-        seconds=report["seconds"] + (runs.seconds if runs else 0.0),
+        seconds=report["seconds"],
         python_calls=report["python_calls"],
         search=search,
         workers=workers,

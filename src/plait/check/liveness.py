@@ -59,8 +59,8 @@ class Findings(NamedTuple):
 
     traces: list[Trace | None]
     """Per temporal property, a run that violates it."""
-    bound: str | None
-    seconds: float
+    report: dict[str, Any]
+    """What the engine counted, as of a search."""
 
 
 def search(
@@ -68,6 +68,9 @@ def search(
     properties: Sequence[Temporal],
     more: Sequence[Atom] = (),
     *,
+    whole: Callable[[], Runner] | None = None,
+    safety: bool = False,
+    por: tuple[str, str] | None = None,
     tidy: bool = True,
     max_states: int | None = None,
     timeout: float | None = None,
@@ -77,7 +80,9 @@ def search(
 ) -> Findings:
     """Look for a fair run that violates each of the properties; evaluate more predicates in all states on the way.
 
-    The runner's System has all of them flattened.
+    The runner's System has all of them flattened. `whole` makes a runner of whole states, to be used if relevant parts do
+    not tell. With `safety`, properties of states are looked at on the way, and a violation of one ends it. `por` is how
+    to reduce.
     """
     system, atoms = runner.system, predicates(properties, more)
     if len(atoms) > MOST_PREDICATES:
@@ -86,33 +91,27 @@ def search(
             hint="check some of them at a time: --property NAME",
         )
     first = len(system.properties) - len(atoms)
+    limits: dict[str, Any] = {"max_states": max_states, "timeout": timeout, "memory": memory}
     found = runner.engine.liveness(
         predicates=[first + number for number in range(len(atoms))],
         automata=[(automaton(Not(p.formula), atoms), engine_fairness(system, assumed(system, p))) for p in properties],
-        max_states=max_states,
-        timeout=timeout,
-        memory=memory,
         progress=progress,
+        safety=safety,
+        por=por,
         forget=list(forget),
+        **limits,
     )
     if runner.decomposition and found["silent"]:
         # A step that changes auxiliary fields only can go on for ever, which the graph of relevant parts does not show.
-        return search(
-            Runner(system),
-            properties,
-            more,
-            tidy=tidy,
-            max_states=max_states,
-            timeout=timeout,
-            memory=memory,
-            progress=progress,
-            forget=forget,
-        )
+        full = whole() if whole else Runner(system)
+        return search(full, properties, more, tidy=tidy, por=por, progress=progress, forget=forget, **limits)
     traces = [
         None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=tidy)
         for p, lasso in zip(properties, found["lassos"], strict=True)
     ]
-    return Findings(traces, found["bound"], found["seconds"])
+    graph = found["graph_bytes"]
+    found |= {"given_up": None, "table_bytes": graph, "memory_bytes": found["memory_bytes"] + graph}
+    return Findings(traces, found)
 
 
 def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:

@@ -9,11 +9,13 @@ from typing import Literal, NamedTuple, get_args
 
 from plait.check.coverage import Recorder
 from plait.check.decomposition import Decomposition, decompose
+from plait.check.liveness import assumed, engine_fairness
 from plait.check.runner import Runner
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import Reduction
 from plait.model.process import Process
 from plait.model.system import System
+from plait.model.temporal import Formula, Next, Temporal
 
 Name = Literal["decomposition", "por", "symmetry", "dpor"]
 Split = Literal["none", "reply", "quorum", "combined"]
@@ -69,8 +71,18 @@ class Plan(NamedTuple):
         return runner
 
 
-def plan(system: System, reduce: str | Sequence[str], search: str, inference: Inference, history: History) -> Plan:
-    """Decide what to apply; what was named and cannot be is refused with the reason."""
+def plan(
+    system: System,
+    reduce: str | Sequence[str],
+    search: str,
+    inference: Inference,
+    history: History,
+    temporal: Sequence[Temporal] = (),
+    forget: Sequence[str] = (),
+) -> Plan:
+    """Decide what to apply; what was named and cannot be is refused with the reason.
+
+    `temporal` are the properties of runs. `forget` has rules that a test leaves out."""
     asked, automatic = _asked(reduce)
     decided: list[Reduction] = []
 
@@ -95,9 +107,7 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
         nothing = "no field is declared aux(…)"
     if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
-    temporal = any(p.kind == "predicate" for p in system.properties)
-    unable = "a temporal property is about whole runs, of which it leaves some out" if temporal else None
-    por = decide("por", unable, "stubborn sets over transition classes")
+    por = decide("por", _keeps_orders_apart(system, temporal), "stubborn sets over transition classes")
     symmetry = _symmetric(system)
     images = _images(symmetry)
     roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
@@ -105,8 +115,8 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
     if decomposition is not None and decomposition.audited:
         unable = "auxiliary fields are declared that could not be proven to be (plait show --decomposition): "
         unable += "they are audited process by process, without regard to symmetry"
-    if temporal:
-        unable = "a temporal property is about whole runs, in which processes keep their names"
+    if symmetry and unable is None and "own-fairness" not in forget:
+        unable = _keeps_names_apart(system, temporal, symmetry)
     if images > MOST_IMAGES:
         unable = f"a state has {images:,} images ({roles}), more than {MOST_IMAGES:,}"
     if not decide("symmetry", unable, f"{images:,} permutations of {roles}"):
@@ -114,6 +124,34 @@ def plan(system: System, reduce: str | Sequence[str], search: str, inference: In
     dpor = decide("dpor", None, "persistent sets and sleep sets")
     dropped = any(r.name == "decomposition" and r.applied for r in decided)
     return Plan(decomposition, por, symmetry, dpor, history == "last" and not dropped, decided)
+
+
+def _keeps_orders_apart(system: System, temporal: Sequence[Temporal]) -> str | None:
+    """Why a property of runs has to see all orders of steps, if it does (docs/liveness.md)."""
+    for prop in temporal:
+        if _has_next(prop.formula):
+            return f"{prop.name} says what is true after the next step (X), and it changes which step is the next"
+        for one in assumed(system, prop):
+            return f"{prop.name} assumes {one}, and a run that it leaves out may be the fair one"
+    return None
+
+
+def _has_next(formula: Formula) -> bool:
+    return isinstance(formula, Next) or any(_has_next(part) for part in formula.parts)
+
+
+def _keeps_names_apart(system: System, temporal: Sequence[Temporal], symmetry: list[list[int]]) -> str | None:
+    """Why a property of runs has to know which process is which, if it does."""
+    permuted = {position for positions in symmetry for position in positions}
+    for prop in temporal:
+        for one in assumed(system, prop):
+            places = [position for _, some, _ in engine_fairness(system, [one]) for position, _ in some]
+            if one.by_message:
+                return f"{prop.name} assumes {one} of each message by itself, and it exchanges messages"
+            if permuted & set(places):
+                role = system.classes[min(permuted & set(places))].__name__
+                return f"{prop.name} assumes {one} of each {role} by itself, and it exchanges them"
+    return None
 
 
 def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:

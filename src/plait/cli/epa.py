@@ -205,7 +205,8 @@ def reversible(
     nondeterministic
         Another function whose result no input determines. Give it once per function.
     allow
-        A function of that list that is deterministic here, like rand with a fixed seed. Give it once per function.
+        A function of that list that is deterministic here, like rand with a fixed seed; or addresses, for arithmetic on
+        them. Give it once per function.
     limit
         Look for at most this many witnesses.
     html

@@ -69,7 +69,8 @@ def check_rounds(
     """Whether the program has all behaviours of the protocol: nothing may be said of what was left out."""
     results = [_result(result, real(result.trace), whole, phases) for result in verdict.properties]
     told, undecided = "", None
-    claimed = any(r.trace is None and r.status in ("holds", "violated") for r in results)
+    claims = (r.trace is None and r.status in ("holds", "violated") for r in results)
+    claimed = verdict.status == "holds" or any(claims)
     if claimed and not verdict.bound:
         # The program was searched to its end, so that an audit of it ends, too.
         decided = conditions(system, max_states=watch, phases=phases, audited=None)

@@ -18,14 +18,19 @@ from plait.kernel.errors import UsageError
 
 _C, _CPP = {".c"}, {".cc", ".cpp", ".cxx", ".C"}
 _FLAGS = ["-O0", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread", "-fPIE"]
-_NAMES = "-fno-discard-value-names"
+_NAMES = ["-fno-discard-value-names", "-Xclang", "-disable-O0-optnone"]
+_GENERATE = ["-O2", "-Xclang", "-disable-llvm-passes", "-fPIE"]
+"""No optimization of the program, but code in which what was inserted costs little."""
 _LINK = ["-pthread", "-rdynamic", "-pie", "-ldl", "-lm"]
 
 
 def build(
-    sources: Sequence[Path], output: Path, flags: Sequence[str] = (), *, version: int | None = None
+    sources: Sequence[Path], output: Path, flags: Sequence[str] = (), *, version: int | None = None, lean: bool = True
 ) -> tuple[Table, Toolchain]:
-    """Compile, instrument and link. The table of sites is part of the program."""
+    """Compile, instrument and link. The table of sites is part of the program.
+
+    What is not `lean` records results too that the reader could compute: the tests compare the two.
+    """
     for source in sources:
         if not source.is_file():
             raise UsageError(f"{source}: there is no such file", hint="give C or C++ sources")
@@ -36,9 +41,10 @@ def build(
     if output.is_dir() or not output.parent.is_dir():
         raise UsageError(f"-o: {output} cannot be written", hint="give the name of a file in a folder that exists")
     toolchain = find(version)
-    program = Instrumentation(Llvm(toolchain.library), sources)
     with tempfile.TemporaryDirectory(prefix="plait-epa-") as name:
         folder = Path(name)
+        recorder, inlined = _recorder(toolchain, folder)
+        program = Instrumentation(Llvm(toolchain.library), inlined, sources, lean=lean)
         objects = []
         for i, source in enumerate(sources):
             raw, instrumented, compiled = (folder / f"{i}{suffix}" for suffix in (".bc", ".epa.bc", ".o"))
@@ -48,7 +54,7 @@ def build(
                     compiler,
                     *flags,
                     *_FLAGS,
-                    _NAMES,
+                    *_NAMES,
                     "-Qunused-arguments",
                     "-emit-llvm",
                     "-c",
@@ -58,29 +64,35 @@ def build(
                 ]
             )
             program.instrument(raw, instrumented)
-            _run([toolchain.clang, "-O0", "-fPIE", "-c", str(instrumented), "-o", str(compiled)])
+            _run([toolchain.clang, *_GENERATE, "-c", str(instrumented), "-o", str(compiled)])
             objects.append(str(compiled))
         table = Table(
             program.sites,
             program.globals,
             str(toolchain.version),
             [str(s) for s in sources],
-            program.warnings,
+            program.functions,
+            program.pieces,
+            program.formulas,
             FORMAT,
         )
-        objects += [_recorder(toolchain, folder), _embed(toolchain, folder, table)]
+        objects += [*recorder, _embed(toolchain, folder, table)]
         linker = toolchain.clang_cpp if any(s.suffix in _CPP for s in sources) else toolchain.clang
         _run([linker, *objects, "-o", str(output), *flags, *_LINK, "-Qunused-arguments"])
     return table, toolchain
 
 
-def _recorder(toolchain: Toolchain, folder: Path) -> str:
-    """The recorder, compiled."""
-    source, compiled = folder / "runtime.c", folder / "runtime.o"
-    source.write_text(files("plait.epa").joinpath("runtime.c").read_text(encoding="utf-8"), encoding="utf-8")
+def _recorder(toolchain: Toolchain, folder: Path) -> tuple[list[str], Path]:
+    """The recorder, compiled; and the bitcode of that part of it that becomes part of every module."""
+    for source in files("plait.epa").joinpath("recorder").iterdir():
+        (folder / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     flags = ["-O2", "-fno-omit-frame-pointer", "-fPIE", "-pthread", "-fexceptions"]
-    _run([toolchain.clang, *flags, "-c", str(source), "-o", str(compiled)])
-    return str(compiled)
+    objects = [folder / f"{name}.o" for name in ("recorder", "interpose")]
+    for compiled in objects:
+        _run([toolchain.clang, *flags, "-c", str(compiled.with_suffix(".c")), "-o", str(compiled)])
+    inlined = folder / "inline.bc"
+    _run([toolchain.clang, *flags, "-emit-llvm", "-c", str(folder / "inline.c"), "-o", str(inlined)])
+    return [str(compiled) for compiled in objects], inlined
 
 
 def _embed(toolchain: Toolchain, folder: Path, table: Table) -> str:

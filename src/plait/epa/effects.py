@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Access = Literal["read", "write", "read string", "copy"]
+Access = Literal["read", "write", "read string", "copy", "stream", "stdout"]
 
 
 class Effect(NamedTuple):
-    """An access to memory: at the address in argument `at`, as long as the product of arguments `length` (or `bytes`)."""
+    """An access to memory: at the address in argument `at`, as long as the product of arguments `length` (or `bytes`).
+
+    A `stream` is a FILE: all that threads do with one depends on each other.
+    """
 
     access: Access
     at: int
@@ -25,6 +28,7 @@ class Effect(NamedTuple):
 
 _COPY = (Effect("copy", 0, (2,), 1),)
 _TWO_STRINGS = (Effect("read string", 0), Effect("read string", 1))
+_STDOUT = Effect("stdout", 0)
 _GUARD = (Effect("write", 0, bytes=8),)
 
 EFFECTS: dict[str, tuple[Effect, ...]] = {
@@ -36,8 +40,18 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
     "llvm.memset": (Effect("write", 0, (2,)),),
     "memcmp": (Effect("read", 0, (2,)), Effect("read", 1, (2,))),
     "bzero": (Effect("write", 0, (1,)),),
-    "fread": (Effect("write", 0, (1, 2)),),
-    "fwrite": (Effect("read", 0, (1, 2)),),
+    "fread": (Effect("write", 0, (1, 2)), Effect("stream", 3)),
+    "fwrite": (Effect("read", 0, (1, 2)), Effect("stream", 3)),
+    "fprintf": (Effect("stream", 0),),
+    "fputc": (Effect("stream", 1),),
+    "putc": (Effect("stream", 1),),
+    "fgetc": (Effect("stream", 0),),
+    "getc": (Effect("stream", 0),),
+    "fflush": (Effect("stream", 0),),
+    "fclose": (Effect("stream", 0),),
+    "rewind": (Effect("stream", 0),),
+    "printf": (_STDOUT,),
+    "putchar": (_STDOUT,),
     "read": (Effect("write", 1, (2,)),),
     "write": (Effect("read", 1, (2,)),),
     "qsort": (Effect("write", 0, (1, 2)),),
@@ -47,8 +61,9 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
     "atoi": (Effect("read string", 0),),
     "atof": (Effect("read string", 0),),
     "atol": (Effect("read string", 0),),
-    "puts": (Effect("read string", 0),),
-    "fputs": (Effect("read string", 0),),
+    "puts": (Effect("read string", 0), _STDOUT),
+    "fputs": (Effect("read string", 0), Effect("stream", 1)),
+    "pthread_create": (Effect("write", 0, bytes=8),),
     "__cxa_guard_acquire": _GUARD,
     "__cxa_guard_release": _GUARD,
 }
@@ -68,7 +83,6 @@ PURE = frozenset(
         "_ZdaPv",
         "_ZdlPvm",
         "_ZdaPvm",
-        "pthread_create",
         "pthread_join",
         "pthread_exit",
         "pthread_self",
@@ -86,6 +100,29 @@ PURE = frozenset(
         "pthread_barrier_wait",
         "pthread_barrier_destroy",
         "pthread_once",
+        "pthread_detach",
+        "pthread_equal",
+        "pthread_testcancel",
+        "__cxa_thread_atexit",
+        "pthread_mutexattr_init",
+        "pthread_mutexattr_settype",
+        "pthread_mutexattr_destroy",
+        "__pthread_register_cancel",
+        "__pthread_unregister_cancel",
+        "__pthread_unwind_next",
+        "_setjmp",
+        "__sigsetjmp",
+        "longjmp",
+        "siglongjmp",
+        "__errno_location",
+        "usleep",
+        "sleep",
+        "nanosleep",
+        "sched_yield",
+        "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+        "_ZNSt6thread4joinEv",
+        "_ZNSt6thread6detachEv",
+        "_ZNSt6thread6_StateD2Ev",
         "pthread_attr_init",
         "pthread_attr_destroy",
         "pthread_attr_setdetachstate",
@@ -117,12 +154,7 @@ PURE = frozenset(
         "fmax",
         "fmin",
         "round",
-        "printf",
-        "fprintf",
-        "putchar",
         "fopen",
-        "fclose",
-        "fflush",
         "__cxa_begin_catch",
         "__cxa_end_catch",
         "__cxa_allocate_exception",
@@ -153,6 +185,10 @@ NONDETERMINISTIC = frozenset(
         "clock_gettime",
         "gettimeofday",
         "times",
+        "fork",
+        "vfork",
+        "wait",
+        "waitpid",
         "getpid",
         "getppid",
         "gettid",
@@ -165,6 +201,11 @@ NONDETERMINISTIC = frozenset(
         "pthread_rwlock_trywrlock",
         "pthread_cond_timedwait",
         "pthread_barrier_wait",
+        "pthread_cancel",
+        "pthread_tryjoin_np",
+        "pthread_timedjoin_np",
+        "sem_trywait",
+        "sem_timedwait",
         "select",
         "poll",
         "epoll_wait",
@@ -173,8 +214,22 @@ NONDETERMINISTIC = frozenset(
         "_ZNSt13random_device9_M_getvalEv",
     ]
 )
-"""Functions whose result depends on something else than the input and their thread's own past. Only calls whose
-result is used count: a barrier tells one thread, any of them, that it is special."""
+"""Functions whose result depends on something else than the input and their thread's own past. A barrier counts only if
+its result is used: it tells one thread, any of them, that it is special. A cancelled thread ends anywhere."""
+
+STATEFUL = frozenset(
+    [
+        "asctime",
+        "ctime",
+        "gmtime",
+        "localtime",
+        "readdir",
+        "setlocale",
+        "strerror",
+        "strtok",
+    ]
+)
+"""Functions with a hidden state that threads share: what they return depends on who else calls them."""
 
 
 def effects_of(name: str) -> tuple[Effect, ...]:

@@ -12,14 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import PlaitError, UsageError
 
 Ref = int
 """A value, a type, a block, a module: an address in LLVM's memory."""
 
 # Opcodes and kinds of the C API (llvm-c/Core.h); they do not change between versions.
-RET, BR, INVOKE, ALLOCA, LOAD, STORE, GEP, PTRTOINT, BITCAST, PHI, CALL = 1, 2, 5, 26, 27, 28, 29, 39, 41, 44, 45
-CMPXCHG, RMW, LANDINGPAD = 56, 57, 59
+RET, BR, INVOKE, ALLOCA, LOAD, STORE, GEP, BITCAST, PHI, CALL = 1, 2, 5, 26, 27, 28, 29, 41, 44, 45
+ADD, SUB, MUL, SHL, LSHR, ASHR, AND, OR, XOR, ICMP, SELECT = 8, 10, 12, 20, 21, 22, 23, 24, 25, 42, 46
+TRUNC, ZEXT, SEXT, PTRTOINT, INTTOPTR = 30, 31, 32, 39, 40
+UDIV, SDIV, UREM, SREM, CMPXCHG, RMW, LANDINGPAD = 14, 15, 17, 18, 56, 57, 59
+INTERNAL = 8
+"""The linkage of what is not seen outside of its module."""
 OPCODES = {
     8: "add", 9: "fadd", 10: "sub", 11: "fsub", 12: "mul", 13: "fmul", 14: "udiv", 15: "sdiv", 16: "fdiv", 17: "urem",
     18: "srem", 19: "frem", 20: "shl", 21: "lshr", 22: "ashr", 23: "and", 24: "or", 25: "xor", 26: "alloca", 27: "load",
@@ -29,8 +33,10 @@ OPCODES = {
     66: "fneg", 68: "freeze", 1: "return", 5: "invoke", 59: "landingpad",
 }  # fmt: skip
 """Instructions that have a name in traces."""
-HALF, FLOAT, DOUBLE, FP80, FP128, INTEGER, POINTER, VECTOR, VOID = 1, 2, 3, 4, 5, 8, 12, 13, 0
+HALF, FLOAT, DOUBLE, FP80, FP128, INTEGER, STRUCT, POINTER, VECTOR = 1, 2, 3, 4, 5, 8, 10, 12, 13
 
+_FUNCTION = 0xFFFFFFFF
+"""Attributes of a function, and not of its result or of an argument."""
 _P, _U, _N, _S = ctypes.c_void_p, ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_char_p
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     # name: result, arguments
@@ -115,6 +121,32 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "GetFirstUse": (_P, _P),
     "GetModuleContext": (_P, _P),
     "GetElementType": (_P, _P),
+    "GetGEPSourceElementType": (_P, _P),
+    "OffsetOfElement": (_N, _P, _P, _U),
+    "StructGetTypeAtIndex": (_P, _P, _U),
+    "GetICmpPredicate": (ctypes.c_int, _P),
+    "LinkModules2": (ctypes.c_int, _P, _P),
+    "GetNamedFunction": (_P, _P, _S),
+    "SetLinkage": (None, _P, ctypes.c_int),
+    "SetVolatile": (None, _P, ctypes.c_int),
+    "GetBasicBlockTerminator": (_P, _P),
+    "GetInstructionParent": (_P, _P),
+    "InstructionRemoveFromParent": (None, _P),
+    "InsertIntoBuilder": (None, _P, _P),
+    "IsConstant": (ctypes.c_int, _P),
+    "IsAConstantFP": (_P, _P),
+    "IsAConstantPointerNull": (_P, _P),
+    "ConstIntGetZExtValue": (_N, _P),
+    "ConstRealGetDouble": (ctypes.c_double, _P, _P),
+    "BuildAdd": (_P, _P, _P, _P, _S),
+    "BuildSub": (_P, _P, _P, _P, _S),
+    "GetEnumAttributeKindForName": (_U, _S, ctypes.c_size_t),
+    "GetEnumAttributeAtIndex": (_P, _P, _U, _U),
+    "GetCallSiteEnumAttribute": (_P, _P, _U, _U),
+    "CreatePassBuilderOptions": (_P,),
+    "DisposePassBuilderOptions": (None, _P),
+    "RunPasses": (_P, _P, _S, _P, _P),
+    "GetErrorMessage": (_S, _P),
 }
 
 
@@ -152,6 +184,22 @@ class Llvm:
             return ctypes.string_at(message.value).decode(errors="replace")
         return None
 
+    def passes(self, module: Ref, names: str) -> None:
+        """Run passes over a module."""
+        options = self.CreatePassBuilderOptions()
+        failed = self.RunPasses(module, names.encode(), None, options)
+        self.DisposePassBuilderOptions(options)
+        if failed:
+            said: bytes = self.GetErrorMessage(failed)
+            raise PlaitError(f"LLVM cannot run {names}: {said.decode(errors='replace')}")
+
+    def returns_twice(self, call: Ref, callee: Ref) -> bool:
+        """Whether a call is one of setjmp or its like."""
+        name = b"returns_twice"
+        kind = self.GetEnumAttributeKindForName(name, len(name))
+        declared = self.IsAFunction(callee) and self.GetEnumAttributeAtIndex(callee, _FUNCTION, kind)
+        return bool(declared or self.GetCallSiteEnumAttribute(call, _FUNCTION, kind))
+
     def name(self, value: Ref) -> str:
         """A value's name, or nothing."""
         length = ctypes.c_size_t()
@@ -176,10 +224,10 @@ class Llvm:
         """The variables of a module."""
         yield from self._chain(self.GetFirstGlobal(module), self.GetNextGlobal)
 
-    def instructions(self, function: Ref) -> Iterator[Ref]:
+    def blocks(self, function: Ref) -> Iterator[list[Ref]]:
         """The instructions of a function, block by block."""
         for block in self._chain(self.GetFirstBasicBlock(function), self.GetNextBasicBlock):
-            yield from self._chain(self.GetFirstInstruction(block), self.GetNextInstruction)
+            yield list(self._chain(self.GetFirstInstruction(block), self.GetNextInstruction))
 
     @staticmethod
     def _chain(first: Ref | None, following: Any) -> Iterator[Ref]:

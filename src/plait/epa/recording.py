@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from plait._native import EpaTrace, epa_operations
 from plait.epa.run import RUN_FILE, Run
-from plait.epa.table import FORMAT, Table
+from plait.epa.table import FORMAT, Site, Table
 from plait.kernel.errors import TraceError
 
 OPERATIONS = dict(epa_operations())
@@ -21,11 +21,35 @@ VALUE, LOAD, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 4, 5, 6, 9
 _KINDS = {2: "load", 3: "store", 4: "alloca", 5: "enter", 6: "return", 7: "call", 8: "argument", 9: "landingpad",
           10: "memory", 11: "copy to", 14: "copy from"}  # fmt: skip
 _GIVEN = 0x40000000
-"""Numbers of globals from here on are what the kernel gave the program: argv, envp, and the strings of argv."""
+"""Numbers of globals from here on are what the program did not make: argv, envp, streams, and the strings of argv."""
 _CLASSES = {"pointer": 1, "word": 2}
+_MIXING = ("mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor", "trunc")
+_ALIGNED = 16
+"""Every block of the heap is aligned like this, so that smaller remainders of addresses are the same in each run."""
+_NOT_EQUAL = 33
+"""LLVM's number of this predicate; those of order come after it."""
 
 Word = tuple[str, int, int]
 EventRow = tuple[int, int, bool, Word, Word]
+
+
+def _rows(table: Table) -> tuple[list[Any], list[Any], list[Any]]:
+    """Functions, pieces and formulas, as the native module takes them."""
+    return (
+        [(f.first, f.count) for f in table.functions],
+        [(p.function, p.steps) for p in table.pieces],
+        [(f.op, f.bits, f.base, f.terms) for f in table.formulas],
+    )
+
+
+def _computes(site: Site) -> int:
+    """Whether the result depends on where objects lie, if operands are addresses: 1 if they are of two objects, 2 always."""
+    if site.op == "sub" or (site.op == "icmp" and site.index > _NOT_EQUAL):
+        return 1
+    if site.op not in _MIXING:
+        return 0
+    constant = site.shape[-1].lstrip("-") if site.shape else ""
+    return 0 if site.op in ("and", "urem") and constant.isdigit() and int(constant) <= _ALIGNED else 2
 
 
 class ThreadInfo(NamedTuple):
@@ -63,8 +87,8 @@ class Recording:
             if self.table.format != FORMAT:
                 raise ValueError(f"its records are of version {self.table.format}, not {FORMAT}")
             self.run = self._read_run()
-            sites = [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent) for s in self.table.sites]
-            self.native = EpaTrace(folder, sites)
+            sites = [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent, _computes(s)) for s in self.table.sites]
+            self.native = EpaTrace(folder, sites, _rows(self.table))
         except (OSError, ValueError, msgspec.DecodeError) as error:
             raise TraceError(
                 f"{folder} cannot be read: {error}", hint="build the program and record it again"
@@ -104,7 +128,9 @@ class Recording:
         kind, owner, site, nth, base, size, local, start, end = self.native.object(number)
         thread = self.threads[owner].name if owner is not None else None
         if kind == "global" and site >= _GIVEN:
-            name = ("argv", "envp")[site - _GIVEN] if site < _GIVEN + 2 else f"argv[{site - _GIVEN - 2}]"
+            given = ("argv", "envp", "stdin", "stdout")
+            number = site - _GIVEN
+            name = given[number] if number < len(given) else f"argv[{number - len(given)}]"
         elif kind in ("global", "local"):
             name = self.table.globals[site].name or f"global{site}"
             name = name if kind == "global" else f"{thread}:{name}"

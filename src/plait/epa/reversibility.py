@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from plait.epa.effects import EFFECTS, NONDETERMINISTIC, PURE
+from plait.epa.effects import EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
 from plait.epa.recording import OPERATIONS, Recording
 from plait.epa.steps import settle
 from plait.kernel.trace import Event, Lane, Snapshot, Trace
@@ -50,6 +50,8 @@ class Reversibility(msgspec.Struct, frozen=True):
     shared_objects: int
     objects: int
     settled_by_solver: int
+    loose: list[str]
+    """Threads that nothing makes end before the program does."""
 
 
 def check(
@@ -68,7 +70,8 @@ def check(
     certain = [p for p in pairs if p["schedule"] is not None]
     witnesses = [_witness(recording, report, pair) for pair in certain]
     listed = (NONDETERMINISTIC | set(nondeterministic)) - set(allow)
-    calls, unseen = _calls(recording, listed)
+    calls, unseen = _calls(recording, listed, set(allow))
+    loose = sorted({recording.threads[t].name for t in report["loose"]})
     bound = None
     if recording.cuts:
         bound = "the trace was cut off: " + recording.cuts[0]
@@ -82,6 +85,11 @@ def check(
             "local determinism", bool(calls), bound, ", ".join(calls) or "no call is known to be nondeterministic"
         ),
     ]
+    if loose:
+        note = (
+            f"{', '.join(loose)}: not joined before the program ends; in another schedule the last events are missing"
+        )
+        properties.append(PropertyResult("all threads end", "always", "violated", note))
     trace = _trace(recording, report, certain[0]) if certain else None
     broken = next((p.name for p in properties if p.status == "violated"), None)
     statistics = Statistics(
@@ -100,14 +108,22 @@ def check(
         properties=properties,
         model=str(recording.folder),
         property=broken,
-        message=_message(broken, witnesses, calls),
+        message=_message(broken, witnesses, calls) or (properties[-1].note if broken else None),
         bound=bound,
         trace=trace,
         warnings=list(report["warnings"]),
     )
     shared = recording.native.shared_objects
     return Reversibility(
-        verdict, witnesses, calls, unseen, report["dependencies"], shared, recording.native.object_count, open_pairs
+        verdict,
+        witnesses,
+        calls,
+        unseen,
+        report["dependencies"],
+        shared,
+        recording.native.object_count,
+        open_pairs,
+        loose,
     )
 
 
@@ -120,14 +136,19 @@ def _message(broken: str | None, witnesses: list[Witness], calls: list[str]) -> 
     if broken == "reversibility":
         w = witnesses[0]
         return f"{w.first} and {w.second} can come in the other order: both access {w.object}"
-    return f"not determined by the input: {', '.join(calls)}" if broken else None
+    return f"not determined by the input: {', '.join(calls)}" if calls else None
 
 
-def _calls(recording: Recording, listed: set[str] | frozenset[str]) -> tuple[list[str], list[str]]:
+def _calls(recording: Recording, listed: set[str] | frozenset[str], allowed: set[str]) -> tuple[list[str], list[str]]:
     """Executed calls of nondeterministic functions, and of functions whose accesses to memory are unseen."""
     table = recording.table
     defined = {g.name for g in table.globals if g.kind == "function"}
-    executed = {site for _, site, _, _ in recording.executions() if site}
+    executed: dict[int, set[str]] = {}
+    callers: dict[str, set[str]] = {}
+    for thread, number, _, _ in recording.executions():
+        if number:
+            executed.setdefault(number, set()).add(thread)
+            callers.setdefault(table.site(number).name, set()).add(thread)
     calls, unseen = set(), set()
     for number in executed:
         site = table.site(number)
@@ -135,8 +156,13 @@ def _calls(recording: Recording, listed: set[str] | frozenset[str]) -> tuple[lis
             continue
         if site.name in listed and (site.kind != "none" or site.name != "pthread_barrier_wait"):
             calls.add(f"{site.name} at {table.place(number)}")
-        if site.name not in PURE | EFFECTS.keys() | listed:
+        if site.name in STATEFUL - allowed and len(callers[site.name]) > 1:
+            calls.add(f"{site.name}, whose state threads share, at {table.place(number)}")
+        elif site.name not in PURE | EFFECTS.keys() | listed:
             unseen.add(site.name)
+    if "addresses" not in allowed:
+        places = {table.place(number) for number in recording.native.address_arithmetic()}
+        calls |= {f"arithmetic on addresses at {place}" for place in places}
     return sorted(calls), sorted(unseen)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Literal
 
 import msgspec
 
-FORMAT = 2
+FORMAT = 3
 """The version of the records (docs/epa.md) that is written and read."""
 Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
 """What kind of value a site has. A `word` is an integer as wide as a pointer: it may be an address."""
@@ -31,8 +32,58 @@ class Site(msgspec.Struct, frozen=True, array_like=True):
     parent: int = 0
     """The call that an argument belongs to, and the argument's place in it."""
     index: int = 0
+    """Of a comparison of integers, LLVM's number of its predicate."""
     shape: list[str] = []
     """The operands as the source of a result has them: `#12` is what site 12 made, others are constants and names."""
+
+
+class Piece(msgspec.Struct, frozen=True, array_like=True):
+    """A straight piece of code: what happens, one after the other, once its record begins."""
+
+    function: int
+    """Its place among the functions."""
+    steps: list[tuple[int, int, int, int, int, int]]
+    """Per event: kind, site, and where its two words come from (`Origin` and a number, each)."""
+
+
+class Origin(enum.IntEnum):
+    """Where a word of an event comes from."""
+
+    CONSTANT = 0
+    """It is the number."""
+    STORED = 1
+    """The record has it, in as many bytes."""
+    RESULT = 2
+    """The site of that number, counted from its function's first, has made it; last, in this frame."""
+    GLOBAL = 3
+    """It is the address of the global of that number."""
+    BELOW = 4
+    """The record has, in four bytes, how far below the frame it lies."""
+    COMPUTED = 5
+    """The formula of that number gives it."""
+
+
+LINEAR = 0
+"""The formula is a sum; others are named by the opcode of the instruction."""
+
+
+class Formula(msgspec.Struct, frozen=True, array_like=True):
+    """How the reader computes a result."""
+
+    op: int
+    bits: int
+    """Width of the result."""
+    base: int
+    """What is added to a sum; of a comparison, LLVM's number of the predicate."""
+    terms: list[tuple[int, int, int, int]]
+    """Operands: where from (an `Origin` and a number), their width (with sign, unless 64), and a factor in a sum."""
+
+
+class Function(msgspec.Struct, frozen=True, array_like=True):
+    """A function's sites: the first, which is its entry, and how many it has."""
+
+    first: int
+    count: int
 
 
 class Global(msgspec.Struct, frozen=True, array_like=True):
@@ -49,7 +100,9 @@ class Table(msgspec.Struct, frozen=True):
     globals: list[Global]
     clang: str
     sources: list[str]
-    warnings: list[str] = []
+    functions: list[Function] = []
+    pieces: list[Piece] = []
+    formulas: list[Formula] = []
     format: int = 0
     """The version of the records that the program writes."""
 

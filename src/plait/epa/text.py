@@ -99,7 +99,7 @@ def reversibility_lines(found: Reversibility) -> list[str]:
         f"{found.dependencies:,} dependencies between threads, {verdict.statistics.seconds:.3f} s"
     )
     if found.settled_by_solver:
-        lines.append(f"  {found.settled_by_solver} pairs were left to Z3")
+        lines.append(f"  pairs that were left to Z3: {found.settled_by_solver}")
     if verdict.bound:
         lines.append(f"  not decided: {verdict.bound}")
     for i, w in enumerate(found.witnesses):
@@ -115,6 +115,8 @@ def reversibility_lines(found: Reversibility) -> list[str]:
             for before, k in zip([-1, *shown], shown, strict=False):
                 lines += [f"    … {k - before - 1} more"] * (k > before + 1) + [f"    {steps[k]}"]
         lines.append(f"  to make it irreversible: {w.advice}")
+    if found.loose:
+        lines += ["", f"not joined before the program ends: {', '.join(found.loose)}"]
     if found.nondeterministic:
         lines += ["", "not determined by the input (local determinism):"]
         lines += [f"  {call}" for call in found.nondeterministic]

@@ -19,19 +19,39 @@ Faulty twins, each of which breaks agreement:
 - `impatient`: a process may go on with fewer than n - f messages, when it waited for long. This is the protocol on a
   weaker network than it was made for.
 
-Simplified: the number of phases is bounded. A message that is never delivered is lost; a crashed process is one from which
-nothing is delivered any more. The coin is a choice.
+With `phases=None` there is no end, which needs f = 0: then nobody is more than a phase ahead, and phases are numbered 1 and
+0 in turns. `specification="live"` adds two properties. *Termination*, that on every run all decide, is violated: nothing
+keeps the coins from differing for ever. *Luck suffices*: if all ever begin a phase with the same estimate, all decide. So
+it takes a fair coin, which is no fairness of steps: it is about what the steps choose.
+
+Simplified: the number of phases is bounded, unless f = 0. A message that is never delivered is lost; a crashed process is
+one from which nothing is delivered any more. The coin is a choice.
 """
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
-from plait import Message, ModelError, Process, System, always, init, on, reachable, tagged
+from plait import (
+    F,
+    Message,
+    ModelError,
+    Process,
+    System,
+    always,
+    eventually,
+    init,
+    ltl,
+    on,
+    predicate,
+    reachable,
+    tagged,
+)
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of
 
 Fault = Literal["none", "estimate", "impatient"]
+Specification = Literal["safe", "live"]
 
 
 @tagged(phase="phase", round="Report")
@@ -55,8 +75,8 @@ class Peer(Process):
 
     n: int
     f: int
-    phases: int
-    """So many phases there are."""
+    phases: int | None
+    """So many phases there are; None: without end."""
     estimate: int
     phase: int = 1
     stage: Literal["Report", "Proposal"] = "Report"
@@ -100,10 +120,10 @@ class Peer(Process):
             self.estimate = self.choose([0, 1])
         elif self.takes(decided):
             self.estimate = bits[0]
-        self.phase += 1
+        self.phase = 1 - self.phase if self.phases is None else self.phase + 1
         self.stage = "Report"
         self.wait = self.patience()
-        if self.phase <= self.phases:
+        if self.phases is None or self.phase <= self.phases:
             self.broadcast(Peer, Report(self.phase, self.estimate))
 
     def takes(self, decided: bool) -> bool:
@@ -145,13 +165,41 @@ def decision(s: View) -> bool:
     return all(peer.decisions for peer in s[Peer])
 
 
+@predicate
+def decided(s: View) -> bool:
+    """Everybody has decided."""
+    return all(peer.decisions for peer in s[Peer])
+
+
+@predicate
+def lucky(s: View) -> bool:
+    """All are about to report the same estimate in the same phase."""
+    return len({(peer.phase, peer.stage, peer.estimate) for peer in s[Peer]}) == 1 and s[Peer][0].stage == "Report"
+
+
+termination = eventually(decided, name="termination")
+luck_suffices = ltl(F(lucky) >> F(decided), name="luck_suffices")
+
+
 # -- the model -------------------------------------------------------------------------------------------------------
 
 
-def ben_or(inputs: tuple[int, ...] = (0, 1, 1), f: int = 1, phases: int = 1, faulty: Fault = "none") -> System:
+def ben_or(
+    inputs: tuple[int, ...] = (0, 1, 1),
+    f: int = 1,
+    phases: int | None = 1,
+    specification: Specification = "safe",
+    faulty: Fault = "none",
+) -> System:
     """Processes with these inputs, of which at most f are silent, that go through so many phases."""
-    at_least(1, phases=phases)
+    if phases is not None:
+        at_least(1, phases=phases)
+    elif f != 0:
+        raise ModelError(
+            f"phases=None and f={f}: without end, messages that are not waited for would pile up", hint="give f=0"
+        )
     at_least(0, f=f)
+    one_of(get_args(Specification), specification=specification)
     one_of(get_args(Fault), faulty=faulty)
     n = len(inputs)
     if 2 * f >= n or not set(inputs) <= {0, 1}:
@@ -167,7 +215,12 @@ def ben_or(inputs: tuple[int, ...] = (0, 1, 1), f: int = 1, phases: int = 1, fau
 
     return System(
         [PEERS[faulty](n=n, f=f, phases=phases, estimate=bit, wait=n - f) for bit in inputs],
-        properties=[agreement, validity, decision],
+        properties=[
+            agreement,
+            validity,
+            decision,
+            *([termination, luck_suffices] if specification == "live" else []),
+        ],
         rounds=["Report", "Proposal"],
         name="ben_or",
     )

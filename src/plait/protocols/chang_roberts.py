@@ -12,6 +12,10 @@ are subsets of the nodes: its states are those of the Systems for all subsets to
 
 The faulty twin, `faulty="greedy"`: nodes pass on greater identities, too.
 
+`specification="live"` asks for termination as well: on every run, all have begun, no claim is under way any more, and
+somebody has won if anybody initiated. It needs no fairness, for no run is infinite. Of the twin one is: the claim of a
+node that has lost goes round for ever.
+
 Simplified: the identities are 1, 2, … in the order of the ring; who has won does not tell the others; nobody crashes, and
 nothing is lost.
 """
@@ -21,11 +25,12 @@ from __future__ import annotations
 import enum
 from typing import Literal, get_args
 
-from plait import Message, ModelError, Pid, Process, System, action, always, final, on, reachable
+from plait import Message, ModelError, Pid, Process, System, action, always, eventually, final, on, reachable
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of
 
 Fault = Literal["none", "greedy"]
+Specification = Literal["safe", "live"]
 
 
 class Claim(Message):
@@ -116,9 +121,18 @@ def election(s: View) -> bool:
     return any(node.standing is Standing.WON for node in s[Node])
 
 
-def chang_roberts(nodes: int = 3, initiators: str = "any", faulty: Fault = "none") -> System:
-    """A ring of so many nodes; see the module for `initiators`."""
+@eventually
+def termination(s: View) -> bool:
+    """All have begun, no claim is under way, and somebody has won, if anybody initiated."""
+    return all(node.begun for node in s[Node]) and not s.messages and bool(somebody_wins.predicate(s))
+
+
+def chang_roberts(
+    nodes: int = 3, initiators: str = "any", specification: Specification = "safe", faulty: Fault = "none"
+) -> System:
+    """A ring of so many nodes; see the module for `initiators` and `specification`."""
     at_least(1, nodes=nodes)
+    one_of(get_args(Specification), specification=specification)
     one_of(get_args(Fault), faulty=faulty)
     kind = GreedyNode if faulty == "greedy" else Node
     decided = {i: _initiates(i, initiators, nodes) for i in range(1, nodes + 1)}
@@ -128,7 +142,12 @@ def chang_roberts(nodes: int = 3, initiators: str = "any", faulty: Fault = "none
             kind(identity=i, initiator=choice, standing=Standing.LOST if choice is False else Standing.CANDIDATE)
             for i, choice in decided.items()
         ],
-        properties=[correctness, somebody_wins] if nobody else [correctness, somebody_wins, election],
+        properties=[
+            correctness,
+            somebody_wins,
+            *([] if nobody else [election]),
+            *([termination] if specification == "live" else []),
+        ],
         name="chang_roberts",
     )
 

@@ -21,6 +21,11 @@ on clocks: a request that would set a clock beyond the limit is never received.
 - `quorum=True`: the acknowledgements of all others are consumed in one quorum transition.
 - `quorum=False`: every acknowledgement is consumed alone, and processes remember whose came.
 
+`specification="live"` asks for freedom from starvation as well, process by process: whoever waits enters some time. Clocks
+grow with each entry, so that every run ends; it is asked on all of them, and no fairness is needed. It is acknowledgements
+that keep a release from overtaking its request: without them (`faulty="acks"`) on an unordered network, a request can stay
+in a queue for ever, and whoever has the later stamp starves.
+
 Twins that break mutual exclusion:
 
 - `network="unordered"`: an acknowledgement may overtake a request that was sent before it.
@@ -44,15 +49,18 @@ from plait import (
     field,
     fifo,
     final,
+    leads_to,
     on,
     reachable,
     unordered,
 )
+from plait.model.temporal import Temporal
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of
 
 Fault = Literal["none", "tie", "acks"]
 NetworkName = Literal["fifo", "unordered"]
+Specification = Literal["safe", "live"]
 
 Stamp = tuple[int, Pid]
 """The clock of a request, and whose it is to break ties."""
@@ -205,6 +213,15 @@ def contention(s: View) -> bool:
     return {p.phase for p in s[Contender]} >= {Phase.CRITICAL, Phase.WAITING}
 
 
+def no_starvation(process: int) -> Temporal:
+    """When the process waits, it enters some time."""
+    return leads_to(
+        lambda s: s[Contender][process].phase is Phase.WAITING,
+        lambda s: s[Contender][process].phase is Phase.CRITICAL,
+        name=f"no_starvation{process}",
+    )
+
+
 # -- the model -------------------------------------------------------------------------------------------------------
 
 
@@ -214,12 +231,19 @@ def lamport_mutex(
     quorum: bool = True,
     network: NetworkName = "fifo",
     clock_limit: int | None = None,
+    specification: Specification = "safe",
     faulty: Fault = "none",
 ) -> System:
     """So many processes that enter so many times each; `network` and `faulty` break it (see the module)."""
     at_least(2, processes=processes)
     one_of(get_args(NetworkName), network=network)
+    one_of(get_args(Specification), specification=specification)
     one_of(get_args(Fault), faulty=faulty)
+    if clock_limit is not None and specification == "live":
+        raise ModelError(
+            f"clock_limit={clock_limit} and specification='live': beyond the limit, requests are not received",
+            hint="give entries=2 and no clock_limit",
+        )
     if entries is not None:
         at_least(1, entries=entries)
     if clock_limit is not None:
@@ -234,6 +258,11 @@ def lamport_mutex(
     return System(
         [kinds[faulty](others=processes - 1, left=entries, clock_limit=clock_limit) for _ in range(processes)],
         network=fifo() if network == "fifo" else unordered(),
-        properties=[mutual_exclusion, contention, *([everybody_served] if clock_limit is None else [])],
+        properties=[
+            mutual_exclusion,
+            contention,
+            *([everybody_served] if clock_limit is None else []),
+            *(no_starvation(i) for i in range(processes) if specification == "live"),
+        ],
         name="lamport_mutex",
     )

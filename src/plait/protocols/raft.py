@@ -31,6 +31,16 @@ Faulty twins:
 - `vote`: a follower forgets that it voted, and votes twice in a term.
 - `log`: a server votes for a candidate however old its log is.
 
+`specification="live"` asks whether every run has a leader at some time, while a client goes on asking for ever. `fairness`
+says what is assumed of runs:
+
+- `none`: nothing. Nobody need do anything but the client: no leader.
+- `messages`: what stays deliverable is delivered. Still nobody need time out: no leader.
+- `timeouts`: and who may time out does some time. It depends on who stands. If anybody may stand in each term, votes are
+  split in one term after another, and there is no leader: fairness is not enough, and that is why the paper draws
+  timeouts at random. If in some term only one stands (`elections="any,1"`: its timeout is the shortest), it is elected,
+  unless somebody was before.
+
 Simplified: no crashes and restarts (a server that is down can't be told from a slow one, and all that a restart loses is
 the role and the commit index); no snapshots; no change of members. A stale message is left pending, where the paper
 answers with the greater term; votes are not refused but withheld; a new leader whose log is empty has nothing to say
@@ -44,11 +54,27 @@ import enum
 import itertools
 from typing import Literal, NamedTuple, get_args
 
-from plait import Message, ModelError, Pid, Process, System, action, always, field, on, reachable
+from plait import (
+    Message,
+    ModelError,
+    Pid,
+    Process,
+    System,
+    action,
+    always,
+    eventually,
+    field,
+    on,
+    reachable,
+    weak,
+)
+from plait.model.fairness import Fairness
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of
 
 Fault = Literal["none", "commit", "vote", "log"]
+Specification = Literal["safe", "live"]
+Assumption = Literal["none", "messages", "timeouts"]
 
 
 class Entry(NamedTuple):
@@ -261,6 +287,23 @@ class CountingServer(AnyServer):
         return self.term_at(index) == self.term
 
 
+class Client(Process):
+    """Asks who is the leader, again and again. What it is told does not matter here."""
+
+    waits: bool = False
+
+    @action
+    def ask(self) -> None:
+        self.waits = not self.waits
+
+
+FAIRNESS: dict[Assumption, list[Fairness]] = {
+    "none": [],
+    "messages": [weak(Message)],
+    "timeouts": [weak(Message), weak(AnyServer.time_out)],
+}
+
+
 # -- faulty servers --------------------------------------------------------------------------------------------------
 
 
@@ -379,6 +422,12 @@ def committed(s: View) -> bool:
     return any(server.commit == server.capacity for server in s[AnyServer])
 
 
+@eventually
+def leadership(s: View) -> bool:
+    """On every run, there is a leader at some time."""
+    return any(server.role is Role.LEADER for server in s[AnyServer])
+
+
 # -- the model -------------------------------------------------------------------------------------------------------
 
 
@@ -387,20 +436,34 @@ def raft(
     elections: str = "",
     entries: int = 1,
     quorum: bool = True,
+    specification: Specification = "safe",
+    fairness: Assumption = "none",
     faulty: Fault = "none",
 ) -> System:
     """So many servers that elect leaders as `elections` says (see the module) and write logs of so many entries."""
     at_least(2, servers=servers)
     at_least(1, entries=entries)
+    one_of(get_args(Specification), specification=specification)
+    one_of(get_args(Assumption), fairness=fairness)
     one_of(get_args(Fault), faulty=faulty)
+    live = specification == "live"
     elections = elections or ("1,3,1,3" if faulty == "commit" and servers > 2 else "any,any")
     kind = SERVERS[faulty][0 if quorum else 1]
     return System(
         [
             kind(half=servers // 2, stands=_stands(i, elections, servers), capacity=entries)
             for i in range(1, servers + 1)
+        ]
+        + ([Client()] if live else []),
+        properties=[
+            election_safety,
+            log_matching,
+            leader_completeness,
+            state_machine_safety,
+            committed,
+            *([leadership] if live else []),
         ],
-        properties=[election_safety, log_matching, leader_completeness, state_machine_safety, committed],
+        fairness=FAIRNESS[fairness],
         symmetric=[AnyServer] if set(elections.split(",")) == {"any"} else [],
         name="raft",
     )

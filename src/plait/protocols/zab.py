@@ -25,7 +25,8 @@ delivered is a prefix of what the other did; *integrity*, *primary order* and *p
 Liveness is not promised if several leaders divide the followers: then nobody gets a quorum. `specification="live"`
 requires all the same that a leader is established in every terminal state (paper 000, Table I, rows Zab (6) and (7), has
 3 and 4 leaders with 3 followers; nobody needs to be restless). It holds with one leader; with two, if the number of
-followers is odd and none of them is restless.
+followers is odd and none of them is restless. `specification="eventual"` requires it of runs: on every run, a leader is
+established some time. Every run ends, and who is established stays so: the verdicts are the same.
 
 Two variants, as of `paxos`: with `quorum=True` a leader takes the answers of a quorum in one transition, with
 `quorum=False` one by one.
@@ -49,11 +50,11 @@ from __future__ import annotations
 import enum
 from typing import Literal, NamedTuple, get_args
 
-from plait import Message, Pid, Process, System, action, always, field, final, majority, on, reachable, some
+from plait import Message, Pid, Process, System, action, always, eventually, field, final, majority, on, reachable, some
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of, several
 
-Specification = Literal["safe", "live"]
+Specification = Literal["safe", "live", "eventual"]
 Fault = Literal["none", "hasty", "eager", "promise"]
 
 
@@ -452,6 +453,12 @@ def establishment(s: View) -> bool:
     return any(leader.phase is Phase.BROADCAST for leader in s[AnyLeader])
 
 
+@eventually
+def eventual_establishment(s: View) -> bool:
+    """On every run, some leader is established at some time."""
+    return bool(establishment.predicate(s))
+
+
 # -- the model --------------------------------------------------------------------------------------------------------
 
 
@@ -491,6 +498,7 @@ def zab(
             *([delivery] if proposals else []),
             *([succession] if proposals and succeeds else []),
             *([establishment] if specification == "live" else []),
+            *([eventual_establishment] if specification == "eventual" else []),
         ],
         # Of equally good histories, a leader takes that of the first follower. In a sound protocol they are equal.
         symmetric=several({AnyLeader: leaders} | ({Follower: followers} if faulty == "none" else {})),

@@ -1,0 +1,443 @@
+//! The pieces of a program, and how a record of one becomes events again.
+//!
+//! A record has what the reader cannot know. Constants and the addresses of globals are in the table. A result that an event of
+//! the same frame uses was the last one of its site in that frame: every frame has registers, one per site of its function. And
+//! integer arithmetic is done again (`Formula`).
+
+use super::format::{self, Head, Record};
+
+/// Where a word of an event comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    Constant(u64),
+    Stored(u8),
+    Register(u32),
+    Below,
+    Computed(u32),
+}
+
+/// An origin and a number, as the table has them.
+pub type Origin = (u8, u64);
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    kind: u8,
+    site: u32,
+    a: Source,
+    b: Source,
+}
+
+#[derive(Debug)]
+pub struct Piece {
+    function: u32,
+    /// Of its record, in bytes.
+    pub size: u32,
+    steps: Vec<Step>,
+}
+
+impl Piece {
+    pub fn events(&self) -> u64 {
+        self.steps.len() as u64
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    source: Source,
+    bits: u8,
+    factor: u64,
+}
+
+/// How a result is computed.
+#[derive(Debug)]
+struct Formula {
+    op: u8,
+    bits: u8,
+    base: u64,
+    terms: Vec<Term>,
+}
+
+pub type StepRow = (u8, u32, u8, u64, u8, u64);
+pub type FormulaRow = (u8, u8, u64, Vec<(u8, u64, u8, u64)>);
+
+/// What a program is made of, as its table says.
+#[derive(Default)]
+pub struct Program {
+    /// First site and number of sites, per function.
+    functions: Vec<(u32, u32)>,
+    pub pieces: Vec<Piece>,
+    formulas: Vec<Formula>,
+}
+
+const LINEAR: u8 = 0;
+const MUL: u8 = 12;
+const SHL: u8 = 20;
+const LSHR: u8 = 21;
+const ASHR: u8 = 22;
+const AND: u8 = 23;
+const OR: u8 = 24;
+const XOR: u8 = 25;
+const ICMP: u8 = 42;
+const SELECT: u8 = 46;
+
+impl Program {
+    /// From the rows of a table. `place` gives the address of a global.
+    pub fn new(
+        functions: Vec<(u32, u32)>,
+        pieces: Vec<(u32, Vec<StepRow>)>,
+        formulas: Vec<FormulaRow>,
+        sites: usize,
+        place: &dyn Fn(u64) -> Option<u64>,
+    ) -> Result<Self, String> {
+        let source = |(origin, number): Origin| {
+            Ok(match (origin, number) {
+                (0, value) => Source::Constant(value),
+                (1, 1 | 2 | 4 | 8) => Source::Stored(number as u8),
+                (2, _) => Source::Register(number as u32),
+                (3, id) => Source::Constant(place(id).ok_or_else(|| format!("global {id} has no address"))?),
+                (4, 4) => Source::Below,
+                (5, _) if (number as usize) < formulas.len() => Source::Computed(number as u32),
+                _ => return Err(format!("the table has a word of origin {origin}, {number}")),
+            })
+        };
+        let mut this = Self { functions, ..Self::default() };
+        for (function, rows) in pieces {
+            if function as usize >= this.functions.len() {
+                return Err(format!("the table has a piece of function {function}, which it does not have"));
+            }
+            let mut piece = Piece { function, size: 4, steps: Vec::with_capacity(rows.len()) };
+            for (kind, site, a, x, b, y) in rows {
+                let step = Step { kind, site, a: source((a, x))?, b: source((b, y))? };
+                if site == 0 || site as usize >= sites {
+                    return Err(format!("the table has an event of site {site}, which it does not have"));
+                }
+                for word in [step.a, step.b] {
+                    piece.size += match word {
+                        Source::Stored(width) => u32::from(width),
+                        Source::Below => 4,
+                        _ => 0,
+                    };
+                }
+                piece.steps.push(step);
+            }
+            this.pieces.push(piece);
+        }
+        for (op, bits, base, rows) in &formulas {
+            let terms = (rows.iter())
+                .map(|&(origin, number, bits, factor)| {
+                    let source = source((origin, number))?;
+                    match source {
+                        Source::Constant(_) | Source::Register(_) => {
+                            Ok(Term { source, bits: bits.clamp(1, 64), factor })
+                        }
+                        _ => Err("the table has a formula of what is not known".to_owned()),
+                    }
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            let operands = match *op {
+                LINEAR => terms.len(),
+                SELECT => 3,
+                MUL | SHL..=XOR | ICMP => 2,
+                _ => return Err(format!("the table has a formula of opcode {op}")),
+            };
+            if terms.len() != operands {
+                return Err(format!("the table has a formula of opcode {op} with {} operands", terms.len()));
+            }
+            this.formulas.push(Formula { op: *op, bits: (*bits).clamp(1, 64), base: *base, terms });
+        }
+        Ok(this)
+    }
+}
+
+#[inline]
+fn mask(value: u64, bits: u8) -> u64 {
+    value & (u64::MAX >> (64 - bits))
+}
+
+#[inline]
+fn signed(value: u64, bits: u8) -> i64 {
+    ((value << (64 - bits)) as i64) >> (64 - bits)
+}
+
+impl Formula {
+    #[inline]
+    fn value(&self, word: impl Fn(Source) -> u64) -> u64 {
+        let at = |i: usize| word(self.terms[i].source);
+        let sign = |i: usize| signed(at(i), self.terms[i].bits);
+        let result = match self.op {
+            LINEAR => (self.terms.iter()).fold(self.base, |sum, term| {
+                sum.wrapping_add((signed(word(term.source), term.bits) as u64).wrapping_mul(term.factor))
+            }),
+            MUL => at(0).wrapping_mul(at(1)),
+            SHL => at(0).wrapping_shl(at(1) as u32),
+            LSHR => at(0).wrapping_shr(at(1) as u32),
+            ASHR => sign(0).wrapping_shr(at(1) as u32) as u64,
+            AND => at(0) & at(1),
+            OR => at(0) | at(1),
+            XOR => at(0) ^ at(1),
+            SELECT => at(if at(0) & 1 == 1 { 1 } else { 2 }),
+            // LLVM's numbers of the predicates.
+            _ => u64::from(match self.base {
+                32 => at(0) == at(1),
+                33 => at(0) != at(1),
+                34 => at(0) > at(1),
+                35 => at(0) >= at(1),
+                36 => at(0) < at(1),
+                37 => at(0) <= at(1),
+                38 => sign(0) > sign(1),
+                39 => sign(0) >= sign(1),
+                40 => sign(0) < sign(1),
+                _ => sign(0) <= sign(1),
+            }),
+        };
+        mask(result, self.bits)
+    }
+}
+
+/// The fault that struck a thread: in which record, which site.
+#[derive(Clone, Copy, Debug)]
+pub struct Struck {
+    pub at: usize,
+    pub site: u32,
+    pub before: u64,
+    pub after: u64,
+}
+
+struct Frame {
+    pointer: u64,
+    function: u32,
+    first: usize,
+}
+
+/// Reads the records of one thread, one after the other.
+pub struct Decoder<'a> {
+    program: &'a Program,
+    bytes: &'a [u8],
+    at: usize,
+    /// How many events of the last record, which is not whole, have happened.
+    partial: usize,
+    fault: Option<Struck>,
+    frames: Vec<Frame>,
+    registers: Vec<u64>,
+}
+
+impl<'a> Decoder<'a> {
+    pub fn new(program: &'a Program, bytes: &'a [u8], partial: usize, fault: Option<Struck>) -> Self {
+        Self { program, bytes, at: 0, partial, fault, frames: Vec::new(), registers: Vec::new() }
+    }
+
+    /// Show everything up to a place. `whole` is where the records that are whole end.
+    pub fn run(&mut self, to: usize, whole: usize, visit: &mut impl FnMut(Record)) {
+        while self.at < to {
+            match format::head(self.bytes, self.at) {
+                Some(Head::Piece(number)) => {
+                    let piece = &self.program.pieces[number as usize];
+                    let done = if self.at < whole { piece.steps.len() } else { self.partial };
+                    self.piece(piece, done, visit);
+                    self.at += piece.size as usize;
+                }
+                Some(Head::Own { words, .. }) => {
+                    if let Some(record) = format::own(self.bytes, self.at) {
+                        visit(record);
+                    }
+                    self.at += Head::own(words);
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece, done: usize, visit: &mut impl FnMut(Record)) {
+        let mut at = self.at + 4;
+        if piece.steps.first().is_some_and(|s| !matches!(s.kind, format::ENTER | format::LANDING)) {
+            self.settle(piece.function);
+        }
+        let struck = self.fault.filter(|fault| fault.at == self.at);
+        for step in &piece.steps[..done.min(piece.steps.len())] {
+            let mut words = [self.word(step.a, &mut at), self.word(step.b, &mut at), 0];
+            if let Some(fault) = struck
+                && fault.site == step.site
+                && matches!(step.kind, format::VALUE | format::LOAD | format::ARGUMENT | format::CALL)
+            {
+                if matches!(step.kind, format::VALUE | format::ARGUMENT) {
+                    words[0] = fault.after;
+                }
+                visit(Record {
+                    kind: format::FAULT,
+                    detail: 0,
+                    site: step.site,
+                    words: [fault.before, fault.after, 0],
+                });
+            }
+            match step.kind {
+                format::VALUE | format::ALLOCA => self.know(step.site, words[0]),
+                format::LOAD => self.know(step.site, words[1]),
+                format::ENTER => self.enter(piece.function, words[0]),
+                format::LANDING => {
+                    self.leave(|frame| frame.pointer < words[0]);
+                    self.settle(piece.function);
+                }
+                _ => {}
+            }
+            visit(Record { kind: step.kind, detail: 0, site: step.site, words });
+            if step.kind == format::RETURN
+                && let Some(frame) = self.frames.pop()
+            {
+                self.registers.truncate(frame.first);
+            }
+        }
+    }
+
+    #[inline]
+    fn word(&self, source: Source, at: &mut usize) -> u64 {
+        match source {
+            Source::Constant(value) => value,
+            Source::Stored(width) => {
+                let value = format::bytes(self.bytes, *at, usize::from(width)).unwrap_or(0);
+                *at += usize::from(width);
+                value
+            }
+            Source::Register(_) => self.register(source),
+            Source::Below => {
+                let distance = format::bytes(self.bytes, *at, 4).unwrap_or(0);
+                *at += 4;
+                self.frames.last().map_or(0, |f| f.pointer.wrapping_sub(distance))
+            }
+            Source::Computed(number) => self.program.formulas[number as usize].value(|source| self.register(source)),
+        }
+    }
+
+    #[inline]
+    fn register(&self, source: Source) -> u64 {
+        match source {
+            Source::Constant(value) => value,
+            Source::Register(number) => {
+                let first = self.frames.last().map_or(0, |f| f.first);
+                self.registers.get(first + number as usize).copied().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn know(&mut self, site: u32, value: u64) {
+        let Some(frame) = self.frames.last() else { return };
+        let first = self.program.functions[frame.function as usize].0;
+        if let Some(register) = self.registers.get_mut(frame.first + (site.wrapping_sub(first)) as usize) {
+            *register = value;
+        }
+    }
+
+    fn enter(&mut self, function: u32, pointer: u64) {
+        self.leave(|frame| frame.pointer <= pointer);
+        let first = self.registers.len();
+        self.frames.push(Frame { pointer, function, first });
+        self.registers.resize(first + self.program.functions[function as usize].1 as usize, 0);
+    }
+
+    fn leave(&mut self, gone: impl Fn(&Frame) -> bool) {
+        while let Some(frame) = self.frames.pop_if(|frame| gone(frame)) {
+            self.registers.truncate(frame.first);
+        }
+    }
+
+    /// A piece of this function is next: whatever was called has been left, without a return if it is still here.
+    fn settle(&mut self, function: u32) {
+        if self.frames.last().is_some_and(|frame| frame.function == function) {
+            return;
+        }
+        if self.frames.iter().any(|frame| frame.function == function) {
+            self.leave(|frame| frame.function != function);
+        } else {
+            self.enter(function, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function of five sites: entry, an alloca, a load, `load * 3 - 1` in 8 bits, a return.
+    fn program() -> Program {
+        let formulas = vec![
+            (MUL, 8, 0, vec![(2, 2, 8, 1), (0, 3, 8, 1)]),
+            (LINEAR, 8, u64::MAX, vec![(2, 3, 8, 1)]),
+            (ICMP, 1, 40, vec![(2, 2, 8, 1), (0, 0, 8, 1)]),
+        ];
+        let first = vec![(format::ENTER, 1, 1, 8, 0, 0), (format::ALLOCA, 2, 4, 4, 0, 16)];
+        let second = vec![
+            (format::LOAD, 3, 2, 1, 1, 1),
+            (format::VALUE, 4, 5, 0, 0, 0),
+            (format::VALUE, 5, 5, 1, 0, 0),
+            (format::VALUE, 6, 5, 2, 0, 0),
+            (format::STORE, 7, 2, 1, 2, 4),
+        ];
+        let third = vec![(format::RETURN, 8, 2, 4, 0, 0)];
+        let pieces = vec![(0, first), (0, second), (0, third)];
+        Program::new(vec![(1, 8)], pieces, formulas, 9, &|_| None).unwrap()
+    }
+
+    fn enter(frame: u64) -> Vec<u8> {
+        [&0u32.to_le_bytes()[..], &frame.to_le_bytes(), &32u32.to_le_bytes()].concat()
+    }
+
+    fn load(value: u8) -> Vec<u8> {
+        [&1u32.to_le_bytes()[..], &[value]].concat()
+    }
+
+    fn read(bytes: &[u8], whole: usize, partial: usize, fault: Option<Struck>) -> Vec<(u8, [u64; 2])> {
+        let program = program();
+        let mut found = Vec::new();
+        let mut decoder = Decoder::new(&program, bytes, partial, fault);
+        decoder.run(bytes.len(), whole, &mut |r| found.push((r.kind, [r.words[0], r.words[1]])));
+        found
+    }
+
+    #[test]
+    fn what_is_not_stored_is_known() {
+        let bytes = [enter(1000), load(100)].concat();
+        let found = read(&bytes, bytes.len(), 0, None);
+        // 100 * 3 is 44 in eight bits; 100 is not less than 0, but 200 is: it has a sign.
+        assert_eq!(found[..4], [(5, [1000, 0]), (4, [968, 16]), (2, [968, 100]), (1, [44, 0])]);
+        assert_eq!(found[4..], [(1, [43, 0]), (1, [0, 0]), (3, [968, 43])]);
+        let bytes = [enter(1000), load(200)].concat();
+        assert_eq!(read(&bytes, bytes.len(), 0, None)[5], (1, [1, 0]));
+    }
+
+    #[test]
+    fn every_frame_has_its_own_registers() {
+        let end = 2u32.to_le_bytes().to_vec();
+        let bytes = [enter(1000), load(10), enter(900), load(1), end.clone(), end].concat();
+        let returns: Vec<_> =
+            read(&bytes, bytes.len(), 0, None).into_iter().filter(|r| r.0 == format::RETURN).collect();
+        assert_eq!(returns, [(6, [2, 0]), (6, [29, 0])]);
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_has_what_has_happened() {
+        let whole = enter(1000).len();
+        let bytes = [enter(1000), load(10)].concat();
+        assert_eq!(read(&bytes, whole, 2, None).len(), 4);
+    }
+
+    #[test]
+    fn a_fault_changes_what_is_computed_from_there_on() {
+        let bytes = [enter(1000), load(10)].concat();
+        let fault = Struck { at: enter(1000).len(), site: 4, before: 30, after: 31 };
+        let found = read(&bytes, bytes.len(), 0, Some(fault));
+        assert_eq!(found[3..6], [(format::FAULT, [30, 31]), (1, [31, 0]), (1, [30, 0])]);
+    }
+
+    #[test]
+    fn tables_that_make_no_sense_are_refused() {
+        let none = |_: u64| None;
+        let refused = |pieces, formulas| Program::new(vec![(1, 8)], pieces, formulas, 9, &none).is_err();
+        assert!(refused(vec![(1, vec![])], vec![]), "a function that is not there");
+        assert!(refused(vec![(0, vec![(1, 9, 0, 0, 0, 0)])], vec![]), "a site");
+        assert!(refused(vec![(0, vec![(1, 1, 1, 3, 0, 0)])], vec![]), "three bytes");
+        assert!(refused(vec![(0, vec![(1, 1, 3, 7, 0, 0)])], vec![]), "a global without an address");
+        assert!(refused(vec![], vec![(MUL, 8, 0, vec![])]), "a product of nothing");
+        assert!(refused(vec![], vec![(99, 8, 0, vec![])]), "an unknown operation");
+    }
+}

@@ -1,0 +1,106 @@
+"""The record that is being laid out: a straight piece of code has one, with what the reader cannot know (docs/epa.md).
+
+Constants are in the table. What an instruction of the same frame has made is in that instruction's own record. So a
+load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and the ends of
+basic blocks end a piece.
+"""
+
+from __future__ import annotations
+
+from plait.epa.llvm import Llvm, Ref, array
+from plait.epa.table import Origin, Piece
+from plait.epa.words import Words
+
+MOST_BYTES = 4096
+"""A longer record would not fit in what the recorder has at hand."""
+Where = tuple[Origin, int]
+NOTHING: Where = (Origin.CONSTANT, 0)
+_OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_atomic": (0, 0),
+            "epa_stream": (1, 2), "epa_stdout": (1, 1), "epa_returned": (0, 0)}  # fmt: skip
+"""What is called, and not inlined: how many of its arguments are narrow, and how many it has."""
+
+
+class Hooks:
+    """Calls of the recorder, at the place of a builder. Those that are part of the program are inlined later."""
+
+    def __init__(self, library: Llvm, module: Ref, words: Words) -> None:
+        self.llvm, self.module, self.words = library, module, words
+        self.void = library.VoidTypeInContext(words.context)
+        self._known: dict[str, tuple[Ref, Ref]] = {}
+
+    def __call__(self, name: str, *arguments: Ref) -> Ref:
+        """Call a function of the recorder."""
+        llvm = self.llvm
+        if name not in self._known:
+            if name in _OUTSIDE:
+                narrow, count = _OUTSIDE[name]
+                kinds = [self.words.i32 if i < narrow else self.words.i64 for i in range(count)]
+                kind = llvm.FunctionType(self.void, array(kinds), count, 0)
+                function = llvm.AddFunction(self.module, name.encode(), kind)
+            else:
+                function = llvm.GetNamedFunction(self.module, name.encode())
+                kind = llvm.GlobalGetValueType(function)
+            self._known[name] = (kind, function)
+        kind, function = self._known[name]
+        called: Ref = llvm.BuildCall2(self.words.builder, kind, function, array(arguments), len(arguments), b"")
+        return called
+
+
+class Record:
+    """The record of a piece. It begins where the builder stands."""
+
+    def __init__(self, hooks: Hooks, number: int, function: int) -> None:
+        self.hooks, self.words = hooks, hooks.words
+        self.number, self.function = number, function
+        self.steps: list[tuple[int, int, int, int, int, int]] = []
+        self.size = 4
+        self.marked = False
+        self.at = hooks("epa_room", self.words.number(number, 32), self.words.number(0, 32))
+
+    @property
+    def full(self) -> bool:
+        """Whether it should end soon."""
+        return self.size > MOST_BYTES
+
+    def event(self, kind: int, site: int, a: Where = NOTHING, b: Where = NOTHING) -> None:
+        """What happens next."""
+        self.steps.append((kind, site, int(a[0]), a[1], int(b[0]), b[1]))
+
+    def _take(self, width: int) -> tuple[Ref, Ref]:
+        offset = self.size
+        self.size += width
+        return self.at, self.words.number(offset, 32)
+
+    def store(self, word: Ref, width: int = 8) -> Where:
+        """Put a word into the record."""
+        self.hooks(f"epa_put{width}", *self._take(width), word)
+        return Origin.STORED, width
+
+    def below(self, address: Ref, frame: Ref) -> Where:
+        """Put an address near the frame into the record."""
+        distance = self.words.llvm.BuildSub(self.words.builder, frame, address, b"")
+        self.hooks("epa_put4", *self._take(4), distance)
+        return Origin.BELOW, 4
+
+    def value(self, site: int, word: Ref, width: int) -> tuple[Where, Ref]:
+        """Put a value into the record that a fault may change; and what it is then."""
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), *self._take(width), word)
+        return (Origin.STORED, width), given
+
+    def passed(self, site: int, word: Ref) -> Ref:
+        """A value that the reader knows, but that a fault may change."""
+        return self.hooks("epa_pass", self.words.number(site, 32), self.at, word)
+
+    def mark(self) -> None:
+        """What comes now may be the program's last act."""
+        if self.steps:
+            self.hooks("epa_mark", self.words.number(len(self.steps), 32))
+            self.marked = True
+
+    def end(self) -> Piece:
+        """The record ends where the builder stands."""
+        llvm = self.words.llvm
+        llvm.SetOperand(self.at, 1, self.words.number(self.size, 32))
+        end = llvm.BuildAdd(self.words.builder, self.at, self.words.number(self.size), b"")
+        self.hooks("epa_commit_marked" if self.marked else "epa_commit", end)
+        return Piece(self.function, self.steps)

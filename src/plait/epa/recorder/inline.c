@@ -1,0 +1,66 @@
+/* What becomes part of the program: `plait epa build` links this into every module, calls it, and inlines the calls.
+ *
+ * A record has the events of one straight piece of code (docs/epa.md): the number of the piece, then the values that the
+ * reader cannot know, one behind the other. Room is made once for all of them. */
+#include "recorder.h"
+
+#define MINE __attribute__((always_inline))
+
+typedef struct { uint8_t value; } __attribute__((packed)) word1;
+typedef struct { uint16_t value; } __attribute__((packed, may_alias)) word2;
+typedef struct { uint32_t value; } __attribute__((packed, may_alias)) word4;
+typedef struct { uint64_t value; } __attribute__((packed, may_alias)) word8;
+
+/* Begin a record. */
+MINE uint64_t epa_room(uint32_t block, uint32_t size) {
+    thread *t = epa_self;
+    uint64_t p = (uint64_t)t->next;
+    if (RARE(p + size > (uint64_t)t->end || *(volatile uint64_t *)&epa_sequence != t->seen)) p = epa_make_room(size);
+    ((word4 *)p)->value = block;
+    return p;
+}
+
+/* So many events of the record have happened, and the next one may be the last. */
+MINE void epa_mark(uint32_t events) { *(volatile uint32_t *)&epa_self->done = events; }
+
+/* The record is whole. */
+MINE void epa_commit(uint64_t end) { *(char *volatile *)&epa_self->next = (char *)end; }
+
+MINE void epa_commit_marked(uint64_t end) {
+    thread *t = epa_self;
+    *(volatile uint32_t *)&t->done = 0;
+    *(char *volatile *)&t->next = (char *)end;
+}
+
+/* A value that passes through: this is where faults strike. */
+MINE uint64_t epa_pass(uint32_t site, uint64_t record, uint64_t value) {
+    if (RARE(site == epa_fault_site)) return epa_inject(site, record, value);
+    return value;
+}
+
+#define VALUE(n) \
+    MINE void epa_put##n(uint64_t record, uint32_t at, uint64_t value) { \
+        ((word##n *)(record + at))->value = (__typeof__(((word##n *)0)->value))value; \
+    } \
+    MINE uint64_t epa_value##n(uint32_t site, uint64_t record, uint32_t at, uint64_t value) { \
+        value = epa_pass(site, record, value); \
+        epa_put##n(record, at, value); \
+        return value; \
+    }
+VALUE(1)
+VALUE(2)
+VALUE(4)
+VALUE(8)
+
+MINE uint64_t epa_frame(void) { return (uint64_t)__builtin_frame_address(0); }
+
+/* Before a call. */
+MINE void epa_call(uint32_t site, uint64_t record) {
+    if (RARE(epa_watch)) epa_called(site, record);
+}
+
+/* Before a call of a function that the program does not define: what it does is noted with this site. */
+MINE void epa_call_out(uint32_t site, uint64_t record) {
+    epa_self->site = site;
+    if (RARE(epa_watch)) epa_called(site, record);
+}
