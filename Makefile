@@ -12,7 +12,7 @@ CARGO := cargo
 MANIFEST := --manifest-path rust/Cargo.toml
 PIP_TOOLS := pip-tools==7.6.2
 
-.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test browser clang bench lock wheel clean
+.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test browser clang galera bench lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -86,6 +86,18 @@ clang: ## Debian's clang, for the tests of error propagation analysis
 	else \
 	  echo "clang: it is missing, and installing it takes root and apt-get: the tests of plait epa are SKIPPED."; \
 	  echo "clang: Install the package clang-14 or clang-19."; \
+	fi
+
+# Not part of `make test`: the package may start a MariaDB of its own. The benchmark uses none but its own processes.
+galera: ## Debian's MariaDB and Galera, the peer of `plait bench gyro`
+	@if command -v mariadbd >/dev/null && test -e /usr/lib/galera/libgalera_smm.so; then \
+	  echo "galera: it is there"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    mariadb-server galera-4 >/dev/null) || \
+	    echo "galera: apt-get could not install mariadb-server and galera-4: the benchmark leaves Galera out"; \
+	else \
+	  echo "galera: it is missing, and installing it takes root and apt-get. Install mariadb-server and galera-4."; \
 	fi
 
 bench: setup ## The benchmarks, as ratios in one run

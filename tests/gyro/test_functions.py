@@ -15,6 +15,7 @@ SCHEMA = """
 CREATE TABLE cart (id INTEGER PRIMARY KEY, owner INTEGER, note TEXT);
 CREATE TABLE line (cart INTEGER, item INTEGER, amount INTEGER, PRIMARY KEY (cart, item));
 """
+SQL = "SELECT note FROM cart WHERE id = 0"
 '''
 
 
@@ -55,6 +56,8 @@ FLOWS = {
     "asyncpg, a row": "x = db.fetchrow('SELECT note FROM cart WHERE id = $1', cart)",
     "a list of one row": "db.execute(text('SELECT note FROM cart WHERE id = :c'), [{'c': cart}])",
     "unknown connection": "with somewhere.acquire() as c:\n    c.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
+    "a row as a list": "return list(db.execute('SELECT note FROM cart WHERE id = ?', (cart,)).fetchone())",
+    "rows sorted": "return sorted(db.execute('SELECT note FROM cart WHERE id = ?', (cart,)).fetchall(), key=str)",
     "rows of a comprehension": "db.executemany('DELETE FROM cart WHERE id = ?', [(cart,) for i in other])",
 }
 
@@ -107,11 +110,17 @@ REFUSED = {
     "passed": ("helper(db, cart)", "given to helper"),
     "passed in a tuple": ("helper((db, cart))", "given to helper"),
     "bound method": ("run = db.execute\nrun('DELETE FROM cart')", "not called at once"),
+    "imported here": ("from elsewhere import SQL\ndb.execute(SQL)", "imported here"),
+    "a helper that is imported here": ("from elsewhere import helper\nhelper(db)", "given to helper"),
     "lambda": ("later = lambda: db.execute('DELETE FROM cart')", "a lambda"),
     "nested": ("def inner():\n    db.execute('DELETE FROM cart')\ninner()", "inside of another"),
     "unknown interface": ("somewhere.query('SELECT note FROM cart')", "SQL is given to somewhere.query"),
     "unknown function": ("read_sql('DELETE FROM cart')", "SQL is given to read_sql"),
     "f-string to anybody": ("read_sql(f'DELETE FROM cart WHERE id = {cart}')", "SQL is given to read_sql"),
+    "SQL beside a row": (
+        "helper(list(db.execute('SELECT 1').fetchone()), 'DELETE FROM cart')",
+        "SQL is given to helper",
+    ),
     "unparsable": ("db.execute('SELEKT * FROM cart')", ""),
     "ddl": ("db.execute('DROP TABLE cart')", "neither a query"),
 }
@@ -211,3 +220,8 @@ def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
         "raise SystemExit('run')\ndef act(db, cart):\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))\n"
     )
     assert transactions(tmp_path, source).keys() == {"act"}
+
+
+def test_a_constant_that_is_imported_over_is_none(tmp_path: Path) -> None:
+    (found,) = transactions(tmp_path, "from elsewhere import SQL\ndef act(db):\n    db.execute(SQL)\n").values()
+    assert found.refusals

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from plait.gyro.entries import Footprint, NotUnderstoodError
@@ -9,6 +11,7 @@ from plait.gyro.schema import ROW, parse_schema
 from plait.gyro.solver import Solver
 from plait.gyro.statements import footprints, placeholders
 from plait.gyro.terms import Parameter
+from plait.kernel.errors import UsageError
 
 DDL = """
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER UNIQUE, n TEXT, d INTEGER GENERATED ALWAYS AS (a + 1));
@@ -170,3 +173,38 @@ def test_postgres_and_its_placeholders() -> None:
     assert str(of("SELECT a FROM s WHERE id = $1 AND a::text = 'x'", schema).reads[0].condition).startswith(
         "s.id = :_1"
     )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "ddl", "said"),
+    [
+        ("postgres", "CREATE UNIQUE INDEX i ON t (a) NULLS NOT DISTINCT", "not understood"),
+        ("postgres", "CREATE RULE r AS ON INSERT TO t DO ALSO DELETE FROM t", "not understood"),
+        ("postgres", "CREATE TABLE child (b INT) INHERITS (t)", "inherits"),
+        ("sqlite", "CREATE TABLE x (a INT, UNIQUE (a) ON CONFLICT REPLACE)", "ON CONFLICT"),
+        ("sqlite", "CREATE TABLE x (a INT, CONSTRAINT k UNIQUE (a) ON CONFLICT REPLACE)", "ON CONFLICT"),
+        ("sqlite", "ALTER TABLE t ADD COLUMN b INT", "altered"),
+    ],
+)  # fmt: skip
+def test_ddl_that_is_not_understood_is_not_passed_over(dialect: Any, ddl: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_schema(f"CREATE TABLE t (a INT PRIMARY KEY); {ddl};", dialect=dialect)
+
+
+@pytest.mark.parametrize(
+    "end", ["WITHOUT ROWID", "STRICT", "STRICT, WITHOUT ROWID", "WITHOUT ROWID, STRICT", "without  rowid"]
+)
+def test_tables_without_rowid(end: str) -> None:
+    found = parse_schema(
+        f"CREATE TABLE t (a INT, b INT, PRIMARY KEY (a, b)) {end};\nCREATE TABLE u (c INTEGER PRIMARY KEY);"
+    )
+    assert list(found.tables) == ["t", "u"]
+    assert found.tables["t"].uniques == [("a", "b")]
+    assert found.tables["u"].generated == "c"
+
+
+@pytest.mark.parametrize("table", ["t", '"t"', "[t]", "main.t", '"main"."t"'])
+def test_triggers_are_found(table: str) -> None:
+    tables = "CREATE TABLE t (a INT); CREATE TABLE u (b INT);"
+    found = parse_schema(f"{tables} CREATE TRIGGER g AFTER INSERT ON {table} BEGIN DELETE FROM u; END;")
+    assert [t.name for t in found.tables.values() if t.triggers] == ["t"]

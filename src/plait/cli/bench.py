@@ -216,7 +216,8 @@ def bmc(
 def gyro(
     *,
     figure: Annotated[
-        tuple[Literal["latency", "load", "share"], ...], Parameter(name="--figure", negative=(), show_default=False)
+        tuple[Literal["latency", "lan", "load", "share"], ...],
+        Parameter(name="--figure", negative=(), show_default=False),
     ] = (),
     examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
     quick: Flag = False,
@@ -230,7 +231,7 @@ def gyro(
     Parameters
     ----------
     figure
-        latency (Table 3), load (figures 6 and 7) or share (figure 8); may be given several times. By default latency.
+        latency (Table 3), lan (figure 6), load (figure 7), share (figure 8); may be given several times. By default latency.
     examples
         Where tpcw.py and rubis.py are.
     quick

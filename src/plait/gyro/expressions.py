@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import abc
 import ast
+import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from plait.gyro import core
 from plait.gyro.schema import Schema
 from plait.gyro.statements import Ids, placeholders
 from plait.gyro.terms import Constant, Parameter, Term, Unknown
 from plait.gyro.transactions import Transaction
-from plait.gyro.values import Handle, Many, Mapping, Result, Row, Sequence, Text, Value, as_term, has_handle, merge
+from plait.gyro.values import (
+    Clause,
+    CoreColumns,
+    CoreTable,
+    Handle,
+    Many,
+    Mapping,
+    Query,
+    Result,
+    Row,
+    Sequence,
+    Text,
+    Value,
+    as_term,
+    has,
+    is_plain,
+    merge,
+)
 
 if TYPE_CHECKING:
     from plait.gyro.modules import Function, Program
@@ -43,6 +62,11 @@ _HARMLESS = {"commit", "rollback", "close", "create_function", "set_isolation_le
 _CONSTRUCTORS = {"connect", "create_engine", "closing", "Session", "sessionmaker", "aconnect"}
 NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "engine", "pool", "database"}
 _DYNAMIC = "write the statement as a constant, with placeholders for values"
+
+_CORE = (CoreTable, CoreColumns, Clause, Query)
+_MANAGERS = {"query", "objects"}
+"""Attributes of classes through which ORMs execute SQL on a connection that nobody sees."""
+_PLAIN_FUNCTIONS = {"int", "str", "float", "len", "abs", "round", "min", "max", "sum", "bool"}
 
 Environment = dict[object, Value]
 
@@ -96,7 +120,7 @@ class Evaluation(abc.ABC):
             return Sequence(items, isinstance(node, ast.List))
         if isinstance(node, ast.Dict):
             values = [self.value(v, environment) for v in node.values]
-            keys = [k.value if isinstance(k, ast.Constant) else None for k in node.keys]
+            keys = [self._key(k, environment) for k in node.keys]
             if all(isinstance(k, str) for k in keys):
                 return Mapping(tuple((str(k), v) for k, v in zip(keys, values, strict=True)))
             return Unknown("a dict with computed keys")
@@ -104,6 +128,16 @@ class Evaluation(abc.ABC):
             return self._joined(node, environment)
         if isinstance(node, ast.BinOp):
             return self.sum(node.left, node.op, node.right, environment)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            left, right = self.value(node.left, environment), self.value(node.comparators[0], environment)
+            if isinstance(left, _CORE) or isinstance(right, _CORE):
+                return core.compare(left, node.ops[0], right)
+            return Unknown(f"computed in line {node.lineno}", plain=is_plain(left) and is_plain(right))
+        if isinstance(node, ast.UnaryOp):
+            found = self.value(node.operand, environment)
+            if isinstance(found, _CORE):
+                return core.invert(found) if isinstance(node.op, ast.Invert) else Query("", problem="an operator")
+            return Unknown(f"computed in line {node.lineno}", plain=is_plain(found))
         if isinstance(node, ast.IfExp):
             self.value(node.test, environment)
             return merge(self.value(node.body, environment), self.value(node.orelse, environment))
@@ -133,10 +167,13 @@ class Evaluation(abc.ABC):
     def sum(self, left: ast.expr, operator: ast.operator, right: ast.expr, environment: Environment) -> Value:
         """Constant strings can be concatenated; nothing else is computed."""
         one, other = self.value(left, environment), self.value(right, environment)
+        if isinstance(one, _CORE) or isinstance(other, _CORE):
+            return core.binary(one, operator, other)
         texts = [v.value for v in (one, other) if isinstance(v, Constant) and isinstance(v.value, str)]
         if isinstance(operator, ast.Add) and len(texts) == 2:
             return Constant("".join(texts))
-        return Unknown("put together at run time" if texts else f"computed in line {left.lineno}")
+        plain = is_plain(one) and is_plain(other)
+        return Unknown("put together at run time" if texts else f"computed in line {left.lineno}", plain=plain)
 
     def _joined(self, node: ast.JoinedStr, environment: Environment) -> Value:
         parts = []
@@ -146,15 +183,34 @@ class Evaluation(abc.ABC):
             parts.append(
                 found.value if plain and isinstance(found, Constant) and isinstance(found.value, str) else None
             )
-        return Constant("".join(p for p in parts if p)) if None not in parts else Unknown("an f-string")
+        return Constant("".join(p for p in parts if p)) if None not in parts else Unknown("an f-string", plain=True)
+
+    def _key(self, node: ast.expr | None, environment: Environment) -> str | None:
+        """A key of a dict: a string, or the name of a column."""
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        found = self.value(node, environment) if node is not None else None
+        return (found.column or None) if isinstance(found, Clause) else None
 
     def _attribute(self, node: ast.Attribute, environment: Environment) -> Value:
+        if isinstance(node.value, ast.Name) and node.value.id not in environment:
+            module, name = self.stack[-1].module.imported.get(node.value.id, (None, ""))
+            if module is not None and not name and isinstance(found := module.constants.get(node.attr), CoreTable):
+                return found
         base = self.value(node.value, environment)
+        if isinstance(base, _CORE):
+            return core.attribute(base, node.attr)
+        if node.attr in _MANAGERS and isinstance(node.value, ast.Name) and node.value.id[:1].isupper():
+            self.refuse(node, f"{ast.unparse(node)} is an ORM's", "execute SQL instead")
         if node.attr in _EXECUTE:
             self.refuse(node, f"{ast.unparse(node)} is not called at once", "call it where it stands")
         if node.attr == "lastrowid":
             found = environment.get(base) if isinstance(base, Handle) else base
-            return found.lastrowid if isinstance(found, Result) else Unknown("the id of a row that was inserted")
+            return found.lastrowid if isinstance(found, Result) else Unknown("the id of a row", plain=True)
+        if node.attr == "inserted_primary_key" and isinstance(base, Result):
+            return Sequence((base.lastrowid,))
+        if isinstance(base, Result) and node.attr == "rowcount":
+            return Unknown("how many rows", plain=True)
         if isinstance(base, Row):
             return base.at(node.attr)
         if isinstance(base, Handle):
@@ -165,19 +221,21 @@ class Evaluation(abc.ABC):
         base = self.value(node.value, environment)
         key = self.value(node.slice, environment) if not isinstance(node.slice, ast.Slice) else None
         at = key.value if isinstance(key, Constant) else None
+        if isinstance(base, CoreColumns):
+            return core.attribute(base, at) if isinstance(at, str) else Unknown("a column")
         if isinstance(base, Row) and at is not None:
             return base.at(at)
         if isinstance(base, Sequence) and isinstance(at, int) and 0 <= at < len(base.items):
             return base.items[at]
         if isinstance(base, Result | Many):
             return self.element(base)
-        return Unknown(f"a part of something, in line {node.lineno}")
+        return Unknown(f"a part of something, in line {node.lineno}", plain=is_plain(base))
 
     def element(self, source: Value) -> Value:
         """What a loop over it gives."""
         if isinstance(source, Result):
             return Row(tuple(source.columns))
-        return source.item if isinstance(source, Many) else Unknown("an element of something")
+        return source.item if isinstance(source, Many) else Unknown("an element of something", plain=is_plain(source))
 
     def _comprehension(
         self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, environment: Environment
@@ -202,6 +260,9 @@ class Evaluation(abc.ABC):
         function = node.func
         if (known := self.program.resolve(function, self.stack[-1], environment)) is not None:
             return self._follow(known, node, environment)
+        called = self.stack[-1].module.sqlalchemy(function)
+        if called is not None and core.known(called):
+            return core.call(called, *self._given(node, environment))
         if isinstance(function, ast.Attribute):
             return self._method(function, node, environment)
         name = function.id if isinstance(function, ast.Name) else ""
@@ -211,6 +272,13 @@ class Evaluation(abc.ABC):
         return [self.value(a, environment) for a in node.args] + [
             self.value(k.value, environment) for k in node.keywords
         ]
+
+    def _given(self, node: ast.Call, environment: Environment) -> tuple[list[Value], dict[str | None, Value]]:
+        """Arguments by position and by name; what is spread is not known."""
+        found = [self.value(a, environment) for a in node.args]
+        if any(isinstance(a, ast.Starred) for a in node.args):
+            found.append(Query("", problem="spread arguments"))
+        return found, {k.arg: self.value(k.value, environment) for k in node.keywords}
 
     def _follow(self, function: Function, node: ast.Call, environment: Environment) -> Value:
         spec = function.node.args
@@ -239,6 +307,8 @@ class Evaluation(abc.ABC):
         receiver = self.value(function.value, environment)
         if name in _EXECUTE or (name in _FETCH and node.args and isinstance(receiver, Handle | Parameter | Unknown)):
             return self._execute(receiver, name, node, environment)
+        if isinstance(receiver, _CORE):
+            return core.method(receiver, name, *self._given(node, environment))
         if isinstance(function.value, ast.Name) and name == "text":
             return self._text(node, environment)
         if isinstance(receiver, Text) and name == "bindparams":
@@ -256,7 +326,13 @@ class Evaluation(abc.ABC):
                 return result
             if name in (*_SCALAR, "scalars"):
                 columns = result.columns[:1]
-                return (Many(columns[0][1]) if name == "scalars" else columns[0][1]) if columns else Unknown("a result")
+                return (
+                    (Many(columns[0][1]) if name == "scalars" else columns[0][1])
+                    if columns
+                    else Unknown("a result", plain=True)
+                )
+        if isinstance(receiver, Many) and name in _ALL | _ONE:
+            return receiver if name in _ALL else receiver.item
         if isinstance(receiver, Handle):
             self._arguments(node, environment)
             if name not in _HARMLESS | _ONE | _ALL | _SCALAR:
@@ -272,18 +348,21 @@ class Evaluation(abc.ABC):
         arguments = self._arguments(node, environment)
         if last in _CONSTRUCTORS:
             return next((a for a in arguments if isinstance(a, Handle)), Handle())
-        if any(has_handle(a) for a in arguments):
+        if any(has(a, Handle) for a in arguments):
             self.refuse(node, f"the connection is given to {name}, which is not known", "execute SQL instead")
-        if any(isinstance(n, ast.Constant) and _is_sql(n.value) for n in ast.walk(node)) or any(
+        if any(_is_sql(n.value) for n in _loose(node)) or any(
             isinstance(a, Constant) and _is_sql(a.value) for a in arguments
         ):
             self.refuse(node, f"SQL is given to {name}, which is not known", "execute it on the connection")
+        if any(has(a, Query) for a in arguments):
+            self.refuse(node, f"a statement is given to {name}, which is not known", "execute it on the connection")
         first = arguments[0] if arguments else None
         if last in ("list", "tuple", "iter", "sorted") and isinstance(first, Result | Many):
             return first
         if last == "next" and isinstance(first, Result):
             return Row(tuple(first.columns))
-        return Unknown(f"what {name} returns")
+        plain = name in _PLAIN_FUNCTIONS and all(is_plain(a) for a in arguments)
+        return Unknown(f"what {name} returns", plain=plain)
 
     def _text(self, node: ast.Call, environment: Environment) -> Value:
         found = self._arguments(node, environment)
@@ -302,6 +381,8 @@ class Evaluation(abc.ABC):
         named = {k.arg: self.value(k.value, environment) for k in node.keywords}
         given = rest[0] if rest else named.get("parameters", named.get("params", Sequence(())))
         bound: tuple[tuple[str, Value], ...] = ()
+        if isinstance(sql, Query):
+            return self._execute_core(sql, receiver, method, node, given, environment)
         if isinstance(sql, Text):
             bound = sql.bound
             sql = Constant(sql.sql)
@@ -311,20 +392,60 @@ class Evaluation(abc.ABC):
             return Unknown("what unknown SQL returned")
         if "$" in sql.value and not isinstance(given, Sequence | Mapping | Many):
             given = Sequence(tuple(rest))  # one argument for each placeholder
-        if method == "executemany":
+        many = method == "executemany"
+        if many:
             given = given.item if isinstance(given, Many) else Unknown("a list of rows")
-        terms = {name: _bound(name, given, dict(bound)) for name in placeholders(sql.value)[1]}
+        found = self._add(Text(sql.value, bound), given, node, many=many)
+        return self._returned(found, receiver, method, environment)
+
+    def _execute_core(
+        self, query: Query, receiver: Value, method: str, node: ast.Call, given: Value, environment: Environment
+    ) -> Value:
+        """Execute a statement of SQLAlchemy; a list of rows is as many statements."""
+        many = isinstance(given, Many) or (isinstance(given, Sequence) and bool(given.items))
+        rows = (
+            [given.item] if isinstance(given, Many) else list(given.items) if isinstance(given, Sequence) else [given]
+        )
+        found = Result()
+        try:
+            if any(not isinstance(r, Mapping) for r in rows):
+                raise core.CoreError("its parameters are no dict with constant keys")
+            for row in rows or [None]:
+                items = row.items if isinstance(row, Mapping) else None
+                found = self._add(core.text(query, items), Mapping(items or ()), node, many=many)
+        except core.CoreError as error:
+            self.refuse(node, f"its statement is not understood: {error}", "write the SQL, with text()")
+            return Unknown("what unknown SQL returned")
+        return self._returned(found, receiver, method, environment)
+
+    def _add(self, text: Text, given: Value, node: ast.Call, *, many: bool) -> Result:
+        """Add a statement to the transaction."""
+        terms = {name: _bound(name, given, dict(text.bound)) for name in placeholders(text.sql)[1]}
         known = {name: term for name, term in terms.items() if term is not None}
-        outputs = self.transaction.add(sql.value, known, self.schema, place=self.place(node), ids=self.ids)
-        if method == "executemany":
-            outputs = []
-        found = Result(tuple(outputs))
+        outputs = self.transaction.add(text.sql, known, self.schema, place=self.place(node), ids=self.ids)
+        return Result(() if many else tuple((n, _stored(t)) for n, t in outputs))
+
+    def _returned(self, found: Result, receiver: Value, method: str, environment: Environment) -> Value:
         if isinstance(receiver, Handle):
             environment[receiver] = found
         if method == "fetchrow":
             return Row(tuple(found.columns))
-        single = method in ("scalar", "scalars", "fetchval")
-        return next((t for _, t in found.columns), Unknown("a result")) if single else found
+        first = next((t for _, t in found.columns), Unknown("a result", plain=True))
+        return Many(first) if method == "scalars" else first if method in ("scalar", "fetchval") else found
+
+
+def _stored(term: Term) -> Term:
+    """What a statement returned: a value."""
+    return dataclasses.replace(term, plain=True) if isinstance(term, Unknown) else term
+
+
+def _loose(node: ast.AST) -> Iterator[ast.Constant]:
+    """Constants inside that no call executes."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Constant):
+            yield child
+        elif not executes(child):
+            yield from _loose(child)
 
 
 def constant(value: object) -> Value:
@@ -333,7 +454,7 @@ def constant(value: object) -> Value:
         return Constant(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53:
         return Constant(value)
-    return Unknown(f"the literal {value!r}")
+    return Unknown(f"the literal {value!r}", plain=True)
 
 
 def _bound(name: str, given: Value, bound: dict[str, Value]) -> Term | None:

@@ -112,6 +112,12 @@ class Walk(Evaluation):
                     node, f"the function {node.name} inside of another executes SQL", "move it to the top level"
                 )
             environment[node.name] = Unknown("a function")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                name = (alias.asname or alias.name).partition(".")[0]
+                environment[name] = Unknown(f"{name}, which is imported here")
+                if name == "*":
+                    self.refuse(node, "names are imported inside of the function", "import them at the top level")
         elif isinstance(node, ast.Delete | ast.Global | ast.Nonlocal):
             self.forget([node], environment)
             if isinstance(node, ast.Global):

@@ -16,12 +16,14 @@ from plait.gyro.expressions import Environment, constant
 from plait.gyro.functions import Walk, connection_like
 from plait.gyro.schema import Dialect, Schema, parse_schema
 from plait.gyro.statements import Ids
+from plait.gyro.tables import table
 from plait.gyro.terms import Constant, Parameter
 from plait.gyro.transactions import Transaction
-from plait.gyro.values import Handle, Value
+from plait.gyro.values import CoreTable, Handle, Value
 from plait.kernel.errors import UsageError
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
+_SQLALCHEMY = {"sqlalchemy", "sqlalchemy.sql", "sqlalchemy.sql.expression", "sqlalchemy.schema", "sqlalchemy.types"}
 _MUTATORS = {"execute", "executemany", "scalar", "scalars", "exec_driver_sql"}
 
 
@@ -62,6 +64,19 @@ class Module:
     imported: dict[str, tuple[Module, str]] = dataclasses.field(default_factory=dict)
     """Names that stand for a function of another module (or for the module: the second is empty)."""
     constants: dict[str, Value] = dataclasses.field(default_factory=dict)
+    core: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Names that are imported from SQLAlchemy (a module of it: the name is empty)."""
+
+    def sqlalchemy(self, node: ast.expr) -> str | None:
+        """What an expression is called in SQLAlchemy: `select`, `func.count`; None if it is something else."""
+        if isinstance(node, ast.Name):
+            return self.core.get(node.id) or None
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and self.core.get(node.value.id) == "":
+                return node.attr
+            owner = self.sqlalchemy(node.value)
+            return f"func.{node.attr}" if owner == "func" else None
+        return None
 
     @property
     def public(self) -> list[str] | None:
@@ -117,7 +132,8 @@ class Program:
                 for alias in node.names:
                     if (other := self._beside(module, alias.name, 0)) is not None:
                         module.imported[alias.asname or alias.name] = (self.load(other), "")
-        module.constants = _constants(tree)
+        module.core = _core(tree)
+        module.constants = _constants(module)
         for name, (other_module, remote) in list(module.imported.items()):
             if remote in other_module.constants and name not in module.constants:
                 module.constants[name] = other_module.constants[remote]
@@ -207,6 +223,10 @@ def _transaction(program: Program, function: Function, schema: Schema, ids: Ids)
     transaction = Transaction(function.name, (), place)
     walk = Walk(program, transaction, schema, ids)
     given: dict[str, Value] = {a.arg: Handle() if connection_like(a) else Parameter(a.arg) for a in arguments}
+    if function.module.core:
+        computed = [d for d in (*spec.defaults, *spec.kw_defaults) if d is not None and _folded(d, {}) is None]
+        if computed:
+            transaction.refuse(place, "a default is computed, and may be an expression", "compute it in the function")
     walk.call(function, given)
     transaction.parameters = tuple(
         n for n, v in given.items() if isinstance(v, Parameter) and n not in walk.connections
@@ -222,17 +242,70 @@ def _schema(path: Path, modules: list[Module], dialect: Dialect) -> Schema:
         if isinstance(found, Constant) and isinstance(found.value, str):
             return parse_schema(found.value, dialect=dialect, source=f"SCHEMA in {module.shown}")
     folder = path if path.is_dir() else path.parent
+    known = [t for m in modules for t in m.constants.values() if isinstance(t, CoreTable)]
     for file in (folder / f"{path.stem}.sql", folder / "schema.sql"):
         if file.is_file():
             return parse_schema(file.read_text(encoding="utf-8"), dialect=dialect, source=str(file))
+    if known and all(t.ddl for t in known) and not any(_more_ddl(m) for m in modules):
+        ddl = "\n".join(dict.fromkeys(t.ddl for t in known))
+        return parse_schema(ddl, dialect=dialect, source=f"the Tables in {path}")
+    if known:
+        unclear = next(
+            (f"the Table {t.name} has something" for t in known if not t.ddl), "there is DDL beside the Tables"
+        )
+        raise UsageError(
+            f"{path}: {unclear} that is not understood",
+            hint="give the DDL: --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
+        )
     raise UsageError(
         f"{path}: there is no schema",
         hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
     )
 
 
-def _constants(tree: ast.Module) -> dict[str, Value]:
-    """Names that are assigned once, at the top level, to a literal."""
+def _more_ddl(module: Module) -> bool:
+    """Whether there are indexes, constraints or DDL outside of the definitions of Tables that were understood."""
+    inside = {
+        id(n)
+        for s in module.tree.body
+        if isinstance(s, ast.Assign)
+        and any(isinstance(module.constants.get(getattr(t, "id", "")), CoreTable) for t in s.targets)
+        for n in ast.walk(s)
+    }
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and id(node) not in inside:
+            called = module.sqlalchemy(node.func) or ""
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            if called in ("Table", "Index", "DDL") or called.endswith("Constraint") or method.startswith("append_"):
+                return True
+    return False
+
+
+def _core(tree: ast.Module) -> dict[str, str]:
+    """Names that are imported from SQLAlchemy at the top level, and are nothing else."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module in _SQLALCHEMY and not node.level:
+            found |= {a.asname or a.name: a.name for a in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {a.asname or a.name: "" for a in node.names if a.name == "sqlalchemy"}
+    other = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    other |= {n.name for n in ast.walk(tree) if isinstance(n, Definition | ast.ClassDef)}
+    other |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+    bound = _imports(tree)
+    other |= {name for name in found if bound.count(name) > 1}
+    return {name: what for name, what in found.items() if name not in other}
+
+
+def _imports(tree: ast.Module) -> list[str]:
+    """Names that imports bind, wherever they stand."""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+    return [(a.asname or a.name).partition(".")[0] for n in nodes for a in n.names]
+
+
+def _constants(module: Module) -> dict[str, Value]:
+    """Names that are assigned once, at the top level, to a literal or a Table of SQLAlchemy."""
+    tree = module.tree
     stores: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
@@ -240,11 +313,15 @@ def _constants(tree: ast.Module) -> dict[str, Value]:
     for node in ast.walk(ast.Module([n for n in tree.body if not isinstance(n, Definition | ast.ClassDef)], [])):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             stores[node.id] = stores.get(node.id, 0) + 1
+    for name in _imports(ast.Module([n for n in tree.body if not isinstance(n, Definition | ast.ClassDef)], [])):
+        stores[name] = stores.get(name, 0) + 1
     found: dict[str, Value] = {}
     for statement in tree.body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
         if isinstance(statement, ast.Assign) and isinstance(target, ast.Name) and stores.get(target.id) == 1:
             value = _folded(statement.value, found)
+            if isinstance(statement.value, ast.Call) and module.sqlalchemy(statement.value.func) == "Table":
+                value = table(statement.value, module.sqlalchemy)
             if value is not None:
                 found[target.id] = value
     return found

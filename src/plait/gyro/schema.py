@@ -19,8 +19,13 @@ ROW = "*"
 """The attribute of a table that is whether a row is there at all: read by every statement on the table, written by INSERT
 and DELETE. Without it, SELECT COUNT(*) would read nothing."""
 
+_ROWID = re.compile(r",?\s*\bWITHOUT\s+ROWID\b", re.IGNORECASE)
+_REPLACES = re.compile(r"\bON CONFLICT\b", re.IGNORECASE)
+_UNCLEAR = re.compile(
+    r"\s*(CREATE|ALTER|DROP)\s+(?!(EXTENSION|DOMAIN|ROLE|USER|SCHEMA|COLLATION|DATABASE)\b)", re.IGNORECASE
+)
 _TRIGGER = re.compile(
-    r"\bCREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?TRIGGER\b.*?\bON\s+[\"`]?(\w+)[\"`]?"
+    r"\bCREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?TRIGGER\b.*?\bON\s+(?:[\"`\[]?\w+[\"`\]]?\s*\.\s*)?[\"`\[]?(\w+)[\"`\]]?"
     r"(?:.*?\bBEGIN\b.*?\bEND\s*;?|[^;]*;?)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -117,7 +122,8 @@ def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the sc
     ('id', [('id',), ('owner',)])
     """
     triggered = {match[1].lower() for match in _TRIGGER.finditer(ddl)}
-    text = _TRIGGER.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), ddl)
+    text = _TRIGGER.sub(_blank, ddl)
+    text = _ROWID.sub(_blank, text) if dialect == "sqlite" else text
     try:
         statements = sqlglot.parse(text, dialect=dialect)
     except sqlglot.errors.SqlglotError as error:
@@ -134,13 +140,32 @@ def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the sc
                 f"{source}: {statement.sql(dialect=dialect)[:60]}: a schema that is altered is not understood",
                 hint="give CREATE statements that say what the tables are in the end",
             )
+        elif isinstance(statement, exp.Command) and _UNCLEAR.match(said := statement.sql(dialect=dialect)):
+            raise UsageError(
+                f"{source}: {' '.join(said.split())[:60]}: it is not understood, and may have effects on tables",
+                hint="leave it out if it has none, or write it in another way",
+            )
     if not schema.tables:
         raise UsageError(f"{source}: there is no CREATE TABLE", hint="give the DDL of the database with --schema FILE")
     for name in triggered & schema.tables.keys():
         schema.tables[name].triggers = True
+    if unknown := sorted(triggered - schema.tables.keys() - schema.views.keys()):
+        raise UsageError(
+            f"{source}: a trigger is on {unknown[0]}, which is no table", hint="give the DDL of all tables"
+        )
     for table in schema.tables.values():
         table.references = [_resolved(schema, table, r) for r in table.references]
     return schema
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Spaces: places in the text stay what they are."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def _constraints(definition: exp.Schema) -> list[str]:
+    """What is said about keys, as text."""
+    return [str(part.sql("sqlite")) for part in definition.expressions if not isinstance(part, exp.ColumnDef)]
 
 
 def first_error(error: sqlglot.errors.SqlglotError) -> str:
@@ -167,6 +192,16 @@ def _create(schema: Schema, statement: exp.Create, text: str) -> None:
             raise UsageError(
                 f"{schema.source}: CREATE TABLE {statement.this.sql()} names no columns",
                 hint="write the columns out, instead of CREATE TABLE … AS SELECT",
+            )
+        if statement.find(exp.InheritsProperty):
+            raise UsageError(
+                f"{schema.source}: {statement.this.this.sql()} inherits from another table, which is not understood",
+                hint="write tables of their own",
+            )
+        if any(_REPLACES.search(c) for c in _constraints(statement.this)):
+            raise UsageError(
+                f"{schema.source}: a key of {statement.this.this.sql()} says what happens ON CONFLICT",
+                hint="say it in the statements (INSERT OR REPLACE, OR IGNORE)",
             )
         table = _table(schema, statement.this, text)
         schema.tables[table.name] = table

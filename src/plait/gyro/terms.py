@@ -80,6 +80,8 @@ class Unknown:
 
     reason: str
     number: int = dataclasses.field(default_factory=lambda: next(_numbers))
+    plain: bool = False
+    """It is certainly a value that is stored, and not an object of some library that stands for SQL."""
 
     def __str__(self) -> str:
         return "?"

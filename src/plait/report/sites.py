@@ -97,7 +97,7 @@ def sites_svg(table: SiteTable) -> str:
             label = row.configuration if row.configuration.endswith("local") else f"{row.configuration}, {row.servers}"
             about = f"{label}: mean {row.mean:.1f} ms, {row.throughput:.0f} operations per second"
             body.append(f'<text x="26" y="{y + _BAR - 1:g}">{escape(label)}</text>')
-            kind = row.configuration if row.configuration in ("central", "gyro", "read-only") else "gyro"
+            kind = row.configuration if row.configuration in ("central", "gyro", "read-only", "galera") else "gyro"
             body.append(
                 f'<rect class="{kind}" x="{_LEFT}" y="{y:g}" width="{max(x(row.mean) - _LEFT, 1):.1f}" height="{_BAR}">'
                 f"<title>{escape(about)}</title></rect>"
@@ -113,7 +113,7 @@ def sites_svg(table: SiteTable) -> str:
     size = (_LEFT + _AXIS + 130, y + 14)
     style = (
         "text{font:11px sans-serif;fill:#222}.head{font-weight:bold}.tick{text-anchor:middle;fill:#666}.paper{fill:#fff}"
-        ".grid{stroke:#ddd}.gyro{fill:#3b76af}.central{fill:#777}.read-only{fill:#b5cde3}"
+        ".grid{stroke:#ddd}.gyro{fill:#3b76af}.central{fill:#777}.read-only{fill:#b5cde3}.galera{fill:#c98a4b}"
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]:g}" width="{size[0]}" '

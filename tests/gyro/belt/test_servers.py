@@ -80,6 +80,7 @@ def post(
         ("note", b'{"parameters": {"owner": 0}}', 400, "value is missing"),
         ("note", b'{"parameters": {"owner": 0, "value": 1, "colour": 2}}', 400, "has no parameter colour"),
         ("note", b'{"parameters": {"owner": "0", "value": 1}}', 400, "owner='0' does not fit: expected a number"),
+        ("note", b'{"parameters": {"owner": null, "value": 1}}', 400, "owner is null"),
         ("note", b'{"parameters": [1]}', 400, "the body is not a call"),
         ("note", b"{", 400, "the body is not a call"),
         ("note", b'{"parameter": {}}', 400, "the body is not a call"),
@@ -93,6 +94,14 @@ def test_bad_requests_are_refused(servers: Processes, operation: str, body: byte
     assert found == status, answer
     assert said in answer["error"]
     assert "Traceback" not in str(answer)
+
+
+def test_paths_that_are_not_there(servers: Processes) -> None:
+    status, answer = post(servers, "/fly", b"")
+    assert (status, answer["error"]) == (404, "there is no POST /fly")
+    status, answer = post(servers, "/status", b"")
+    assert status == 405
+    assert "POST /call/OPERATION" in answer["hint"]
 
 
 def test_bad_requests_change_nothing_and_the_server_goes_on(servers: Processes) -> None:

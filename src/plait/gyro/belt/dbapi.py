@@ -216,8 +216,17 @@ _CONTROL = (
 )
 
 
-def refuse_control(sql: str) -> None:
-    """Statements that would take the transaction, or the database, out of the middleware's hands."""
+def refuse_control(sql: object) -> None:
+    """Statements that would take the transaction, or the database, out of the middleware's hands.
+
+    >>> refuse_control(7)
+    Traceback (most recent call last):
+    ...
+    sqlite3.NotSupportedError: a statement of type int: connections that are served take SQL as a string
+    """
+    if not isinstance(sql, str):
+        kind = type(sql).__name__
+        raise sqlite3.NotSupportedError(f"a statement of type {kind}: connections that are served take SQL as a string")
     word = sql.lstrip().split(None, 1)[0].rstrip(";").upper() if sql.strip() else ""
     if word in _CONTROL or word in ("CREATE", "DROP", "ALTER"):
         raise sqlite3.NotSupportedError(

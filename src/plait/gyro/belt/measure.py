@@ -2,8 +2,9 @@
 
 Clients are at all five sites of Table 2 and ask the nearest server. A message between two sites is held back for half of
 the round trip that the table gives. *Central* is one server in Germany; *read-only* executes what only reads at the nearest
-server and everything else with the token; *gyro* is the classification. Every client calls the same number of pages, so that
-clients near a server do not count more than those far away. The token takes the shortest way around.
+server and everything else with the token; *gyro* is the classification; *galera* is a clustered DBMS at all sites, and every
+operation at the nearest of its nodes (figure 6 compares with MySQL Cluster). Every client calls the same number of pages, so
+that clients near a server do not count more than those far away. The token takes the shortest way around.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import msgspec
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.application import load, schema_of
 from plait.gyro.belt.client import CallError, Client
+from plait.gyro.belt.galera import Galera, missing
 from plait.gyro.belt.routing import Route, place, routes
 from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import Supervisor, free_ports
@@ -57,7 +59,9 @@ _PUBLISHED = {
 THINK = 0.25
 """Seconds that a client waits before a page, on average. Without, it would ask for the token again just when it has left."""
 
-Kind = Literal["central", "gyro", "read-only"]
+Kind = Literal["central", "gyro", "read-only", "galera"]
+NEAR = (1, 2, 3)
+"""How many servers figure 6 has here."""
 
 
 def trip(one: int, other: int) -> float:
@@ -90,33 +94,58 @@ def routed(known: dict[str, Route], kind: Kind) -> dict[str, Route]:
     change = msgspec.structs.replace
     if kind == "central":
         return {n: change(r, classed="local") for n, r in known.items()}
+    if kind == "galera":
+        return {n: change(r, keys=[], classed="local") for n, r in known.items()}
     return {n: change(r, keys=[], classed="local" if r.read_only else "global") for n, r in known.items()}
 
 
 class Deployment:
-    """Servers at the first sites of the list, and clients at all of them."""
+    """Servers at the first sites of the list, and clients at all of them. If it is not far, all are at one place."""
 
-    def __init__(self, workload: Workload, known: dict[str, Route], servers: int, folder: Path) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        known: dict[str, Route],
+        servers: int,
+        folder: Path,
+        *,
+        far: bool,
+        galera: bool = False,
+    ) -> None:
         self.workload = workload
         self.servers = servers
+        self._far = far
         self._sites = ring(servers)
-        delays = [[trip(i, j) / 2 for j in self._sites] for i in self._sites]
+        delays = [[self._trip(i, j) / 2 for j in self._sites] for i in self._sites]
         module = load(workload.application)
+        schema = schema_of(workload.application, module, None) + workload.data
+        self._galera = Galera(folder / "galera", delays) if galera else None
+        if self._galera is not None:
+            self._galera.start(schema)
         settings = Settings(
             application=workload.application,
             routes=known,
-            schema=schema_of(workload.application, module, None) + workload.data,
+            schema=schema,
             urls=[f"http://127.0.0.1:{port}" for port in free_ports(servers)],
             folder=str(folder),
             secret="measurement",
             lost=30.0,
             threads=16,
-            idle=0.0 if servers > 1 else 0.25,
+            idle=0.0 if servers > 1 and not galera else 0.25,
             delays=delays,
+            db="mariadb" if galera else "sqlite",
+            dsns=self._galera.sockets if self._galera is not None else [],
         )
         self._supervisor = Supervisor(settings)
-        self._supervisor.start()
-        self.client = Client(settings.urls, timeout=60)
+        try:
+            self._supervisor.start()
+            self.client = Client(settings.urls, timeout=60)
+        except BaseException:
+            self.close()
+            raise
+
+    def _trip(self, one: int, other: int) -> float:
+        return trip(one, other) if self._far else 0.0
 
     def run(self, clients: int, pages: int, think: float) -> tuple[list[Sample], float]:
         """So many clients at each site, each of which calls so many pages; and how many operations there were per second."""
@@ -125,14 +154,18 @@ class Deployment:
         failures: list[Exception] = []
 
         def work(site: int, number: int) -> None:
-            near = min(range(self.servers), key=lambda s: trip(site, self._sites[s]))
+            near = (
+                min(range(self.servers), key=lambda s: trip(site, self._sites[s]))
+                if self._far
+                else (site + number) % self.servers
+            )
             session = Session(near, self.servers, random.Random(site * 1000 + number))
             mine: list[Sample] = []
 
             def send(operation: str, parameters: dict[str, Any]) -> Any:
                 route = self.client.routes[operation]
                 server, kind = place(route, parameters, self.servers, near)
-                way = trip(site, self._sites[server])
+                way = self._trip(site, self._sites[server])
                 begin = time.perf_counter()
                 time.sleep(way / 2)
                 asked = time.perf_counter()
@@ -142,7 +175,7 @@ class Deployment:
                 mine.append(Sample(time.perf_counter() - begin, served, kind == "global"))
                 return reply
 
-            time.sleep(session.random.random() * 0.5)
+            time.sleep(session.random.random() * 0.5 if think else 0.0)
             begin = time.perf_counter()
             try:
                 for _ in range(pages):
@@ -167,8 +200,11 @@ class Deployment:
 
     def close(self) -> None:
         """Stop the servers."""
-        self.client.close()
+        if hasattr(self, "client"):
+            self.client.close()
         self._supervisor.stop()
+        if self._galera is not None:
+            self._galera.close()
 
 
 def row(workload: str, kind: str, servers: int, clients: int, found: tuple[list[Sample], float]) -> SiteRow:
@@ -195,7 +231,7 @@ def row(workload: str, kind: str, servers: int, clients: int, found: tuple[list[
 def site_table(
     figures: Sequence[str], examples: Path, *, quick: bool, tell: Callable[[str], None]
 ) -> SiteTable:  # fmt: skip
-    """The figures that are asked for: `latency` (Table 3), `load` (figures 6 and 7), `share` (figure 8)."""
+    """The figures that are asked for: `lan` (figure 6), `load` (figure 7), `latency` (Table 3), `share` (figure 8)."""
     rows: list[SiteRow] = []
     summary: list[str] = []
     complete = True
@@ -205,26 +241,30 @@ def site_table(
             if figure == "share":
                 _shares(rows, quick=quick, tell=tell)
             else:
-                _sites(rows, figure, examples, pages, quick=quick, tell=tell)
+                summary += _sites(rows, figure, examples, pages, quick=quick, tell=tell)
             if figure == "latency":
                 summary.append(_overhead(examples, tell))
     except KeyboardInterrupt:
         complete = False
     conditions = (
         f"{pages} pages per client, {THINK:g} s apart for latencies; clients at five sites; round trips of the thesis' "
-        "Table 2 are simulated, the rest is real (servers are processes on this machine, with SQLite)"
+        "Table 2 are simulated (none in figure 6), the rest is real (servers are processes on this machine, with SQLite; "
+        "Galera: the same servers, with a node of MariaDB each)"
     )
     return SiteTable("gyro", "Thesis 004, section 2.8", conditions, rows, _summary(rows) + summary, complete)
 
 
 def _sites(
     rows: list[SiteRow], figure: str, examples: Path, pages: int, *, quick: bool, tell: Callable[[str], None]
-) -> None:
+) -> list[str]:
+    """The lines of a figure; what there is to say about them."""
     workloads = [
         Workload("TPC-W", str(examples / "tpcw.py"), tpcw_data(), tpcw_page),
         Workload("RUBiS", str(examples / "rubis.py"), rubis_data(), rubis_page),
     ]
     clients, think = (3, THINK) if figure == "latency" else (12, 0.0)
+    far = figure != "lan"
+    left_out = missing(far=far)
     for workload in workloads:
         if not Path(workload.application).is_file():
             raise UsageError(
@@ -232,25 +272,46 @@ def _sites(
             )
         known = routes(analyze(workload.application, servers=5))
         name = workload.name if figure == "latency" else f"{workload.name}, {clients * len(SITES)} clients"
+        name += "" if far else ", no distances"
         central = 0.0
-        kinds: list[tuple[Kind, int]] = [("central", 1)]
-        for kind in ("gyro", "read-only"):
-            kinds += [(kind, n) for n in ((3, 5) if quick else (2, 3, 4, 5))]
-        for kind, servers in kinds:
+        for kind, servers in _configurations(figure, quick=quick, galera=left_out is None):
             tell(f"{name}: {kind}, {servers} server{'s' if servers > 1 else ''}")
-            found = _run(workload, routed(known, kind), servers, clients, pages, think)
+            found = _run(
+                workload, routed(known, kind), servers, clients, pages, think, far=far, galera=kind == "galera"
+            )
             made = row(name, kind, servers, clients, found)
             central = made.mean if kind == "central" else central
             published = _PUBLISHED.get((name, kind, servers), 0.0)
             rows.append(msgspec.structs.replace(made, ratio=central / made.mean, published_ratio=published))
+    return [f"Galera is left out: {left_out}"] if left_out is not None else []
+
+
+def _configurations(figure: str, *, quick: bool, galera: bool) -> list[tuple[Kind, int]]:
+    """What a figure compares. Figure 6 has no read-only replication."""
+    found: list[tuple[Kind, int]] = [("central", 1)]
+    if figure == "lan":
+        counts = NEAR[-1:] if quick else NEAR
+        return [*found, *(("gyro", n) for n in counts), *(("galera", n) for n in counts if galera)]
+    for kind in ("gyro", "read-only"):
+        found += [(kind, n) for n in ((3, 5) if quick else (2, 3, 4, 5))]
+    return [*found, *(("galera", n) for n in ((3,) if quick else (3, 5)) if galera)]
 
 
 def _run(
-    workload: Workload, known: dict[str, Route], servers: int, clients: int, pages: int, think: float
+    workload: Workload,
+    known: dict[str, Route],
+    servers: int,
+    clients: int,
+    pages: int,
+    think: float,
+    *,
+    far: bool = True,
+    galera: bool = False,
 ) -> tuple[list[Sample], float]:
     folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
+    folder.chmod(0o755)  # MariaDB runs as another user
     try:
-        deployment = Deployment(workload, known, servers, folder)
+        deployment = Deployment(workload, known, servers, folder, far=far, galera=galera)
         try:
             return deployment.run(clients, pages, think)
         finally:
@@ -268,7 +329,7 @@ def _overhead(examples: Path, tell: Callable[[str], None]) -> str:
     try:
         plain = sqlite3.connect(folder / "plain.db")
         plain.executescript(schema_of(workload.application, module, None) + workload.data)
-        deployment = Deployment(workload, routes(analyze(workload.application)), 1, folder)
+        deployment = Deployment(workload, routes(analyze(workload.application)), 1, folder, far=True)
         try:
             served, direct = [], []
             for number in range(600):
@@ -314,4 +375,11 @@ def _summary(rows: Sequence[SiteRow]) -> list[str]:
         if found.workload == "TPC-W" and (found.configuration, found.servers) == ("gyro", 5):
             lines.append(f"TPC-W at 5 sites: the mean is {found.ratio:.1f} times lower than central (wanted: 10)")
             lines.append(f"local operations at the server, median: {found.local_median:.2f} ms (wanted: below 2)")
+        if found.configuration == "galera":
+            for ours in (r for r in rows if r.workload == found.workload and r.servers == found.servers):
+                if ours.configuration == "gyro":
+                    lines.append(
+                        f"{found.workload}, servers: {found.servers}; gyro has a mean {found.mean / ours.mean:.1f} times "
+                        f"lower than Galera's, its throughput {ours.throughput / found.throughput:.1f} times as high"
+                    )
     return lines

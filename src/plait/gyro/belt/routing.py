@@ -80,6 +80,12 @@ def place(route: Route, arguments: Mapping[str, Any], servers: int, here: int) -
 def key_value(route: Route, name: str, value: Any) -> Any:
     """The value of a key: of the kind of the columns that it is compared with, or two equal ones might be apart."""
     kind = route.kinds.get(name)
+    if value is None and not route.read_only:
+        raise RequestError(
+            400,
+            f"{route.name}: {name} is null, and operations that write are routed by it",
+            "give a value: where a key is NULL, the database may make one that belongs to another server",
+        )
     if value is None or kind is None:
         return value
     number = isinstance(value, int | float)

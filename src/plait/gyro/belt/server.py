@@ -72,7 +72,8 @@ class Server:
                 Path_("/metrics", self.metrics),
                 Path_("/belt/token", self.token, methods=["POST"]),
                 Path_("/belt/wanted", self.wanted, methods=["POST"]),
-            ]
+            ],
+            exception_handlers={404: self.lost, 405: self.lost},
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -169,6 +170,12 @@ class Server:
         """What a client needs to know."""
         return _json({"urls": self.settings.urls, "routes": self.application.routes})
 
+    async def lost(self, request: Request, error: Exception) -> Response:
+        """There is nothing at this path, or not for this method."""
+        status = getattr(error, "status_code", 404)
+        hint = "POST /call/OPERATION executes; GET /cluster, /status, /metrics tell"
+        return _json({"error": f"there is no {request.method} {request.url.path}", "hint": hint}, status)
+
     # -- operators ---------------------------------------------------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
@@ -261,6 +268,10 @@ def open_database(number: int, settings: Settings, step: Any) -> Database:
             step=step,
             keep=settings.keep,
         )
+    if settings.db == "mariadb":
+        from plait.gyro.belt.mariadb import MariadbDatabase
+
+        return MariadbDatabase(settings.dsns[number], server=number)
     from plait.gyro.belt.postgresql import PostgresqlDatabase
 
     return PostgresqlDatabase(

@@ -20,8 +20,9 @@ class Settings(msgspec.Struct, frozen=True):
     """DDL, and the rows that every server begins with."""
     urls: list[str]
     folder: str
-    db: Literal["sqlite", "postgresql"] = "sqlite"
+    db: Literal["sqlite", "postgresql", "mariadb"] = "sqlite"
     dsns: list[str] = []
+    """Where the DBMS of each server is: a DSN of PostgreSQL, the socket of a node of Galera."""
     log: str = "embedded"
     """`embedded`, or `etcd:URL`."""
     secret: str = ""
