@@ -279,7 +279,7 @@ def test_a_run_with_steps_on_the_spot_has_no_failing_step() -> None:
         return not s[Turner][0].stopped
 
     system = System([Mistaken(), Turner()], properties=[going])
-    verdict = check(system, search="stateless", reduce="dpor", keep_going=True, max_depth=5)
+    verdict = check(system, search="stateless", reduce="dpor", keep_going=True, max_depth=5, raw=True)
     trace = next(p.trace for p in verdict.properties if p.name == "going")
     assert trace is not None
     assert [event.label for event in trace.events] == ["a_turn"] * 4 + ["stop"]

@@ -328,3 +328,28 @@ def test_odd_with_reductions(name: str) -> None:
         return
     assert check(System(odd.processes, properties=[odd.wanted], **odd.options), reduce="por").status == odd.expected
     assert check(System(odd.processes, properties=[odd.wanted], **odd.options), reduce="auto").status == odd.expected
+
+
+class Failing(Process):
+    """Its second step fails."""
+
+    x: int = 0
+
+    @action(when=lambda self: self.x == 0)
+    def go(self) -> None:
+        self.x = 1
+
+    @action(when=lambda self: self.x == 1)
+    def fail(self) -> None:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("reduce", ["none", "symmetry", "por"])
+def test_a_run_whose_next_step_fails_ends_there(reduce: str) -> None:
+    never = eventually(lambda s: False, name="never")
+    system = System([Failing(), Failing()], symmetric=[Failing], properties=[never])
+    verdict = check(system, reduce=reduce, keep_going=True)
+    assert {p.name: p.status for p in verdict.properties} == {"never": "violated", "assertions": "violated"}
+    for result in verdict.properties:
+        assert result.trace is not None
+        assert len(list(replay(system, result.trace))) == len(result.trace)

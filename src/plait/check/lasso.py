@@ -38,7 +38,7 @@ def closes(lasso: Lasso) -> bool:
     """Whether the run goes on for ever as it says."""
     tracer = lasso.tracer
     if lasso.loop is None:
-        return tracer.runner.is_terminal(tracer.state)
+        return tracer.runner.may_end(tracer.state)
     return lasso.loop < len(lasso.events) and tracer.visited[-1] == tracer.visited[lasso.loop]
 
 

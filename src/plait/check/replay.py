@@ -162,7 +162,7 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
 def _confirm_run(runner: Runner, tracer: Tracer, trace: Trace, prop: Temporal, atoms: list[Atom]) -> None:
     """The run must go on for ever as the trace says, and violate the formula."""
     visited = tracer.visited
-    if trace.loop is None and not runner.is_terminal(tracer.state):
+    if trace.loop is None and not runner.may_end(tracer.state):
         raise TraceError("the run does not end any more where the trace ends", hint=_STALE)
     if trace.loop is not None and not 0 <= trace.loop < len(trace.events):
         raise TraceError(f"the trace goes back to step {trace.loop + 1}, which it does not have", hint=_BROKEN)

@@ -69,6 +69,11 @@ class Runner:
         steps = [t for t in self.engine.successors(state) if t.kind == "step"]
         return all(t.state == list(state) and not t.failure for t in steps)
 
+    def may_end(self, state: Sequence[int]) -> bool:
+        """A run may stay in the state for ever: no step leads out of it, or each that does fails."""
+        steps = [t for t in self.engine.successors(state) if t.kind == "step"]
+        return all(t.failure or t.state == list(state) for t in steps)
+
     def failing(self, state: Sequence[int]) -> Transition | None:
         """The step in which an assertion fails here, if there is one."""
         return next((t for t in self.engine.successors(state) if t.failure and t.failure[0]), None)

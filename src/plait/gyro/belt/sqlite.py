@@ -23,7 +23,7 @@ import msgspec
 from plait.gyro.belt.database import OURS
 from plait.gyro.belt.dbapi import GONE, SAVEPOINT, Connection
 from plait.gyro.belt.ids import COUNTERS, TABLE, Ids, quoted
-from plait.gyro.belt.log import Log, append_surely
+from plait.gyro.belt.log import BehindError, FencedError, Log, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError
 
@@ -208,7 +208,7 @@ class SqliteDatabase:
     def _whole(self) -> None:
         """Nothing may be executed on a state that lacks an update of this server's own."""
         if self._owed:
-            raise DatabaseGoneError(f"update {self._owed} is in the log, and could not be committed here yet")
+            raise DatabaseGoneError(f"update {self._owed} may be in the log, and is not committed here yet")
 
     def apply(self, entries: Sequence[Entry], server: int) -> None:
         """Apply those that are new, in order, in one transaction with how far it is."""
@@ -320,8 +320,12 @@ class SqliteVisit:
         if entries:
             self._db.execute(f"UPDATE {OURS}state SET applied = ?", (entries[-1].seq,))
             self._step("captured")
-            append_surely(log, entries)
-            self.owed = entries[-1].seq
+            self.owed = entries[-1].seq  # unless the log is known to refuse them
+            try:
+                append_surely(log, entries)
+            except (BehindError, FencedError):
+                self.owed = 0
+                raise
             self._step("appended")
         self._db.execute("COMMIT")
         self.owed = 0
