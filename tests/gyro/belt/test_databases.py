@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -317,10 +317,29 @@ def test_a_commit_that_fails_after_the_append_is_made_up_for(tmp_path: Path) -> 
     call = Call("r", "t", {}, lambda db: b"%d" % db.execute("UPDATE people SET score = score + 1").rowcount)
     with pytest.raises(DatabaseGoneError, match="disk full"):
         visit_once(database, call, log)
-    with pytest.raises(DatabaseGoneError, match="could not be committed here yet"):
+    with pytest.raises(DatabaseGoneError, match="may be in the log, and is not committed here yet"):
         database.write(call)
     database.apply(log.read(0), 0)
     assert database.write(call).repeated
+    database.close()
+    log.close()
+
+
+def test_an_append_of_which_nothing_is_known_stops_everything(tmp_path: Path) -> None:
+    """It may arrive later; what is executed meanwhile would lack it."""
+
+    class Unsure(EmbeddedLog):
+        def append(self, entries: Sequence[Entry]) -> None:
+            raise KeyboardInterrupt
+
+    database: Database = SqliteDatabase(tmp_path / "x.db", schema=SCHEMA, step=Quiet)
+    log = Unsure(tmp_path / "log.db")
+    log.reissue(0)
+    call = Call("r", "t", {}, lambda db: b"%d" % db.execute("UPDATE people SET score = score + 1").rowcount)
+    with pytest.raises(KeyboardInterrupt):
+        visit_once(database, call, log)
+    with pytest.raises(DatabaseGoneError, match="may be in the log"):
+        database.write(call)
     database.close()
     log.close()
 
