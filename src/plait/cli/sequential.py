@@ -74,7 +74,7 @@ def check_rounds(
     if claimed and not verdict.bound:
         # The program was searched to its end, so that an audit of it ends, too.
         decided = conditions(system, max_states=watch, phases=phases, audited=None)
-        told, undecided = _conditions(system, decided)
+        told, undecided = _conditions(decided)
         try:
             _refused(system, decided)
             _numbered(program, options)
@@ -99,7 +99,7 @@ def check_rounds(
         status=status,
         properties=results,
         property=first.name if first else None,
-        message=_message(first, verdict) if first else undecided or _message(first, verdict),
+        message=undecided if undecided and not first else _message(first, verdict),
         trace=first.trace if first else None,
         bound=verdict.bound or (None if first else bound),
         warnings=_never(program, verdict, whole),
@@ -164,7 +164,7 @@ def _refused(system: System, decided: Verdict) -> None:
         )
 
 
-def _conditions(system: System, verdict: Verdict) -> tuple[str, str | None]:
+def _conditions(verdict: Verdict) -> tuple[str, str | None]:
     """What the conditions add to a verdict, and why it shows nothing."""
     if verdict.status == "violated":
         return "; it is not round-based", None
