@@ -25,8 +25,9 @@ import psycopg
 from psycopg import errors, pq, sql
 
 from plait.gyro.belt.database import OURS, AgainError
+from plait.gyro.belt.dbapi import SAVEPOINT
 from plait.gyro.belt.log import Log, append_surely
-from plait.gyro.belt.pgapi import SAVEPOINT, PgConnection
+from plait.gyro.belt.pgapi import PgConnection
 from plait.gyro.belt.pgrows import Table, install, tables
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError

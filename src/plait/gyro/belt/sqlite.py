@@ -21,10 +21,11 @@ import apsw
 import msgspec
 
 from plait.gyro.belt.database import OURS
-from plait.gyro.belt.dbapi import GONE, SAVEPOINT, Connection
+from plait.gyro.belt.dbapi import SAVEPOINT
 from plait.gyro.belt.ids import COUNTERS, TABLE, Ids, quoted
 from plait.gyro.belt.log import BehindError, FencedError, Log, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
+from plait.gyro.belt.sqliteapi import GONE, SqliteConnection
 from plait.kernel.errors import UsageError
 
 _OURS = f"""
@@ -336,7 +337,7 @@ def _run(db: apsw.Connection, call: Call, ids: Ids | None) -> bytes:
     """Run the application's function; if it raises, nothing of it stays."""
     db.execute(f"SAVEPOINT {SAVEPOINT}")
     try:
-        reply = call.run(Connection(db, ids))
+        reply = call.run(SqliteConnection(db, ids))
     except GONE:
         raise
     except Exception as error:
