@@ -82,7 +82,7 @@ def serve(
     urls = [u.rstrip("/") for u in url] or [f"http://{_reachable(host)}:{(port or 8400) + n}" for n in range(count)]
     _validate(count, url, only, dsn, db, log, port or 8400)
     module = load(application)
-    ddl = schema_of(application, module, schema)
+    ddl = schema_of(application, module, schema, dialect=db)
     if data is not None:
         ddl += "\n" + _text(data, "--data")
     routes = _routes(application, classification, schema, db, count)

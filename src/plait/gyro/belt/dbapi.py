@@ -1,8 +1,9 @@
 """DB-API connections for the application's functions: its transaction is the middleware's, so it commits when that does.
 
-`commit` and `with connection:` mean nothing here: an operation is one transaction (thesis 004, section 2.4). `rollback`
-undoes what the operation did so far. Rows are tuples whose columns have names as well. This is what connections to all
-DBMSs have in common; `sqliteapi.py`, `pgapi.py` and `mariadb.py` execute statements.
+An operation is one transaction (thesis 004, section 2.4): nobody sees what it did before its function has returned, and if
+that raises, nothing of it stays. `commit` only says how far back `rollback` goes. Rows are tuples whose columns have names
+as well. This is what connections to all DBMSs have in common; `sqliteapi.py`, `pgapi.py` and `mariadb.py` execute
+statements.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any, Self
 
 SAVEPOINT = "gyro_operation"
 """Where an operation begins."""
+_COMMIT = "gyro_commit"
+"""Where it called commit()."""
 
 
 class Row(tuple[Any, ...]):
@@ -59,6 +62,12 @@ class Connection(abc.ABC):
     def __init__(self) -> None:
         self.row_factory: Any = None
         """Accepted, and without effect: rows have names in any case."""
+        self.native = False
+        """Whether SQL has the placeholders of the DBMS's own driver, and no others."""
+        self.marked = False
+        """Whether commit() was called, and statements executed since."""
+        self._committed = False
+        """Whether commit() was called, and nothing executed since."""
 
     @abc.abstractmethod
     def cursor(self) -> Cursor:
@@ -76,12 +85,26 @@ class Connection(abc.ABC):
         """Execute a statement for each of several parameters."""
         return self.cursor().executemany(sql, parameters)
 
-    def commit(self) -> None:  # noqa: B027
-        """Nothing: the middleware commits when the function has returned."""
+    def commit(self) -> None:
+        """Let rollback() go back to here. The middleware commits when the function has returned."""
+        self._committed = True
 
     def rollback(self) -> None:
-        """Undo what the operation did so far."""
-        self.control(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+        """Undo what the operation did since the last commit()."""
+        if not self._committed:
+            self.undo()
+
+    def undo(self) -> None:
+        """Go back to the last commit(), or to the beginning."""
+        self.control(f"ROLLBACK TO SAVEPOINT {_COMMIT if self.marked else SAVEPOINT}")
+
+    def proceed(self) -> None:
+        """A statement will be executed."""
+        if self._committed:
+            if self.marked:
+                self.control(f"RELEASE SAVEPOINT {_COMMIT}")
+            self.control(f"SAVEPOINT {_COMMIT}")
+            self._committed, self.marked = False, True
 
     def close(self) -> None:  # noqa: B027
         """Nothing: the connection is the middleware's."""
@@ -105,7 +128,8 @@ class Cursor(abc.ABC):
 
     arraysize = 1
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
         self.description: Sequence[Any] | None = None
         self.rowcount = -1
         self._rows: list[Row] = []
@@ -123,6 +147,7 @@ class Cursor(abc.ABC):
     def execute(self, sql: str, parameters: Any = ()) -> Self:
         """Execute one statement."""
         refuse_control(sql)
+        self.connection.proceed()
         rows = self.run(sql, parameters if isinstance(parameters, dict) else tuple(parameters))
         names = tuple(str(d[0]) for d in self.description or ())
         self._rows = [Row.of(names, row) for row in rows]

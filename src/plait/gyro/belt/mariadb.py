@@ -170,18 +170,22 @@ class MariadbConnection(Connection):
         """Execute a statement about savepoints."""
         self._db.query(sql)
 
-    def rollback(self) -> None:
-        """Undo what the operation did so far: it is a transaction of its own here."""
-        self._db.rollback()
-        self._db.begin()
+    def undo(self) -> None:
+        """Go back; an operation begins with its transaction here."""
+        if self.marked:
+            super().undo()
+        else:
+            self._db.rollback()
+            self._db.begin()
 
 
 class MariadbCursor(Cursor):
     """A cursor."""
 
+    connection: MariadbConnection
+
     def __init__(self, connection: MariadbConnection) -> None:
-        super().__init__()
-        self.connection = connection
+        super().__init__(connection)
         self._last: int | None = None
 
     def run(self, sql: str, parameters: Any) -> Iterable[Any]:

@@ -22,8 +22,6 @@ class PgConnection(Connection):
         self._db = db
         self.conflict: Exception | None = None
         """A refusal for the sake of serializability, whatever the function makes of it."""
-        self.native = False
-        """Whether SQL is what psycopg takes already."""
 
     def cursor(self) -> PgCursor:
         """A new cursor."""
@@ -45,9 +43,10 @@ class PgConnection(Connection):
 class PgCursor(Cursor):
     """A cursor. The id that an INSERT generated is asked for when it is wanted."""
 
+    connection: PgConnection
+
     def __init__(self, connection: PgConnection) -> None:
-        super().__init__()
-        self.connection = connection
+        super().__init__(connection)
         self._cursor = connection._db.cursor()
 
     def run(self, sql: str, parameters: Any) -> Iterable[Any]:

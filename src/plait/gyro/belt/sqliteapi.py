@@ -47,7 +47,15 @@ class SqliteConnection(Connection):
 
     def control(self, sql: str) -> None:
         """Execute a statement about savepoints."""
-        self._db.execute(sql)
+        try:
+            self._db.execute(sql)
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def undo(self) -> None:
+        """Go back, unless SQLite has done so by itself, as it does after a few errors."""
+        if self._db.in_transaction:
+            super().undo()
 
     @property
     def total_changes(self) -> int:
@@ -57,9 +65,10 @@ class SqliteConnection(Connection):
 class SqliteCursor(Cursor):
     """A cursor."""
 
+    connection: SqliteConnection
+
     def __init__(self, connection: SqliteConnection) -> None:
-        super().__init__()
-        self.connection = connection
+        super().__init__(connection)
         self._last: int | None = None
 
     def run(self, sql: str, parameters: Any) -> Iterable[Any]:
@@ -70,27 +79,22 @@ class SqliteCursor(Cursor):
         before = db.total_changes()
         try:
             cursor = db.cursor()
-            cursor.execute(sql, parameters)
-            described = _described(cursor)
-            rows = list(cursor)
+            cursor.exec_trace = self._described
+            rows = list(cursor.execute(sql, parameters))
         except apsw.Error as error:
             raise translated(error) from error
-        self.description = [(name, None, None, None, None, None, None) for name in described] or None
-        self.rowcount = db.changes() if db.total_changes() > before else (0 if not described else -1)
+        self.rowcount = db.changes() if db.total_changes() > before else (0 if not self.description else -1)
         self._last = db.last_insert_rowid()
         return rows
+
+    def _described(self, cursor: apsw.Cursor, _sql: str, _parameters: Any) -> bool:
+        """Note the columns before the first row: afterwards, they are not known if there was none."""
+        self.description = [(name, None, None, None, None, None, None) for name, *_ in cursor.get_description()] or None
+        return True
 
     @property
     def lastrowid(self) -> int | None:
         return self._last
-
-
-def _described(cursor: apsw.Cursor) -> list[str]:
-    """The columns of a statement that was executed; none if it returns no rows."""
-    try:
-        return [str(name) for name, *_ in cursor.get_description()]
-    except apsw.ExecutionCompleteError:
-        return []
 
 
 def translated(error: apsw.Error) -> Exception:
