@@ -55,7 +55,7 @@ def serve(
     dsn
         Where the PostgreSQL of a server is; once for each server. Without it, PostgreSQL is started here, once for each.
     schema
-        The DDL. By default the application's constant SCHEMA, or schema.sql next to it.
+        The DDL. By default the application's constant SCHEMA, schema.sql next to it, or SQLAlchemy's Tables.
     data
         SQL that fills the tables of every server in the beginning.
     classification

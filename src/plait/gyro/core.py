@@ -54,7 +54,7 @@ def _statement(name: str, arguments: Items[Value], named: dict[str | None, Value
     if name == "select":
         return Query("select", columns=tuple(c for a in arguments for c in _selected(a)), more=_tables(arguments))
     if len(arguments) != 1 or not isinstance(arguments[0], CoreTable):
-        raise CoreError(f"{name} of something that is no Table of the application")
+        raise CoreError(f"{name} of something that is no Table of the application; classes of the ORM are not followed")
     return Query(name, arguments[0])
 
 
@@ -66,7 +66,7 @@ def _selected(value: Value) -> list[Clause]:
     if isinstance(value, CoreTable):
         return [column(value, name) for name, _ in value.columns]
     if not isinstance(value, Clause | Query):
-        raise CoreError("select of something that is no column of a Table")
+        raise CoreError("select of something that is no column of a Table; classes of the ORM are not followed")
     return [_clause(value)]
 
 

@@ -59,6 +59,7 @@ _OPENS = {
     "acquire",
 }
 _HARMLESS = {"commit", "rollback", "close", "create_function", "set_isolation_level", "__exit__", "in_transaction"}
+_ORM = {"add", "add_all", "delete", "get", "get_one", "merge", "query", "refresh"}
 _CONSTRUCTORS = {"connect", "create_engine", "closing", "Session", "sessionmaker", "aconnect"}
 NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "engine", "pool", "database"}
 _DYNAMIC = "write the statement as a constant, with placeholders for values"
@@ -335,7 +336,12 @@ class Evaluation(abc.ABC):
             return receiver if name in _ALL else receiver.item
         if isinstance(receiver, Handle):
             self._arguments(node, environment)
-            if name not in _HARMLESS | _ONE | _ALL | _SCALAR:
+            if name in _ORM:
+                reason = (
+                    f"{ast.unparse(function)} is of the ORM, which decides by itself what it reads and writes, and when"
+                )
+                self.refuse(node, reason, "execute statements of Tables, or SQL")
+            elif name not in _HARMLESS | _ONE | _ALL | _SCALAR:
                 self.refuse(node, f"the connection's method {name} is not known", "execute SQL instead")
             return Unknown("what the connection returned")
         return self._foreign(ast.unparse(function), node, environment)
