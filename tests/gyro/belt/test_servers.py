@@ -85,6 +85,9 @@ def post(
         ("note", b"{", 400, "the body is not a call"),
         ("note", b'{"parameter": {}}', 400, "the body is not a call"),
         ("note", b'\xff{"parameters": {}}', 400, "the body is not a call"),
+        ("note", b'{"parameters": {"owner": 0, "value": %s' % (b"[" * 1900), 400, "recursion"),
+        ("note", b'{"request": "a\\u0000", "parameters": {"owner": 0, "value": 1}}', 400, "does not fit"),
+        ("move", b'{"request": "%s", "parameters": {"source": 0}}' % (b"x" * 201), 400, "does not fit"),
         ("note", b'{"parameters": {"owner": 0, "value": {"a": 1}}}', 422, ""),
         ("note", b'{"parameters": {"owner": 0, "value": "%s"}}' % (b"x" * 3000), 413, "bytes"),
     ],
@@ -132,6 +135,20 @@ def test_a_request_that_comes_again_is_not_executed_again(servers: Processes) ->
         second = servers.client.send(operation, given, request=f"twice {operation}")
         assert (first.reply, first.repeated, second.repeated) == (second.reply, False, True)
         assert servers.client.call("notes", owner=4).split().count(str(given["value"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "given", "other"),
+    [
+        ("note", {"owner": 4, "value": 1}, {"owner": 4, "value": 2}),
+        ("move", {"source": 1, "target": 1, "value": 1}, {"source": 1, "target": 1, "value": 2}),
+    ],
+)
+def test_a_name_is_of_one_request(servers: Processes, operation: str, given: Any, other: Any) -> None:
+    """The other request is not taken for a repetition, whose effects would be lost."""
+    servers.client.send(operation, given, request=f"mine {operation}")
+    with pytest.raises(CallError, match=f"mine {operation} is the name of another request"):
+        servers.client.send(operation, other, request=f"mine {operation}")
 
 
 def test_what_the_application_raises_is_told(servers: Processes) -> None:

@@ -40,6 +40,7 @@ _DONE = (
     f"INSERT INTO {OURS}done (request, operation, arguments, reply, seq, at) "
     "VALUES (%s, %s, %s, %s, %s, %s) RETURNING position"
 )
+_AGAIN = f"SELECT reply, seq, position, operation, arguments FROM {OURS}done WHERE request = %s"
 
 Result = TypeVar("Result")
 
@@ -125,7 +126,7 @@ class PostgresqlDatabase:
 
     def _local(self, call: Call, begin: str, *, reads: bool) -> Outcome:
         with self._connection("") as db:
-            if not reads and (again := _repeated(db, call.request)) is not None:
+            if not reads and (again := _repeated(db, call)) is not None:
                 return again
             with _transaction(db, begin):
                 seq = _int(db, f"SELECT applied FROM {OURS}state")
@@ -290,9 +291,9 @@ class PostgresqlVisit:
         """Whether the transaction is still open."""
         return self._db.info.transaction_status == pq.TransactionStatus.INTRANS
 
-    def repeated(self, request: str) -> Outcome | None:
+    def repeated(self, call: Call) -> Outcome | None:
         """The reply that a request got before."""
-        return _repeated(self._db, request)
+        return _repeated(self._db, call)
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
         """Execute in a savepoint of its own; triggers note what changes."""
@@ -373,9 +374,11 @@ def _int(db: psycopg.Connection[Any], statement: str) -> int:
     return int(found)
 
 
-def _repeated(db: psycopg.Connection[Any], request: str) -> Outcome | None:
-    found = db.execute(f"SELECT reply, seq, position FROM {OURS}done WHERE request = %s", (request,)).fetchall()
-    return Outcome(found[0][0], found[0][1], found[0][2], repeated=True) if found else None
+def _repeated(db: psycopg.Connection[Any], call: Call) -> Outcome | None:
+    for reply, seq, position, operation, arguments in db.execute(_AGAIN, (call.request,)).fetchall():
+        call.check_same(operation, arguments)
+        return Outcome(reply, seq, position, repeated=True)
+    return None
 
 
 def _remember(
