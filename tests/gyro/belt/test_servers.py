@@ -29,7 +29,8 @@ from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import answers, free_ports
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.processes import Processes, processes
-from tests.gyro.belt.runs import judge, work
+from tests.gyro.belt.runs import GENERATED, judge, work
+from tests.gyro.belt.test_runs import needs_postgresql
 
 STEPS = (
     "received", "applied", "execute", "executed", "captured", "appended", "committed", "replied", "pass", "passed",
@@ -56,6 +57,23 @@ def test_a_server_that_dies_between_any_two_steps_recovers() -> None:
     assert faults == []
     assert events > 200
     assert deaths >= 2 * len(STEPS) - 2  # each was killed to be doomed, and died
+
+
+@needs_postgresql
+def test_a_server_with_postgresql_that_dies_around_the_commit_recovers() -> None:
+    """Between prepare, append and commit, the log says what becomes of what is prepared."""
+    steps = ("captured", "prepared", "appended", "committed")
+    with processes(2, postgresql=True) as cluster:
+        for round_, step in enumerate(steps):
+            cluster.doom(round_ % 2, f"{step}:2")
+            work(cluster, 920 + round_, clients=3, operations=8, without=GENERATED)
+        cluster.settle()
+        deaths = cluster.deaths
+        faults = judge(cluster)
+        prepared = cluster.engine.rows(0, "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
+    assert faults == []
+    assert prepared == []
+    assert deaths >= 2 * len(steps) - 1
 
 
 def post(
