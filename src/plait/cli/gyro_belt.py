@@ -245,18 +245,28 @@ def status(target: str = "", /, *, json: Flag = False) -> int:
             found.append(msgspec.json.decode(ask(url, "/status")[1]))
         except (OSError, msgspec.DecodeError):
             found.append(None)
+    last = max((f["known"] for f in found if f is not None), default=0)
+    for facts in filter(None, found):
+        facts["lag"] = last - facts["applied"]  # behind the server that knows most
     if json:
         shown = [{"url": u, "up": f is not None, **(f or {})} for u, f in zip(urls, found, strict=True)]
-        emit(msgspec.json.encode({"servers": shown}).decode())
+        emit(msgspec.json.encode({"token": _token(found), "updates": last, "servers": shown}).decode())
     else:
-        emit(_table(urls, found))
+        emit(_table(urls, found, last))
     return 0 if all(f is not None and f["broken"] is None for f in found) else _UNREACHABLE
 
 
-def _table(urls: list[str], found: list[dict[str, Any] | None]) -> str:
+def _token(found: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Who had the token last, of those that answer, and whether it has it still."""
+    seen = [f for f in found if f is not None and f["turn"] >= 0]
+    if not seen:
+        return None
+    latest = max(seen, key=lambda f: (f["epoch"], f["turn"]))
+    return {k: latest[k] for k in ("server", "epoch", "turn")} | {"held": latest["holds_token"]}
+
+
+def _table(urls: list[str], found: list[dict[str, Any] | None], last: int) -> str:
     """One line for each server."""
-    last = max((f["known"] for f in found if f is not None), default=0)
-    epoch = max((f["epoch"] for f in found if f is not None), default=0)
     rows = [("server", "url", "token", "queue", "applied", "lag", "ops/s", "local", "global")]
     for number, (url, facts) in enumerate(zip(urls, found, strict=True)):
         if facts is None:
@@ -271,7 +281,7 @@ def _table(urls: list[str], found: list[dict[str, Any] | None]) -> str:
                 token,
                 str(facts["queue"]),
                 str(facts["applied"]),
-                str(last - facts["applied"]),
+                str(facts["lag"]),
                 f"{facts['throughput']:.1f}",
                 str(counts["local"]),
                 str(counts["global"]),
@@ -284,6 +294,10 @@ def _table(urls: list[str], found: list[dict[str, Any] | None]) -> str:
         ).rstrip()
         for row in rows
     ]
-    lines.append(f"token {epoch}, {last} updates")
+    if (seen := _token(found)) is None:
+        lines.append("where the token is, is not known")
+    else:
+        where = "at" if seen["held"] else "has left"
+        lines.append(f"token {seen['epoch']} {where} server {seen['server']}, turn {seen['turn']}; {last} updates")
     lines += [f"server {f['server']} has stopped: {f['broken']}" for f in found if f is not None and f["broken"]]
     return "\n".join(lines)

@@ -7,6 +7,7 @@ import concurrent.futures
 import http.client
 import json
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -213,13 +214,19 @@ def test_many_clients_at_once(servers: Processes) -> None:
 
 
 def test_status_and_metrics(servers: Processes, capsys: pytest.CaptureFixture[str]) -> None:
+    servers.client.call("notes", owner=0)
+    servers.settle()
     assert main(["gyro", "status", servers.settings.urls[1], "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["servers"]
+    shown = json.loads(capsys.readouterr().out)
+    found = shown["servers"]
+    assert shown["token"].keys() == {"server", "epoch", "turn", "held"}
+    assert shown["updates"] == found[0]["applied"]
     assert [f["server"] for f in found] == [0, 1]
     assert all(f["up"] and f["lag"] == 0 and f["epoch"] >= 1 for f in found)
     assert main(["gyro", "status", servers.settings.folder]) == 0
     shown = capsys.readouterr().out
     assert servers.settings.urls[0] in shown
+    assert re.search(r"^token \d+ (at|has left) server [01], turn \d+; \d+ updates$", shown, re.MULTILINE)
     status, body = ask(servers.settings.urls[0], "/metrics")
     assert status == 200
     lines = body.decode().splitlines()
