@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from plait.cli.options import AtLeastOne, Flag
 from plait.cli.output import FOLDER, emit, note
 from plait.kernel.errors import UsageError
+from plait.report.facts import plural
 
 if TYPE_CHECKING:
     from plait.gyro.belt.pgserver import PostgresServer
@@ -298,6 +299,8 @@ def _table(urls: list[str], found: list[dict[str, Any] | None], last: int) -> st
         lines.append("where the token is, is not known")
     else:
         where = "at" if seen["held"] else "has left"
-        lines.append(f"token {seen['epoch']} {where} server {seen['server']}, turn {seen['turn']}; {last} updates")
+        lines.append(
+            f"token {seen['epoch']} {where} server {seen['server']}, turn {seen['turn']}; {plural(last, 'update')}"
+        )
     lines += [f"server {f['server']} has stopped: {f['broken']}" for f in found if f is not None and f["broken"]]
     return "\n".join(lines)
