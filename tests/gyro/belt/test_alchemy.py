@@ -23,6 +23,7 @@ from plait.gyro.belt.database import Database
 from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError
 from plait.gyro.belt.routing import home, routes
 from plait.gyro.modules import read_python
+from plait.kernel.errors import UsageError
 from tests.gyro.belt import board_core
 from tests.gyro.belt.cluster import Cluster
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
@@ -194,6 +195,10 @@ def several(connection, owner):
     rows = [{"owner": owner}, {"owner": owner + 1}, {"owner": owner + 2}]
     return connection.scalars(insert(cart).returning(cart.c.id), rows).all()
 
+def textual(connection, owner):
+    connection.execute(text("INSERT INTO cart (owner, note) VALUES (:o, '100 % ?')"), {"o": owner})
+    return connection.execute(text("SELECT id FROM cart WHERE note = '100 % ?'")).scalar_one()
+
 def unnamed(connection):
     return connection.execute(insert(cart)).inserted_primary_key[0]
 
@@ -209,10 +214,11 @@ def test_generated_ids_are_the_servers_own(served: Served) -> None:
     call = served.start(IDS).call
     found = [call("made", owner=1), call("returned", owner=2), *call("several", owner=3), call("unnamed")]
     found.append(call("orm", owner=7, how="visit")[0])
+    found.append(call("textual", owner=8))
     assert all(home(i, 3) == 1 for i in found)
-    assert len({*found}) == 7
+    assert len({*found}) == 8
     assert [(c["id"], c["owner"]) for c in call("carts", how="read")] == list(
-        zip(sorted(found), [1, 2, 3, 4, 5, None, 7], strict=True)
+        zip(sorted(found), [1, 2, 3, 4, 5, None, 7, 8], strict=True)
     )
 
 
@@ -395,6 +401,13 @@ def test_what_functions_want() -> None:
     assert [*wanted(annotated, "abcd").values()] == ["connection", "engine", "session", "dbapi"]
     board = load(str(STORE / "store.py"))
     assert wanted(board.create, ["db"]) == {"db": "dbapi"}
+
+
+def test_functions_that_are_asynchronous_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "later.py"
+    file.write_text(HEAD + "async def act(connection, p):\n    await connection.execute(insert(cart).values(id=p))\n")
+    with pytest.raises(UsageError, match="act is asynchronous"):
+        Application(load(str(file)), routes(analyze(file)))
 
 
 def test_tables_are_the_schema_of_a_dbms(tmp_path: Path) -> None:

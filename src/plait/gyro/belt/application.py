@@ -127,6 +127,10 @@ def _function(module: ModuleType, name: str) -> Callable[..., Any]:
             f"{module.__name__} has no function {name} to call",
             hint="operations that are served are functions of the module",
         )
+    if inspect.iscoroutinefunction(found):
+        raise UsageError(
+            f"{name} is asynchronous, and connections that are served are not", hint="make it a plain function"
+        )
     return found  # type: ignore[no-any-return]
 
 
