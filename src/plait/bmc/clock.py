@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from plait.bmc import symbolic
 from plait.bmc.program import Expr, Program, Variable, accesses, ended_in, longest, variables_of
 from plait.bmc.ranges import Ranges
+from plait.bmc.relevance import Relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access
 from plait.bmc.witness import Model, Witness, cell_name, input_name
@@ -57,11 +58,13 @@ class ClockEncoding:
         projection: bool = False,
         exact: bool = False,
     ) -> None:
-        self.program, self.depth, self.ranges = program, depth, ranges
+        self.depth, self.ranges = depth, ranges
         self.f = Formula(bits)
         relevant = list(relevant)
         self.relevant: set[Variable] = {v for e in relevant for v in variables_of(e)}
         self.watched: set[int] = {p for e in relevant for p in ended_in(e)}
+        relevance = Relevance(program, ranges, self.relevant, self.watched)
+        self.program = program = relevance.sliced() if projection else program
         self._classify()
         self.initial = {v: [self._initial(v, k) for k in range(v.cells)] for v in program.variables}
         self.most = [min(depth, depth if (n := longest(code)) is None else n) for code in program.processes]
@@ -99,6 +102,7 @@ class ClockEncoding:
         self._limit(exact)
         if projection:
             self._project()
+            self._stop(relevance)
 
     def _classify(self) -> None:
         """A variable that one process alone touches is private; one that nobody writes stays as it was."""
@@ -337,6 +341,13 @@ class ClockEncoding:
             for n, go in enumerate(slots):
                 after = slots[n + 1] if n + 1 < len(slots) else False
                 f.add(f.implies(go, f.any(after, *read.get((p, n), ()), *self.marks.get((p, n), ()))))
+
+    def _stop(self, relevance: Relevance) -> None:
+        """A process ends where its last step mattered to somebody."""
+        for p, at in enumerate(self.at):
+            ends = relevance.ends(p)
+            if ends is not None:
+                self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 
     # -- what was found ------------------------------------------------------------------------------------------------
 
