@@ -75,7 +75,7 @@ def serve(
         Start only this server (they are numbered from 0); the others run elsewhere.
     """
     _equipped(db)
-    from plait.gyro.belt.application import load, schema_of
+    from plait.gyro.belt.application import load, schema_of, written_schema
     from plait.gyro.belt.settings import Settings
     from plait.gyro.belt.supervisor import Supervisor
 
@@ -84,13 +84,16 @@ def serve(
     _validate(count, url, only, dsn, db, log, port or 8400)
     module = load(application)
     ddl = schema_of(application, module, schema, dialect=db)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if written_schema(application, module, schema) is None:
+            schema = folder / "schema.sql"  # SQLAlchemy made it, and knows more than its source says
+            schema.write_text(ddl, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another") from None
     if data is not None:
         ddl += "\n" + _text(data, "--data")
     routes = _routes(application, classification, schema, db, count)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another") from None
     with ExitStack() as stack:
         dsns = list(dsn)
         started: list[PostgresServer] = []
@@ -200,7 +203,10 @@ def _routes(
     if classification is None:
         note(f"analyzing {application}")
         dialect: Any = "sqlite" if db == "sqlite" else "postgres"
-        return routes(analyze(application, schema=schema, servers=max(servers, 2), dialect=dialect))
+        found = analyze(application, schema=schema, servers=max(servers, 2), dialect=dialect)
+        for warning in found.warnings:
+            note(f"warning: {warning}")
+        return routes(found)
     import msgspec
 
     try:

@@ -26,6 +26,11 @@ _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mu
 _FUNCTIONS = {"count", "sum", "min", "max", "avg", "coalesce", "lower", "upper", "length", "abs"}
 _STATEMENTS = {"select", "insert", "update", "delete"}
 _OTHERS = {"and_", "or_", "not_", "desc", "asc", "bindparam", "func.now", "func.current_timestamp"}
+_METHODS = {
+    "add", "as_readonly", "clear", "compare", "contains_column", "corresponding_column", "extend", "get", "items", "keys",
+    "remove", "update", "values",
+}  # fmt: skip
+"""What `table.c` has besides columns."""
 Row = tuple[tuple[str, Value], ...]
 
 
@@ -99,10 +104,12 @@ def column(table: CoreTable, name: str) -> Clause:
     raise CoreError(f"the Table {table.name} has no column {name}")
 
 
-def attribute(base: CoreTable | CoreColumns | Clause | Query, name: str) -> Value:
-    """`table.c`, `table.c.name`."""
+def attribute(base: CoreTable | CoreColumns | Clause | Query, name: str, *, item: bool = False) -> Value:
+    """`table.c`, `table.c.name`, and `table.c["name"]` as an item."""
     if isinstance(base, CoreTable) and name in ("c", "columns"):
         return CoreColumns(base)
+    if isinstance(base, CoreColumns) and name in _METHODS and not item:
+        return Query("column", problem=f"{base.table.name}.c.{name} is a method of SQLAlchemy and no column")
     if isinstance(base, CoreColumns):
         try:
             return column(base.table, name)

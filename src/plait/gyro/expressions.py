@@ -223,7 +223,7 @@ class Evaluation(abc.ABC):
         key = self.value(node.slice, environment) if not isinstance(node.slice, ast.Slice) else None
         at = key.value if isinstance(key, Constant) else None
         if isinstance(base, CoreColumns):
-            return core.attribute(base, at) if isinstance(at, str) else Unknown("a column")
+            return core.attribute(base, at, item=True) if isinstance(at, str) else Unknown("a column")
         if isinstance(base, Row) and at is not None:
             return base.at(at)
         if isinstance(base, Sequence) and isinstance(at, int) and 0 <= at < len(base.items):

@@ -39,12 +39,12 @@ bids_ = Table(
 
 def note(connection, owner, value):
     more = update(notes_).where(notes_.c.owner == owner)
-    connection.execute(more.values(items=notes_.c.items + " " + str(value)))
-    return connection.scalar(select(notes_.c.items).where(notes_.c.owner == owner))
+    connection.execute(more.values(items=notes_.c["items"] + " " + str(value)))
+    return connection.scalar(select(notes_.c["items"]).where(notes_.c.owner == owner))
 
 
 def notes(connection, owner):
-    return connection.scalar(select(notes_.c.items).where(notes_.c.owner == owner))
+    return connection.scalar(select(notes_.c["items"]).where(notes_.c.owner == owner))
 
 
 def look(connection, first, second):
@@ -52,11 +52,11 @@ def look(connection, first, second):
 
 
 def post(connection, owner, board, value):
-    mine = connection.execute(select(notes_.c.items).where(notes_.c.owner == owner)).scalar_one()
+    mine = connection.execute(select(notes_.c["items"]).where(notes_.c.owner == owner)).scalar_one()
     append = " " + str(value)
-    connection.execute(update(boards_).where(boards_.c.id == board).values(items=boards_.c.items + append))
-    connection.execute(update(notes_).where(notes_.c.owner == owner).values(items=notes_.c.items + append))
-    there = connection.execute(select(boards_.c.items).where(boards_.c.id == board)).scalar_one()
+    connection.execute(update(boards_).where(boards_.c.id == board).values(items=boards_.c["items"] + append))
+    connection.execute(update(notes_).where(notes_.c.owner == owner).values(items=notes_.c["items"] + append))
+    there = connection.execute(select(boards_.c["items"]).where(boards_.c.id == board)).scalar_one()
     if len(there.split()) % 7 == 0:
         raise ValueError("unlucky")
     connection.commit()
@@ -66,7 +66,7 @@ def post(connection, owner, board, value):
 def move(connection, source, target, value):
     with connection.begin():
         two = boards_.c.id.in_([source, target])
-        connection.execute(update(boards_).where(two).values(items=boards_.c.items + " " + str(value)))
+        connection.execute(update(boards_).where(two).values(items=boards_.c["items"] + " " + str(value)))
         return connection.execute(select(boards_).where(two)).all()
 
 

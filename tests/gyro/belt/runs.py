@@ -58,7 +58,8 @@ def work(
         try:
             for count in range(operations):
                 name, arguments = request(generator, 100_000 * (seed + 1) + 1000 * number + count, without or set())
-                cluster.call(name, arguments, request=f"{seed}-{number}-{count}", here=number % cluster.servers)
+                reply = cluster.call(name, arguments, request=f"{seed}-{number}-{count}", here=number % cluster.servers)
+                assert not isinstance(reply, Exception) or "unlucky" in str(reply), f"{name} failed: {reply}"
         except BaseException as error:
             failures.append(error)
 

@@ -159,16 +159,9 @@ def load(target: str) -> ModuleType:
 
 
 def schema_of(target: str, module: ModuleType, given: Path | None, *, dialect: str = "sqlite") -> str:
-    """The DDL: a file that is given, the constant SCHEMA, the file next to the application, the Tables of SQLAlchemy."""
-    path = locate(target)
-    folder = path if path.is_dir() else path.parent
-    if given is None and isinstance(found := getattr(module, "SCHEMA", None), str):
+    """The DDL: what is written down, or else the Tables of SQLAlchemy."""
+    if (found := written_schema(target, module, given)) is not None:
         return found
-    for file in (given,) if given is not None else (folder / f"{path.stem}.sql", folder / "schema.sql"):
-        try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            continue
     if given is None and "sqlalchemy" in sys.modules:
         from plait.gyro.belt.alchemy import ddl
 
@@ -178,3 +171,17 @@ def schema_of(target: str, module: ModuleType, given: Path | None, *, dialect: s
         f"{target}: there is no schema" if given is None else f"the schema {given} cannot be read",
         hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
     )
+
+
+def written_schema(target: str, module: ModuleType, given: Path | None) -> str | None:
+    """A file that is given, the constant SCHEMA, or the file next to the application."""
+    path = locate(target)
+    folder = path if path.is_dir() else path.parent
+    if given is None and isinstance(found := getattr(module, "SCHEMA", None), str):
+        return found
+    for file in (given,) if given is not None else (folder / f"{path.stem}.sql", folder / "schema.sql"):
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+    return None

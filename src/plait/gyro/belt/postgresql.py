@@ -75,7 +75,6 @@ class PostgresqlDatabase:
         self._pruned = time.time()
         self._alone = threading.Lock() if parallel == 1 else None
         """With one local operation at a time, the order of commits is known to the client."""
-        self._position = 0
         self._closed = False
         self._pool: queue.LifoQueue[psycopg.Connection[Any]] = queue.LifoQueue()
         self._own: dict[str, psycopg.Connection[Any]] = {}
@@ -83,6 +82,7 @@ class PostgresqlDatabase:
             with self._connection("") as db:
                 install(db, schema, server, servers)
                 self._tables = tables(db)
+                self._position = _int(db, f"SELECT last_value * is_called::int FROM {OURS}done_position_seq")
                 ((prepared,),) = db.execute("SHOW max_prepared_transactions").fetchall()
                 if int(prepared) < 2:
                     raise UsageError(
