@@ -122,6 +122,9 @@ def compare(left: Value, operator: ast.cmpop, right: Value) -> Value:
     """`column == value` and the like."""
     sign = _COMPARE.get(type(operator))
     try:
+        for side in (left, right):
+            if isinstance(side, Query) and side.problem:
+                raise CoreError(side.problem)
         if sign is None:
             raise CoreError("a comparison that is none of SQL")
         if not isinstance(left, Clause):

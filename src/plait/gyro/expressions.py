@@ -58,7 +58,16 @@ _OPENS = {
     "__enter__",
     "acquire",
 }
-_HARMLESS = {"commit", "rollback", "close", "create_function", "set_isolation_level", "__exit__", "in_transaction"}
+_HARMLESS = {
+    "commit",
+    "rollback",
+    "close",
+    "flush",
+    "create_function",
+    "set_isolation_level",
+    "__exit__",
+    "in_transaction",
+}
 _ORM = {"add", "add_all", "delete", "get", "get_one", "merge", "query", "refresh"}
 _CONSTRUCTORS = {"connect", "create_engine", "closing", "Session", "sessionmaker", "aconnect"}
 NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "engine", "pool", "database"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import shutil
@@ -18,10 +19,11 @@ from sqlalchemy.orm import Session
 
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.alchemy import ddl, wanted
-from plait.gyro.belt.application import Application, load, schema_of
+from plait.gyro.belt.application import Application, load, schema_of, written_schema
 from plait.gyro.belt.database import Database
 from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError
 from plait.gyro.belt.routing import home, routes
+from plait.gyro.belt.sqlite import SqliteDatabase
 from plait.gyro.modules import read_python
 from plait.kernel.errors import UsageError
 from tests.gyro.belt import board_core
@@ -415,6 +417,30 @@ def test_tables_are_the_schema_of_a_dbms(tmp_path: Path) -> None:
     assert "id INTEGER NOT NULL" in ddl(module, "sqlite")
     assert "id SERIAL NOT NULL" in ddl(module, "postgresql")
     assert ddl(load(str(STORE / "store.py")), "sqlite") == ""
+
+
+def test_classes_of_the_orm_are_the_schema_of_what_is_served(tmp_path: Path) -> None:
+    """The analysis imports nothing, so it is given what SQLAlchemy makes of them; the functions are global."""
+    file = tmp_path / "mapped.py"
+    file.write_text(
+        "from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column\n"
+        "class Base(DeclarativeBase):\n    pass\n"
+        "class Cart(Base):\n    __tablename__ = 'cart'\n"
+        "    id: Mapped[int] = mapped_column(primary_key=True)\n    owner: Mapped[str | None]\n"
+        "def act(session: Session, p):\n    session.get(Cart, p).owner = 'x'\n"
+    )
+    module = load(str(file))
+    assert written_schema(str(file), module, None) is None
+    schema = tmp_path / "made.sql"
+    schema.write_text(schema_of(str(file), module, None))
+    found = analyze(file, schema=schema)
+    assert "session.get is of the ORM" in found.operation("act").refused[0]
+    assert found.operation("act").classed == "global"
+    database = SqliteDatabase(tmp_path / "a.db", schema=schema.read_text() + "INSERT INTO cart VALUES (3, 'y');")
+    database.write(Application(module, routes(found)).call("", "act", {"p": 3}))
+    database.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as plain:
+        assert plain.execute("SELECT owner FROM cart").fetchall() == [("x",)]
 
 
 def test_postgresql_generates_what_the_analysis_says(tmp_path: Path) -> None:
