@@ -44,6 +44,16 @@ def test_failures_are_writes_of_their_flags() -> None:
     assert relevance(program, "bounds").ends(0) == {0, 4}
 
 
+def test_how_late_a_step_can_be_taken() -> None:
+    """In paths of five steps: who writes x may take all of them; who only helps leaves two for x = y."""
+    program = parse_program(
+        "int x = 0, y = 0, z = 0; process p { int t = 0; t = 1; x = y; } process q { while (true) { z = 1; y = z; } }"
+    )
+    found = relevance(program, "x")
+    assert found.latest(0, 5) == {0: 3, 1: 4}
+    assert found.latest(1, 5) == {0: 0, 1: 1, 2: 2}
+
+
 def test_what_comes_before_a_failure() -> None:
     """In the file system only the first use of an inode's number can be out of range, and before it the number is drawn:
     neither locks nor blocks are in a projection, however deep."""
@@ -83,6 +93,10 @@ MUTANTS: dict[str, Any] = {
         READS, "y", Relevance, "_matters", lambda self, way, read: bool(self.writes[way] & self.relevant),
     ),
     "ends: one location too few": (READS, "y", Relevance, "ends", lambda self, process: {0}),
+    "latest: one step too early": (
+        READS, "y", Relevance, "latest",
+        lambda self, process, depth, real=Relevance.latest: {n: k - 1 for n, k in real(self, process, depth).items()},
+    ),
     "a step that fails reads nothing": (
         FAILS, "bounds", Relevance, "_missed", lambda self, action: set(self.program.variables),
     ),
@@ -97,6 +111,8 @@ MUTANTS: dict[str, Any] = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_caught(mutant: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, name, owner, attribute, wrong = MUTANTS[mutant]
+    if attribute == "latest" and way != "clock, projected":
+        pytest.skip("only clocks use it")
     ways = {way: test_encodings.WAYS[way]}
     test_encodings.compare(Random(text, [name]), ways)
     monkeypatch.setattr(owner, attribute, wrong)

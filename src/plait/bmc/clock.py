@@ -85,7 +85,7 @@ class ClockEncoding:
         self.at: list[dict[int, Term]] = [{} for _ in range(count)]
         """For each process, whether it is at a location in the end."""
         for p in range(count):
-            self._process(p)
+            self._process(p, relevance.latest(p, depth) if projection else {})
         self.final: dict[tuple[Variable, int], _Read] = {}
         for variable in (v for v in program.variables if v in self.relevant):
             for k in range(variable.cells):
@@ -131,13 +131,13 @@ class ClockEncoding:
 
     # -- slots ---------------------------------------------------------------------------------------------------------
 
-    def _process(self, p: int) -> None:
+    def _process(self, p: int, latest: dict[int, int]) -> None:
         """Its slots, one after the other. Where it is before slot n follows from exactly n steps."""
         f, code = self.f, self.program.processes[p]
         here: dict[int, Term] = {0: True}
         rest: dict[int, list[Term]] = {}
         for n in range(self.most[p]):
-            steps = {place: flag for place, flag in here.items() if place < code.end}
+            steps = {place: flag for place, flag in here.items() if place < code.end and n <= latest.get(place, n)}
             if not steps:
                 break
             go = f.boolean(f"{code.name} takes {n}")

@@ -32,11 +32,13 @@ from plait.bmc.program import (
     Step,
     Variable,
     accesses,
+    distances,
 )
 from plait.bmc.ranges import Ranges
 
 Place = tuple[int, int]
 """A process and a location."""
+_FAR = 1 << 30
 
 
 class Way(NamedTuple):
@@ -104,23 +106,63 @@ class Relevance:
 
     def possible(self, depth: int) -> list[set[Place]]:
         """For each step of a path, where a process may be that takes it."""
+        near: set[Place] = set()
+        for p, code in enumerate(self.program.processes):
+            latest = self.latest(p, depth)
+            near |= {(p, place) for place, far in distances(code).items() if place < code.end and far <= latest[place]}
         found: list[set[Place]] = []
         later: set[Way] = set()
         for _ in range(depth):
-            later = self._earlier(later)
+            later = {way for way in self._earlier(later) if way[:2] in near}
             found.append({way[:2] for way in later})
         return found[::-1]
 
     def ends(self, process: int) -> set[int] | None:
         """The locations at which a process may be in the end; None: all of them."""
-        if process in self.watched:
-            return None
-        read = set().union(*(reads for way, reads in self.reads.items() if way.process != process))
-        found = {0}
-        for way in self.writes:
-            if way.process == process and self._matters(way, read):
-                found.update([self.program.processes[process].stuck] if way.fails else self._step(way).targets)
+        return None if process in self.watched else {0} | self._stops(process, self._read_by_others(process))
+
+    def latest(self, process: int, depth: int) -> dict[int, int]:
+        """After how many of its steps a process may still take the step of a location, in paths of so many steps.
+
+        After it, the process comes to a location where it may end. Unless its last step writes something of F, that of
+        another process does, and the way there takes steps as well.
+        """
+        last = self._costs(process, self._stops(process, set()))
+        other = self._costs(process, self._stops(process, self._read_by_others(process)))
+        others = min((self._least(q) for q in range(len(self.program.processes)) if q != process), default=depth)
+        code = self.program.processes[process]
+        return {n: depth - min(last[n], other[n] + others) for n in range(code.end)}
+
+    def _read_by_others(self, process: int) -> set[Variable]:
+        return set().union(*(reads for way, reads in self.reads.items() if way.process != process))
+
+    def _stops(self, process: int, read: set[Variable]) -> set[int]:
+        """Where a process is after steps that matter, if this is read later."""
+        return {
+            t for way in self.writes if way.process == process and self._matters(way, read) for t in self._targets(way)
+        }
+
+    def _least(self, process: int) -> int:
+        """A process takes at least so many steps until it writes something of F."""
+        far = distances(self.program.processes[process])
+        mine = [way for way in self.writes if way.process == process and self._matters(way, set())]
+        return min((far[way.location] + 1 for way in mine if way.location in far), default=_FAR)
+
+    def _costs(self, process: int, stops: set[int]) -> list[int]:
+        """For each location, the least number of steps from there to one of these."""
+        mine = [way for way in self.writes if way.process == process]
+        found = [_FAR] * (self.program.processes[process].stuck + 1)
+        for _ in mine:
+            before = list(found)
+            for way in mine:
+                after = min((0 if t in stops else found[t] for t in self._targets(way)), default=_FAR)
+                found[way.location] = min(found[way.location], after + 1)
+            if found == before:
+                break
         return found
+
+    def _targets(self, way: Way) -> tuple[int, ...]:
+        return (self.program.processes[way.process].stuck,) if way.fails else self._step(way).targets
 
     def sliced(self) -> Program:
         """The program, without steps that are in no projection. Processes, locations and variables stay as they are."""

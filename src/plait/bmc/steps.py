@@ -18,7 +18,7 @@ from typing import Literal
 
 from plait.bmc import symbolic
 from plait.bmc.interpreter import Cell
-from plait.bmc.program import Expr, Program, Step, Variable, ended_in, variables_of
+from plait.bmc.program import Expr, Program, Step, Variable, distances, ended_in, variables_of
 from plait.bmc.ranges import Ranges
 from plait.bmc.relevance import Relevance
 from plait.bmc.smt import Formula, Term
@@ -82,7 +82,7 @@ class StepsEncoding:
         self.writes: list[dict[Cell, Term]] = []
         self.running: list[list[Term]] = []
         self.possible = relevance.possible(depth) if projection != "none" else []
-        self.distances = [_distances(program, p) for p in range(len(program.processes))]
+        self.distances = [distances(code) for code in program.processes]
         self.moments = [self._initial()]
         for i in range(depth):
             self.moments.append(self._step(i))
@@ -354,20 +354,6 @@ class StepsEncoding:
             if p < count:
                 found.append((p, i))
         return found
-
-
-def _distances(program: Program, process: int) -> dict[int, int]:
-    """The least number of steps to each location."""
-    code = program.processes[process]
-    found = {0: 0}
-    queue = [0]
-    for place in queue:
-        if place < code.end:
-            for target in code.steps[place].targets:
-                if target not in found:
-                    found[target] = found[place] + 1
-                    queue.append(target)
-    return found
 
 
 def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "number") -> Term:
