@@ -26,7 +26,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 """The first two are the thesis'; the one before the last is what `plait bmc` does."""
 
-_SEEDS, _ENOUGH = 11, 10.0
+_SEEDS, _ENOUGH = 31, 30.0
 """A formula is solved with so many seeds, and the median counts; fewer, once that took so many seconds."""
 
 
@@ -127,9 +127,7 @@ def measure(name: str, setting: Setting, way: str, timeout: float) -> Timing:
     runs: list[Timing] = []
     while len(runs) < (1 if way == EXPLICIT else _SEEDS) and sum(run.total for run in runs) < _ENOUGH:
         runs.append(_once(name, setting, way, timeout, len(runs)))
-        if not runs[-1].decided:
-            return runs[-1]
-    return sorted(runs, key=lambda run: (run.work or 0, run.solving))[len(runs) // 2]
+    return sorted(runs, key=lambda run: (not run.decided, run.work or 0, run.solving))[len(runs) // 2]
 
 
 def _once(name: str, setting: Setting, way: str, timeout: float, seed: int) -> Timing:
