@@ -67,17 +67,16 @@ class Relevance:
         """What a step may read and write if it fails."""
         reads: set[Variable] = set()
         writes: set[Variable] = set()
-        before: tuple[set[Variable], set[Variable]] = set(), set()
-        for action in step.body:
+        for n, action in enumerate(step.body):
             flags = _failures(action, self.ranges)
-            if flags:
-                own = accesses((action,))
-                if not _inside(action, self.ranges):
-                    own = (own[0] - self._missed(action), set())
-                reads |= before[0] | own[0]
-                writes |= before[1] | own[1] | {v for v in self.program.variables if v.hidden and v.name in flags}
-            behind = accesses((action,))
-            before = (before[0] | behind[0], before[1] | behind[1])
+            if not flags:
+                continue
+            read, written = accesses(step.body[:n])
+            own_reads, own_writes = accesses((action,))
+            if not _inside(action, self.ranges):
+                own_reads, own_writes = own_reads - self._missed(action), set()
+            reads |= read | own_reads
+            writes |= written | own_writes | {v for v in self.program.variables if v.hidden and v.name in flags}
         return reads, writes
 
     def _missed(self, action: Action) -> set[Variable]:
