@@ -8,9 +8,10 @@ import pytest
 
 from plait.bmc import load, parse_program
 from plait.bmc import ranges as ranges_module
+from plait.bmc.failures import reads_of
 from plait.bmc.program import NEVER, Expr, Program, Read
 from plait.bmc.ranges import ranges
-from plait.bmc.relevance import Relevance, _reads
+from plait.bmc.relevance import Relevance
 from tests.bmc import test_encodings
 from tests.bmc.programs import Random
 
@@ -39,9 +40,19 @@ def test_nobody_reads_it() -> None:
 
 def test_failures_are_writes_of_their_flags() -> None:
     program = parse_program("int a[2] = 0; int k in 0..2, x = 0; process p { x = a[1]; x = a[k]; assert(x == 1); }")
-    assert relevance(program, "bounds").possible(1) == [{(0, 1)}]
-    assert relevance(program, "assertions").possible(1) == [{(0, 2)}]
+    assert relevance(program, "bounds").possible(3)[-1] == {(0, 1)}
+    assert relevance(program, "assertions").possible(3)[-1] == {(0, 2)}
     assert relevance(program, "bounds").ends(0) == {0, 4}
+
+
+def test_how_late_a_step_can_be_taken() -> None:
+    """In paths of five steps: who writes x may take all of them; who only helps leaves two for x = y."""
+    program = parse_program(
+        "int x = 0, y = 0, z = 0; process p { int t = 0; t = 1; x = y; } process q { while (true) { z = 1; y = z; } }"
+    )
+    found = relevance(program, "x")
+    assert found.latest(0, 5) == {0: 3, 1: 4}
+    assert found.latest(1, 5) == {0: 0, 1: 1, 2: 2}
 
 
 def test_what_comes_before_a_failure() -> None:
@@ -72,7 +83,7 @@ UNSURE = "int a[2] = 0; bool b = false; int x = 0; process p { int t = 2; b = b 
 
 def _all_inside(environment: Any, *expressions: Expr) -> Any:
     for e in expressions:
-        for read in _reads(e):
+        for read in reads_of(e):
             if isinstance(read.index, Read):
                 environment = environment | {read.index.variable: (0, read.variable.cells - 1)}
     return environment
@@ -83,6 +94,10 @@ MUTANTS: dict[str, Any] = {
         READS, "y", Relevance, "_matters", lambda self, way, read: bool(self.writes[way] & self.relevant),
     ),
     "ends: one location too few": (READS, "y", Relevance, "ends", lambda self, process: {0}),
+    "latest: one step too early": (
+        READS, "y", Relevance, "latest",
+        lambda self, process, depth, real=Relevance.latest: {n: k - 1 for n, k in real(self, process, depth).items()},
+    ),
     "a step that fails reads nothing": (
         FAILS, "bounds", Relevance, "_missed", lambda self, action: set(self.program.variables),
     ),
@@ -97,6 +112,8 @@ MUTANTS: dict[str, Any] = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_caught(mutant: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, name, owner, attribute, wrong = MUTANTS[mutant]
+    if attribute == "latest" and way != "clock, projected":
+        pytest.skip("only clocks use it")
     ways = {way: test_encodings.WAYS[way]}
     test_encodings.compare(Random(text, [name]), ways)
     monkeypatch.setattr(owner, attribute, wrong)

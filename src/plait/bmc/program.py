@@ -318,6 +318,19 @@ def accesses(actions: tuple[Action, ...]) -> tuple[set[Variable], set[Variable]]
     return reads, writes
 
 
+def distances(process: ProcessCode) -> dict[int, int]:
+    """The least number of steps to each location."""
+    found = {0: 0}
+    queue = [0]
+    for place in queue:
+        if place < process.end:
+            for target in process.steps[place].targets:
+                if target not in found:
+                    found[target] = found[place] + 1
+                    queue.append(target)
+    return found
+
+
 def longest(process: ProcessCode) -> int | None:
     """The most steps that a process can take; None if it has a loop."""
     memo: dict[int, int | None] = {}

@@ -11,32 +11,16 @@ step that fails writes a flag, reads nothing of the array whose index is out of 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from plait.bmc.program import (
-    ASSERTIONS,
-    BOUNDS,
-    NEVER,
-    Action,
-    Branch,
-    Choice,
-    Ensure,
-    Expr,
-    Not,
-    Operation,
-    Program,
-    Read,
-    Require,
-    Set,
-    Step,
-    Variable,
-    accesses,
-)
+from plait.bmc.dead import without_dead
+from plait.bmc.failures import expressions, fails_inside, failures, reads_of
+from plait.bmc.program import NEVER, Action, Branch, Ensure, Program, Require, Set, Step, Variable, accesses, distances
 from plait.bmc.ranges import Ranges
 
 Place = tuple[int, int]
 """A process and a location."""
+_FAR = 1 << 30
 
 
 class Way(NamedTuple):
@@ -45,6 +29,23 @@ class Way(NamedTuple):
     process: int
     location: int
     fails: bool
+
+
+def relevance(program: Program, ranges: Ranges, relevant: set[Variable], watched: set[int]) -> Relevance:
+    """That of a program without steps that are in no projection, and without assignments whose values nobody uses.
+
+    Processes, locations and variables stay as they are: a run of what is left is one of the program.
+    """
+    while True:
+        found = Relevance(program, ranges, relevant, watched)
+        smaller = without_dead(found.sliced(), ranges, relevant)
+        if _bodies(smaller) == _bodies(program):
+            return found
+        program = smaller
+
+
+def _bodies(program: Program) -> list[list[tuple[Action, ...]]]:
+    return [[step.body for step in code.steps] for code in program.processes]
 
 
 class Relevance:
@@ -57,32 +58,32 @@ class Relevance:
         for p, code in enumerate(program.processes):
             for step in code.steps:
                 going, failing = Way(p, step.location, False), Way(p, step.location, True)
-                self.reads[going], self.writes[going] = accesses(step.body)
-                if any(_failures(action, ranges) for action in step.body):
+                if NEVER not in step.body:
+                    self.reads[going], self.writes[going] = accesses(step.body)
+                if any(failures(action, ranges) for action in step.body):
                     self.reads[failing], self.writes[failing] = self._failing(step)
 
     def _failing(self, step: Step) -> tuple[set[Variable], set[Variable]]:
         """What a step may read and write if it fails."""
         reads: set[Variable] = set()
         writes: set[Variable] = set()
-        before: tuple[set[Variable], set[Variable]] = set(), set()
-        for action in step.body:
-            flags = _failures(action, self.ranges)
-            if flags:
-                own = accesses((action,))
-                if not _inside(action, self.ranges):
-                    own = (own[0] - self._missed(action), set())
-                reads |= before[0] | own[0]
-                writes |= before[1] | own[1] | {v for v in self.program.variables if v.hidden and v.name in flags}
-            behind = accesses((action,))
-            before = (before[0] | behind[0], before[1] | behind[1])
+        for n, action in enumerate(step.body):
+            flags = failures(action, self.ranges)
+            if not flags:
+                continue
+            read, written = accesses(step.body[:n])
+            own_reads, own_writes = accesses((action,))
+            if not fails_inside(action, self.ranges):
+                own_reads, own_writes = own_reads - self._missed(action), set()
+            reads |= read | own_reads
+            writes |= written | own_writes | {v for v in self.program.variables if v.hidden and v.name in flags}
         return reads, writes
 
     def _missed(self, action: Action) -> set[Variable]:
         """The array of which an action reads nothing if it fails: that of the only access which can be out of range."""
         if isinstance(action, Ensure) or (isinstance(action, Set) and not self.ranges.safe(action)):
             return set()
-        reads = [read for e in _expressions(action) for read in _reads(e)]
+        reads = [read for e in expressions(action) for read in reads_of(e)]
         loose = [read for read in reads if not self.ranges.safe(read)]
         if len(loose) == 1 and sum(read.variable is loose[0].variable for read in reads) == 1:
             return {loose[0].variable}
@@ -104,26 +105,66 @@ class Relevance:
 
     def possible(self, depth: int) -> list[set[Place]]:
         """For each step of a path, where a process may be that takes it."""
+        near: set[Place] = set()
+        for p, code in enumerate(self.program.processes):
+            latest = self.latest(p, depth)
+            near |= {(p, place) for place, far in distances(code).items() if place < code.end and far <= latest[place]}
         found: list[set[Place]] = []
         later: set[Way] = set()
         for _ in range(depth):
-            later = self._earlier(later)
+            later = {way for way in self._earlier(later) if way[:2] in near}
             found.append({way[:2] for way in later})
         return found[::-1]
 
     def ends(self, process: int) -> set[int] | None:
         """The locations at which a process may be in the end; None: all of them."""
-        if process in self.watched:
-            return None
-        read = set().union(*(reads for way, reads in self.reads.items() if way.process != process))
-        found = {0}
-        for way in self.writes:
-            if way.process == process and self._matters(way, read):
-                found.update([self.program.processes[process].stuck] if way.fails else self._step(way).targets)
+        return None if process in self.watched else {0} | self._stops(process, self._read_by_others(process))
+
+    def latest(self, process: int, depth: int) -> dict[int, int]:
+        """After how many of its steps a process may still take the step of a location, in paths of so many steps.
+
+        After it, the process comes to a location where it may end. Unless its last step writes something of F, that of
+        another process does, and the way there takes steps as well.
+        """
+        last = self._costs(process, self._stops(process, set()))
+        other = self._costs(process, self._stops(process, self._read_by_others(process)))
+        others = min((self._least(q) for q in range(len(self.program.processes)) if q != process), default=depth)
+        code = self.program.processes[process]
+        return {n: depth - min(last[n], other[n] + others) for n in range(code.end)}
+
+    def _read_by_others(self, process: int) -> set[Variable]:
+        return set().union(*(reads for way, reads in self.reads.items() if way.process != process))
+
+    def _stops(self, process: int, read: set[Variable]) -> set[int]:
+        """Where a process is after steps that matter, if this is read later."""
+        return {
+            t for way in self.writes if way.process == process and self._matters(way, read) for t in self._targets(way)
+        }
+
+    def _least(self, process: int) -> int:
+        """A process takes at least so many steps until it writes something of F."""
+        far = distances(self.program.processes[process])
+        mine = [way for way in self.writes if way.process == process and self._matters(way, set())]
+        return min((far[way.location] + 1 for way in mine if way.location in far), default=_FAR)
+
+    def _costs(self, process: int, stops: set[int]) -> list[int]:
+        """For each location, the least number of steps from there to one of these."""
+        mine = [way for way in self.writes if way.process == process]
+        found = [_FAR] * (self.program.processes[process].stuck + 1)
+        for _ in mine:
+            before = list(found)
+            for way in mine:
+                after = min((0 if t in stops else found[t] for t in self._targets(way)), default=_FAR)
+                found[way.location] = min(found[way.location], after + 1)
+            if found == before:
+                break
         return found
 
+    def _targets(self, way: Way) -> tuple[int, ...]:
+        return (self.program.processes[way.process].stuck,) if way.fails else self._step(way).targets
+
     def sliced(self) -> Program:
-        """The program, without steps that are in no projection. Processes, locations and variables stay as they are."""
+        """The program, without steps that are in no projection."""
         kept: set[Way] = set()
         while (more := self._earlier(kept)) != kept:
             kept = more
@@ -139,61 +180,14 @@ class Relevance:
         if Way(step.process, step.location, False) in kept:
             return step
         failing = Way(step.process, step.location, True) in kept
-        if failing and any(_inside(action, self.ranges) for action in step.body):
+        if failing and any(fails_inside(action, self.ranges) for action in step.body):
             return step
         body: list[Action] = []
         if failing:
-            last = max(n for n, action in enumerate(step.body) if _failures(action, self.ranges))
+            last = max(n for n, action in enumerate(step.body) if failures(action, self.ranges))
             action = step.body[last]
             body = [*step.body[:last], Require(action.condition) if isinstance(action, Branch) else action]
         return dataclasses.replace(step, body=(*body, NEVER), targets=())
 
     def _step(self, way: Way) -> Step:
         return self.program.processes[way.process].steps[way.location]
-
-
-def _expressions(action: Action) -> list[Expr]:
-    """What an action evaluates, whichever way it goes on."""
-    match action:
-        case Set(_, index, value):
-            return [value] if index is None else [index, value]
-        case Require(condition) | Ensure(condition) | Branch(condition, _, _):
-            return [condition]
-        case _:
-            return []
-
-
-def _inside(action: Action, ranges: Ranges) -> bool:
-    """Whether something in a branch of an action can fail."""
-    return isinstance(action, Branch) and any(_failures(a, ranges) for a in (*action.then, *action.otherwise))
-
-
-def _failures(action: Action, ranges: Ranges) -> set[str]:
-    """The flags that an action may set."""
-    found: set[str] = set()
-    if isinstance(action, Ensure):
-        found.add(ASSERTIONS)
-    if isinstance(action, Set) and action.index is not None and not ranges.safe(action):
-        found.add(BOUNDS)
-    if any(not ranges.safe(read) for e in _expressions(action) for read in _reads(e)):
-        found.add(BOUNDS)
-    if isinstance(action, Branch):
-        found = found.union(*(_failures(a, ranges) for a in (*action.then, *action.otherwise)))
-    return found
-
-
-def _reads(e: Expr) -> Iterator[Read]:
-    """All the reads of an expression."""
-    match e:
-        case Read(_, index):
-            yield e
-            if index is not None:
-                yield from _reads(index)
-        case Not(operand):
-            yield from _reads(operand)
-        case Operation(_, left, right):
-            yield from _reads(left)
-            yield from _reads(right)
-        case Choice(condition, then, otherwise):
-            for part in (condition, then, otherwise):
-                yield from _reads(part)
