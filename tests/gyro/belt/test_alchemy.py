@@ -388,19 +388,15 @@ def test_what_functions_want() -> None:
     def by_name(connection, engine, session, db):  # type: ignore[no-untyped-def]
         pass
 
-    def annotated(a: sqlalchemy.Connection, b: sqlalchemy.Engine, c: Session, d: sqlite3.Connection) -> None:
+    def annotated(a, b, c, d, e):  # type: ignore[no-untyped-def]
         pass
 
-    annotated.__annotations__ = {
-        "a": sqlalchemy.Connection,
-        "b": sqlalchemy.Engine,
-        "c": Session,
-        "d": sqlite3.Connection,
-    }
+    kinds = (sqlalchemy.Connection, sqlalchemy.Engine, Session, sqlite3.Connection, sqlalchemy.Engine | None)
+    annotated.__annotations__ = dict(zip("abcde", kinds, strict=True))
     assert wanted(by_name, ["connection", "engine", "session", "db"]) == {
         "connection": "connection", "engine": "engine", "session": "session", "db": "connection",
     }  # fmt: skip
-    assert [*wanted(annotated, "abcd").values()] == ["connection", "engine", "session", "dbapi"]
+    assert [*wanted(annotated, "abcde").values()] == ["connection", "engine", "session", "dbapi", "engine"]
     board = load(str(STORE / "store.py"))
     assert wanted(board.create, ["db"]) == {"db": "dbapi"}
 

@@ -112,10 +112,12 @@ def wanted(function: Callable[..., Any], names: Iterable[str]) -> dict[str, Kind
 
 
 def _kind(name: str, annotation: Any, around: Mapping[str, Any]) -> Kind:
-    if annotation is None and not any(_theirs(v) or _theirs(type(v)) for v in around.values()):
-        return "dbapi"
-    said = getattr(annotation, "__name__", "") if annotation is not None else name
-    if annotation is not None and not _theirs(annotation):
+    if annotation is None:
+        said = name if any(_theirs(v) or _theirs(type(v)) for v in around.values()) else None
+    else:
+        parts = (annotation, *typing.get_args(annotation))  # Connection | None
+        said = next((getattr(p, "__name__", name) for p in parts if _theirs(p)), None)
+    if said is None:
         return "dbapi"
     return "engine" if "engine" in said.lower() else "session" if "session" in said.lower() else "connection"
 
