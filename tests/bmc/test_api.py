@@ -322,3 +322,75 @@ def test_straight_code_has_one_instruction_at_each_position() -> None:
     text = formula(load("litmus8"), 20, encoding="clock")
     assert len(text) < 500_000
     assert text.count("declare-const |p0 takes") == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        ("int x = 0; process p { havoc x in 0..5; assert(x == 0); }", 3),
+        ("process p { int u = 0; choose { skip; } or { skip; } or { u = 1; assert(u == 0); } }", 2),
+        ("int a[3] = 0; int x = -2; process p { a[2] = 1; } always q: a[2] == 0;", 2),
+        ("int x = -4, y = 0; process p { y = 4; } always q: y >= 0;", 3),
+    ],
+)
+def test_what_does_not_fit_in_a_width_is_refused(text: str, width: int) -> None:
+    with pytest.raises(UsageError, match=f"has no room in {width} bits"):
+        check(parse_program(text), width=width)
+    assert check(parse_program(text)).status in ("holds", "violated")
+
+
+@pytest.mark.parametrize("encoding", ["steps", "clock"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int a[2] = 0, x = 1000000, i = 5; process p { int t = 0; t = x * x * 2; if (t > 5) { a[i] = 1; } }",
+        "int a[2] = 0, i = 5; process p { int t = 3000000000000; if (t > 5) { a[i] = 1; } }",
+        "int a[3] = 0, z; process p { int t = 0; t = z / 1099511627776; a[t + 1] = 1; }",
+        "int a[2] = 0, z; process p { int t = 0; t = z; assume(t >= 1099511627775); a[t - 1099511627775] = 1; }",
+        "int a[2] = 0, z, i = 7; process p { int t = 0; t = z; assume(t > 2000000000000); a[i] = 1; }",
+    ],
+)
+def test_numbers_have_no_largest(text: str, encoding: Any) -> None:
+    assert check(parse_program(text), encoding=encoding, properties=["bounds"]).status == "violated"
+
+
+@pytest.mark.parametrize("text", [
+    "int x in -1..0, y = 0; process p { while (x > 0) { y = 1 - y; x = 1 + y * 0; } } always a: y >= 0;",
+    "int y = 0; process p { int t = 0; havoc t in 0..0; while (t > 0) { y = 1 - y; } } always a: y >= 0;",
+])  # fmt: skip
+def test_random_walks_stay_in_ranges(text: str) -> None:
+    assert check(parse_program(text), depth=5, projection="off").status == "holds"
+
+
+def test_what_was_decided_of_another_property_says_nothing() -> None:
+    program = parse_program(litmus(8, 2019) + "always first: B[0] > -5;\n")
+    verdict = check(program, depth=20, encoding="steps", projection="off", timeout=0.3)
+    for result in verdict.properties:
+        if result.status == "inconclusive" and result.name != "first":
+            assert "timeout" in (result.note or "")
+    assert verdict.bound == "timeout"
+
+
+def test_names_of_variables_are_free() -> None:
+    text = "int x = 0, sel in 0..1; process p { assume(x == 0); x = 1; } always a: x < 1;"
+    assert check(parse_program(text)).status == "violated"
+
+
+def test_large_programs() -> None:
+    many = "int x = 0; process p { " + "x = x + 1; " * 700 + "} always a: x < 2;"
+    assert check(parse_program(many), depth=3).status == "violated"
+    wide = "const n = 3000; int a[n] = 0; process p { a[3] = 1; } always z: forall k in 0..n - 1: a[k] == 0;"
+    assert check(parse_program(wide)).status == "violated"
+
+
+def test_without_an_initial_state_nothing_is_said() -> None:
+    with pytest.raises(UsageError, match="no initial state"):
+        check(parse_program("int x in 0..3; init x > 5; process p { x = 1; } always a: x == 7;"))
+
+
+def test_a_trace_is_a_projection() -> None:
+    program = parse_program("int x = 0, y = 0; process p { x = 1; } process q { y = 1; } always a: x < 1;")
+    for encoding in ("steps", "clock"):
+        trace = check(program, depth=2, encoding=encoding, projection="off").trace  # type: ignore[arg-type]
+        assert trace is not None
+        assert [e.label for e in trace.events] == ["x = 1;"]

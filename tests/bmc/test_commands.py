@@ -79,7 +79,7 @@ def test_smt2(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_bad_input(workplace: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    Path("spin.plait").write_text("int b = 0; process p { while (b == 0) { } } always c: b < 2;")
+    Path("spin.plait").write_text("int b = 0, c = 0; process p { while (b == 0) { } c = 1; } always d: c < 2;")
     Path("bad.plait").write_text("int b = 0;\n  } process p { skip; }")
     code, out, err = run(capsys, "bmc", *arguments)
     assert (code, out) == (2, "")

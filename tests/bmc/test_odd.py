@@ -77,7 +77,6 @@ ODD = {
         "int x, y; init x * 2 == y && y > 9 && y < 13; process p { x = y - x; } reachable r: x == 6; "
         "reachable s: x == 4; always t: x >= 5 && x <= 6;"
     ),
-    "init contradiction": "int x; init x != x; process p { x = 1; } reachable r: x == 1; always a: x == 7;",
     "negative mod": (
         "int x in -4..4; int y = 0; process p { y = x % 3 + 10 * (x / 3); } reachable r: y == 2 + 10 * -1; "
         "always a: y >= -20 && y <= 11;"

@@ -18,12 +18,12 @@ from plait.bmc.program import (
     Branch,
     Constant,
     Expr,
-    Operation,
     Program,
     Property,
     Require,
     Value,
     cases,
+    either,
     ended_in,
     variables_of,
 )
@@ -77,7 +77,8 @@ class Finding(NamedTuple):
     run: Run | None
     covered: bool
     """Every run was considered."""
-    depth: int
+    depth: int | None
+    """The deepest that was decided; None: not even the first."""
     bound: str | None
     note: str = ""
 
@@ -120,20 +121,28 @@ def check(
         raise UsageError(f"depth={depth} is negative", hint="give 0 or more")
     chosen = _chosen(program, properties)
     fits(program, width)
-    if depth is None and not induction and encoding != "explicit" and (loop := idle_loop(program)) is not None:
+    search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
+    search.cover, search.seed = cover, seed
+    search.limits = Limits(None if timeout is None else time.monotonic() + timeout, memory)
+    endless = depth is None and not induction and encoding != "explicit"
+    if endless and (loop := idle_loop(program)) is not None and None in map(search.longest_projection, chosen):
         raise UsageError(
             f"{program.source.name}, line {loop.place.line}: {loop.label} can go on for ever without progress, so that no "
             "depth covers all runs",
             hint="give --depth K, try --induction or --encoding explicit, or wait with assume(…); instead of looping",
         )
-    search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
-    search.cover, search.seed = cover, seed
-    search.limits = Limits(None if timeout is None else time.monotonic() + timeout, memory)
     started = time.perf_counter()
+    if not search.begins():
+        raise UsageError(
+            f"{program.name} has no initial state", hint="its init conditions contradict each other, or a range"
+        )
     findings: list[Finding] = []
     for property_ in chosen:
-        findings.append(search.decide(property_))
-        if findings[-1].bound in ("interrupted",):
+        try:
+            findings.append(search.decide(property_))
+        except KeyboardInterrupt:
+            findings.append(Finding(property_, None, False, search.reached, "interrupted"))
+        if findings[-1].bound == "interrupted":
             break
     seconds = time.perf_counter() - started
     return search.verdict(findings, chosen, seconds, target or program.name, parameters or {}, full)
@@ -187,6 +196,8 @@ class _Search:
         self.interpreter = Interpreter(program, width)
         self.limits = Limits()
         self.total = program.longest
+        self.reached: int | None = None
+        """The deepest that was decided for the property at hand."""
         self.cover = True
         """Whether to find out if there are longer runs."""
         self.seed = 0
@@ -197,31 +208,39 @@ class _Search:
         self.used: set[str] = set()
         self.bits: set[int | None] = set()
 
+    def begins(self) -> bool:
+        """Whether there is an initial state; if time is up, it is assumed."""
+        if not self.program.initial:
+            return True
+        known = ranges(self.program, 0, self.width)
+        start = StepsEncoding(self.program, 0, known, known.bits if self.width is None else self.width)
+        return self._decide(start.f, []).outcome != "unsat"
+
     def decide(self, property_: Property) -> Finding:
         """Look for a run that decides a property, deeper and deeper."""
         if self.encoding == "explicit":
             return self._explicit(property_)
+        self.reached = None
         for depth in self._depths():
             self.tell(f"{property_.name}: depth {depth}")
             answer, run = self.query(property_, depth)
-            self.deepest = max(self.deepest, depth if answer.outcome in ("sat", "unsat") else 0)
+            if answer.outcome not in ("sat", "unsat"):
+                bound = answer.reason if answer.outcome == "unknown" else answer.outcome
+                return Finding(property_, None, False, self.reached, bound or "the solver gave up")
+            self.reached = depth
+            self.deepest = max(self.deepest, depth)
             if run is not None:
                 return Finding(property_, run, False, depth, None)
-            if answer.outcome != "unsat":
-                bound = answer.outcome if answer.outcome != "unknown" else f"solver ({answer.reason})"
-                return Finding(property_, None, False, self.deepest, bound)
             if self._covered(depth):
                 return Finding(property_, None, True, depth, None)
-            if self.cover and (most := self._longest_projection(property_)) is not None and most <= depth:
-                note = f"in all runs: no projection has more than {most} step{'s' if most != 1 else ''}"
+            if self.cover and (most := self.longest_projection(property_)) is not None and most <= depth:
+                note = f"in all runs: no projection has more than {_steps(most)}" if most else "no step can change it"
                 return Finding(property_, None, True, depth, None, note)
             if self.induction and (property_.kind != "reachable"):
                 self.tell(f"{property_.name}: induction at depth {depth}")
                 proof = self._induction.holds(property_.condition, depth)
                 if proof.outcome == "unsat":
-                    return Finding(
-                        property_, None, True, depth, None, f"by induction over {depth} step{'s' if depth > 1 else ''}"
-                    )
+                    return Finding(property_, None, True, depth, None, f"by induction over {_steps(depth)}")
             if self.limits.over:
                 return Finding(property_, None, False, depth, "timeout")
         return Finding(property_, None, False, self.depth or 0, f"depth {self.depth}")
@@ -272,14 +291,15 @@ class _Search:
         answer, run = self._query(property_, first, depth)
         if not others or answer.outcome != "unsat":
             return answer, run
-        return self._query(property_, functools.reduce(lambda a, b: Operation("||", a, b), others), depth)
+        return self._query(property_, either(others), depth)
 
     def _query(self, property_: Property, case: Expr, depth: int) -> tuple[Answer, Run | None]:
         start = time.process_time()
         try:
             encoding = self.encode(case, depth)
         except TooLargeError:
-            return Answer("unknown", {}, 0.0, "the formula is too large: try the encoding steps"), None
+            other = "less depth" if "steps" in self.used else "the encoding steps"
+            return Answer("unknown", {}, 0.0, f"a formula that is too large (try {other})"), None
         finally:
             self.build += time.process_time() - start
         goal = encoding.evaluate(case)
@@ -327,7 +347,7 @@ class _Search:
         self.build += time.process_time() - start
         return self._decide(encoding.f, []).outcome == "unsat"
 
-    def _longest_projection(self, property_: Property) -> int | None:
+    def longest_projection(self, property_: Property) -> int | None:
         """No projection of a run, however long, on what a property reads has more steps; None: not known."""
         if self.projection == "off":
             return None
@@ -352,7 +372,7 @@ class _Search:
         start = time.process_time()
         try:
             for layer in enumeration.layers(self.limits.deadline, None):
-                reached = layer.depth
+                reached = self.reached = layer.depth
                 for state in layer.states:
                     if self.interpreter.evaluate(property_.bad, state):
                         first, moves = enumeration.path(state)
@@ -366,7 +386,7 @@ class _Search:
                 if layer.depth == self.depth:
                     more = any(True for s in layer.states for _ in self.interpreter.successors(s))
                     return Finding(property_, None, not more, reached, f"depth {self.depth}" if more else None)
-            return Finding(property_, None, True, reached, None)
+            return Finding(property_, None, True, reached, None, f"in all {len(enumeration.parents):,} states")
         except TimeoutError:
             return Finding(property_, None, False, reached, "timeout")
         finally:
@@ -398,7 +418,8 @@ class _Search:
         undecided = [p for p in chosen if p.name not in {r.name for r in results}]
         results += [PropertyResult(p.name, p.kind, "inconclusive", "not looked at") for p in undecided]
         bad = next((r for r in results if r.status == "violated"), None)
-        bound = next((f.bound for f in findings if f.bound), None)
+        bounds = [f.bound for f in findings if f.bound]
+        bound = next((b for b in bounds if not b.startswith("depth")), bounds[0] if bounds else None)
         status: Status = "violated" if bad else "inconclusive" if any(r.status != "holds" for r in results) else "holds"
         first = bad or next((r for r in results if r.trace is not None), None)
         return Verdict(
@@ -415,8 +436,11 @@ class _Search:
     def _message(self, findings: list[Finding], status: Status) -> str | None:
         if status != "inconclusive":
             return None
-        reached = min((f.depth for f in findings if _status(f) == "inconclusive"), default=0)
-        return f"nothing was found in runs of at most {reached} steps; longer runs exist, or may"
+        depths = [f.depth for f in findings if _status(f) == "inconclusive"]
+        if None in depths or not depths:
+            return "not every property was looked at"
+        least = min(depth for depth in depths if depth is not None)
+        return f"nothing was found in runs of at most {_steps(least)}; longer runs exist, or may"
 
     def _statistics(self, seconds: float) -> Statistics:
         width = f"{self.width} bits, wrapping around"
@@ -480,12 +504,18 @@ def _status(finding: Finding) -> Status:
 
 
 def _note(finding: Finding) -> str | None:
+    word = "reached" if finding.property.kind == "reachable" else "violated"
     if finding.run is not None:
-        steps = len(finding.run.steps)
-        word = "reached" if finding.property.kind == "reachable" else "violated"
-        return f"{word} in {steps} step{'s' if steps != 1 else ''}"
+        return f"{word} in {_steps(len(finding.run.steps))}"
     if finding.note:
         return finding.note
+    if finding.depth is None:
+        return f"not decided: {finding.bound}"
     if finding.covered:
-        return f"in all runs, of at most {finding.depth} steps"
-    return f"not {'reached' if finding.property.kind == 'reachable' else 'violated'} within {finding.depth} steps"
+        return f"in all runs, of at most {_steps(finding.depth)}"
+    limit = "" if finding.bound is None or finding.bound.startswith("depth") else f"; then: {finding.bound}"
+    return f"not {word} within {_steps(finding.depth)}{limit}"
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'s' if count != 1 else ''}"

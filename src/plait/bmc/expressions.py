@@ -167,11 +167,11 @@ class Scope:
         if high - low > MANY:
             raise self.error(e, f"{high - low + 1:,} values of {e.variable} are too many", f"the most is {MANY:,}")
         operator = "&&" if e.universal else "||"
-        found: Expr = Constant(e.universal)
-        for value in range(low, high + 1):
-            instance = self.with_constants(**{e.variable: value}).typed(e.body, "bool")
-            found = operation(operator, found, instance)
-        return found
+        parts = [self.with_constants(**{e.variable: value}).typed(e.body, "bool") for value in range(low, high + 1)]
+        while len(parts) > 1:  # pairs of pairs: what is about many values is not deep
+            pairs = [operation(operator, *pair) for pair in zip(parts[::2], parts[1::2], strict=False)]
+            parts = [*pairs, *parts[2 * len(pairs) :]]
+        return parts[0] if parts else Constant(e.universal)
 
     # -- names ---------------------------------------------------------------------------------------------------------
 

@@ -113,7 +113,7 @@ def parse(text: str, name: str = "program") -> s.ProgramTree:
     except UnexpectedInput as error:
         raise _syntax_error(source, error) from None
     except VisitError as error:
-        if isinstance(error.orig_exc, PlaitError):
+        if isinstance(error.orig_exc, PlaitError | RecursionError):
             raise error.orig_exc from None
         raise
 

@@ -298,6 +298,14 @@ def cases(e: Expr) -> list[Expr]:
             return [e]
 
 
+def either(parts: list[Expr]) -> Expr:
+    """One of them: pairs of pairs, so that what has many parts is not deep."""
+    while len(parts) > 1:
+        pairs: list[Expr] = [Operation("||", a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = [*pairs, *parts[2 * len(pairs) :]]
+    return parts[0] if parts else Constant(False)
+
+
 def accesses(actions: tuple[Action, ...]) -> tuple[set[Variable], set[Variable]]:
     """The variables that actions can read, and those that they can write."""
     reads: set[Variable] = set()
@@ -333,21 +341,21 @@ def distances(process: ProcessCode) -> dict[int, int]:
 
 def longest(process: ProcessCode) -> int | None:
     """The most steps that a process can take; None if it has a loop."""
-    memo: dict[int, int | None] = {}
+    known: dict[int, int] = {}
     active: set[int] = set()
-
-    def walk(location: int) -> int | None:
-        if location >= process.end or process.steps[location].body[:1] == (NEVER,):
-            return 0
-        if location in memo:
-            return memo[location]
-        if location in active:
+    todo = [0]
+    while todo:
+        location = todo[-1]
+        ends = location >= process.end or process.steps[location].body[:1] == (NEVER,)
+        targets = () if ends else process.steps[location].targets
+        missing = [t for t in targets if t not in known]
+        if location in known or not missing:
+            known.setdefault(location, 0 if ends else 1 + max((known[t] for t in targets), default=0))
+            active.discard(location)
+            todo.pop()
+        elif active.intersection(missing) or location in missing:
             return None
-        active.add(location)
-        after = [walk(t) for t in process.steps[location].targets]
-        active.discard(location)
-        known = [a for a in after if a is not None]
-        memo[location] = 1 + max(known, default=0) if len(known) == len(after) else None
-        return memo[location]
-
-    return walk(0)
+        else:
+            active.add(location)
+            todo += missing
+    return known[0]

@@ -33,7 +33,7 @@ from plait.bmc.program import (
 )
 
 UNBOUNDED = 1 << 40
-"""Whatever is as large as this may be of any size."""
+"""An end of an interval that is as large as this is infinite."""
 MOST_BITS = 24
 """With more bits than this, a solver is better off with integers."""
 _PATIENCE = 300
@@ -280,7 +280,7 @@ class _Analysis:
         low, high = interval
         if self.full != _ANY:
             return interval if self.full[0] <= low and high <= self.full[1] else self.full
-        fitting = (max(low, -UNBOUNDED), min(high, UNBOUNDED))
+        fitting = _bounded(low, high)
         self._extend(fitting)
         return fitting
 
@@ -367,14 +367,23 @@ def _merge(ways: list[Environment]) -> Environment:
     return first
 
 
+def _bounded(low: int, high: int) -> Interval:
+    """What is beyond all bounds may be of any size. No lower end is infinitely high, and no upper one infinitely low."""
+    return (max(min(low, UNBOUNDED - 1), -UNBOUNDED), min(max(high, 1 - UNBOUNDED), UNBOUNDED))
+
+
+def _infinite(end: int) -> bool:
+    return abs(end) >= UNBOUNDED
+
+
 def _narrowed(value: Interval, relation: str, bound: Interval) -> Interval | None:
     low, high = value
     match relation:
-        case "<":
+        case "<" if not _infinite(bound[1]):
             high = min(high, bound[1] - 1)
         case "<=":
             high = min(high, bound[1])
-        case ">":
+        case ">" if not _infinite(bound[0]):
             low = max(low, bound[0] + 1)
         case ">=":
             low = max(low, bound[0])
@@ -382,7 +391,7 @@ def _narrowed(value: Interval, relation: str, bound: Interval) -> Interval | Non
             low, high = max(low, bound[0]), min(high, bound[1])
         case "!=" if bound[0] == bound[1]:
             low, high = low + (low == bound[0]), high - (high == bound[0])
-    return (low, high) if low <= high else None
+    return _bounded(low, high) if low <= high else None
 
 
 def _calculated(operator: str, one: Interval, two: Interval) -> Interval:
@@ -390,10 +399,28 @@ def _calculated(operator: str, one: Interval, two: Interval) -> Interval:
 
     >>> _calculated("*", (-1, 2), (3, 4)), _calculated("%", (0, 9), (4, 4)), _calculated("%", (0, 2), (4, 4))
     ((-4, 8), (0, 3), (0, 2))
+    >>> _calculated("-", (0, UNBOUNDED), (3, 5)) == (-5, UNBOUNDED)
+    True
     """
     if operator == "%":
         divisor = two[0]
-        whole = one[0] // divisor == one[1] // divisor
+        if _infinite(two[1]):
+            return (0, UNBOUNDED)
+        whole = not any(map(_infinite, one)) and one[0] // divisor == one[1] // divisor
         return (one[0] % divisor, one[1] % divisor) if whole else (0, divisor - 1)
-    corners = [int(calculate(operator, a, b)) for a in one for b in two]
+    corners = [_corner(operator, a, b) for a in one for b in two]
     return (min(corners), max(corners))
+
+
+def _corner(operator: str, a: int, b: int) -> int:
+    """A result of two ends, of which some may be infinite."""
+    if not _infinite(a) and not _infinite(b):
+        return int(calculate(operator, a, b))
+    match operator:
+        case "*":
+            return UNBOUNDED * ((a > 0) - (a < 0)) * ((b > 0) - (b < 0))
+        case "/":
+            return a if _infinite(a) else -1 if a < 0 else 0
+        case "-":
+            b = -b
+    return a if _infinite(a) else b

@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 from plait.bmc.dependence import conflict, projection
 from plait.bmc.interpreter import Cell, Interpreter, State, Taken
 from plait.bmc.program import Program
+from plait.bmc.width import fits
 from plait.kernel.errors import UsageError
 
 MOST = 200_000
 """More runs than this are not listed."""
+LONGEST = 2_000
+"""A run of more steps is taken to be endless."""
 
 
 class Slices(NamedTuple):
@@ -55,13 +58,19 @@ def slices(program: Program, names: list[str], depth: int | None = None, width: 
             known = ", ".join(v.name for v in program.variables if not v.hidden)
             raise UsageError(f"{program.name} has no variable {name!r}", hint=f"its variables are: {known}")
         variables.append(found)
+    fits(program, width)
+    offsets = list(program.offsets.items())
     cells: list[Cell] = [(v, k) for v in variables for k in range(v.cells)]
     kinds: dict[Any, tuple[list[tuple[str, str]], dict[str, Any]]] = {}
     search = _Runs(interpreter, depth)
     for start in interpreter.initial_states():
         for run in search.representatives(start):
             kept = [run[i] for i in projection(run, cells)]
-            key = (start.values, _canonical(kept))
+            matter = set(cells).union(*(step.reads for step in kept))
+            values = [
+                (v.name, k, start.values[at + k]) for v, at in offsets for k in range(v.cells) if (v, k) in matter
+            ]
+            key = (tuple(values), _canonical(kept))
             if key not in kinds:
                 steps = [
                     (program.processes[t.process].name, program.processes[t.process].steps[t.location].label)
@@ -103,9 +112,10 @@ class _Runs:
             if not options:
                 found.append(run)
                 self.seen += 1
-            if self.seen + len(stack) > MOST or len(run) > MOST:
+            if self.seen + len(stack) > MOST or len(run) > LONGEST:
                 raise UsageError(
-                    f"there are more than {MOST:,} runs to look at", hint="give --depth K, or fewer processes"
+                    f"there are more than {MOST:,} runs to look at, or runs of more than {LONGEST:,} steps",
+                    hint="give --depth K, or fewer processes",
                 )
             tried: dict[int, list[Taken]] = {}
             for process, moves in options.items():

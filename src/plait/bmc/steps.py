@@ -205,10 +205,10 @@ class StepsEncoding:
             for code, at in zip(self.program.processes, before.at, strict=True)
         ]
         if count == 1:
-            running: list[Term] = [f.boolean(f"sel@{i}")]
+            running: list[Term] = [f.boolean(f"sel {i}")]
         else:
             bits = count.bit_length()
-            selected = f.vector(f"sel@{i}", bits)
+            selected = f.vector(f"sel {i}", bits)
             sort = f"(_ BitVec {bits})"
             running = [f.equal(selected, p, sort) for p in range(count)]
             f.add(f.at_most(selected, count, sort))
@@ -350,7 +350,7 @@ class StepsEncoding:
         found = []
         count = len(self.program.processes)
         for i in range(self.depth):
-            chosen = model.get(f"sel@{i}", count)
+            chosen = model.get(f"sel {i}", count)
             p = (0 if chosen is True else count) if isinstance(chosen, bool) else chosen
             if p < count:
                 found.append((p, i))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from plait.bmc.dependence import projection, relevant_cells
+from plait.bmc.dependence import execute, projection, relevant_cells
 from plait.bmc.interpreter import Cell, Interpreter, State, Taken
 from plait.bmc.program import ASSERTIONS, BOUNDS, Program, Property, Value, Variable
 from plait.kernel.errors import TraceError
@@ -84,13 +84,16 @@ def trace(
     *,
     full: bool = False,
 ) -> Trace:
-    """The run that decides a property. With `full`, it goes on with what the others can do besides."""
+    """The run that decides a property: its projection. With `full`, all of it, and what the others can do besides."""
     program = interpreter.program
     cells = relevant_cells(program, property_)
     kept = set(projection(run, cells))
-    whole = list(run)
     if full:
-        whole += expansion(interpreter, run[-1].state if run else start, cells)
+        whole = [*run, *expansion(interpreter, run[-1].state if run else start, cells)]
+    else:
+        shorter = execute(interpreter, start, [run[i] for i in sorted(kept)])
+        assert shorter is not None, "a projection is a run (Theorem 5)"
+        whole, kept = shorter, set(range(len(shorter)))
     events = []
     before = start
     for i, taken in enumerate(whole):

@@ -14,7 +14,7 @@ def walk(interpreter: Interpreter, dice: random.Random, most: int) -> Iterator[S
     program = interpreter.program
     values = {}
     for v in program.variables:
-        free = [False, True] if v.kind == "bool" else [v.low or 0, v.high or 1]
+        free = [False, True] if v.kind == "bool" else [0 if v.low is None else v.low, 1 if v.high is None else v.high]
         values[v] = [dice.choice(free) if value is None else value for value in v.initial]
     state = interpreter.initial(values)
     if not interpreter.starts(state):
@@ -36,7 +36,9 @@ def _step(interpreter: Interpreter, dice: random.Random, state: State) -> State 
             continue
         step = interpreter.program.processes[process].steps[state.locations[process]]
         inputs: list[Value] = [
-            dice.choice([False, True]) if d.kind == "bool" else dice.randint(d.low or 0, d.high or 1)
+            dice.choice([False, True])
+            if d.kind == "bool"
+            else dice.randint(0 if d.low is None else d.low, 1 if d.high is None else d.high)
             for d in step.inputs
         ]
         taken = interpreter.step(state, process, inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from plait.bmc.program import Constant, Program
+from plait.bmc.program import Constant, Domain, Program
 from plait.kernel.errors import UsageError
 
 
@@ -15,18 +15,21 @@ def fits(program: Program, width: int | None) -> None:
     if not 2 <= width <= 64:
         raise UsageError(f"--width {width} does not fit", hint="give 2 to 64 bits")
     most = (1 << (width - 1)) - 1
-    found = max(_constants(program), key=abs, default=0)
-    if not -most - 1 <= found <= most:
+    lost = [found for found in _constants(program) if not -most - 1 <= found <= most]
+    if lost:
+        found = max(lost, key=abs)
         raise UsageError(f"the number {found} has no room in {width} bits", hint=f"they hold {-most - 1} to {most}")
 
 
 def _constants(program: Program) -> list[int]:
-    """All numbers of a program."""
+    """All numbers of a program, the ends of ranges and the branches of `choose` too."""
     found: list[int] = []
 
     def walk(node: object) -> None:
         if isinstance(node, Constant):
             found.append(int(node.value))
+        elif isinstance(node, Domain):
+            found.extend(end for end in (node.low, node.high) if end is not None)
         elif isinstance(node, tuple):
             for part in node:
                 walk(part)

@@ -85,10 +85,8 @@ def bmc(
     """
     for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2")):
         writable(path, option)
-    from plait.bmc import load
-
     given = split(parameters)
-    program = load(target, given)
+    program = _loaded(target, given)
     constants = {
         name: value if (known := program.constants.get(name)) is None else known for name, value in given.items()
     }
@@ -123,6 +121,18 @@ def bmc(
         write_report(verdict, html)
         say(f"report: {html}")
     return verdict.exit_code
+
+
+def _loaded(target: str, given: dict[str, str]) -> Program:
+    from plait.bmc import load
+
+    try:
+        return load(target, given)
+    except RecursionError:
+        raise UsageError(
+            f"{target}: a statement or an expression is nested too deeply",
+            hint="give parts of it to variables, or write loops and quantifiers",
+        ) from None
 
 
 def _write_formula(
