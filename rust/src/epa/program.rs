@@ -2,9 +2,10 @@
 //!
 //! A record has what the reader cannot know. Constants and the addresses of globals are in the table. A result that an event of
 //! the same frame uses was the last one of its site in that frame: every frame has registers, one per site of its function. And
-//! integer arithmetic is done again (`Formula`).
+//! integer arithmetic is done again (`Formula`). What is loaded is in the record only if it is not what is expected: the value that
+//! a variable of the frame was last given, or that the same site has loaded before.
 
-use super::format::{self, Head, Record};
+use super::format::{self, Head, Layout, Record};
 
 /// Where a word of an event comes from.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,10 @@ pub enum Source {
     Register(u32),
     Below,
     Computed(u32),
+    /// What a variable holds, unless the record has it, in so many bytes.
+    Variable(u32, u8),
+    /// What the same site has made last, unless the record has it.
+    Again(u32, u8),
 }
 
 /// An origin and a number, as the table has them.
@@ -30,14 +35,24 @@ struct Step {
 #[derive(Debug)]
 pub struct Piece {
     function: u32,
-    /// Of its record, in bytes.
-    pub size: u32,
+    /// Bytes of its record without what is expected, of what is loaded again, and of what variables hold.
+    sizes: [u32; 3],
     steps: Vec<Step>,
 }
 
 impl Piece {
     pub fn events(&self) -> u64 {
         self.steps.len() as u64
+    }
+
+    /// Of its record, in bytes.
+    pub fn size(&self, layout: Layout) -> usize {
+        let [least, again, variables] = self.sizes;
+        (match layout {
+            Layout::Expected => least,
+            Layout::Known => least + again,
+            Layout::Everything => least + again + variables,
+        }) as usize
     }
 }
 
@@ -89,7 +104,7 @@ impl Program {
         sites: usize,
         place: &dyn Fn(u64) -> Option<u64>,
     ) -> Result<Self, String> {
-        let source = |(origin, number): Origin| {
+        let source = |(origin, number): Origin, itself: u32| {
             Ok(match (origin, number) {
                 (0, value) => Source::Constant(value),
                 (1, 1 | 2 | 4 | 8) => Source::Stored(number as u8),
@@ -97,26 +112,34 @@ impl Program {
                 (3, id) => Source::Constant(place(id).ok_or_else(|| format!("global {id} has no address"))?),
                 (4, 4) => Source::Below,
                 (5, _) if (number as usize) < formulas.len() => Source::Computed(number as u32),
+                (6, _) if matches!(number % 16, 1 | 2 | 4 | 8) => {
+                    Source::Variable((number / 16) as u32, (number % 16) as u8)
+                }
+                (7, 1 | 2 | 4 | 8) => Source::Again(itself, number as u8),
                 _ => return Err(format!("the table has a word of origin {origin}, {number}")),
             })
         };
         let mut this = Self { functions, ..Self::default() };
         for (function, rows) in pieces {
-            if function as usize >= this.functions.len() {
+            let Some(&(first, _)) = this.functions.get(function as usize) else {
                 return Err(format!("the table has a piece of function {function}, which it does not have"));
-            }
-            let mut piece = Piece { function, size: 4, steps: Vec::with_capacity(rows.len()) };
+            };
+            let mut piece = Piece { function, sizes: [4, 0, 0], steps: Vec::with_capacity(rows.len()) };
             for (kind, site, a, x, b, y) in rows {
-                let step = Step { kind, site, a: source((a, x))?, b: source((b, y))? };
+                let itself = site.wrapping_sub(first);
+                let step = Step { kind, site, a: source((a, x), itself)?, b: source((b, y), itself)? };
                 if site == 0 || site as usize >= sites {
                     return Err(format!("the table has an event of site {site}, which it does not have"));
                 }
                 for word in [step.a, step.b] {
-                    piece.size += match word {
-                        Source::Stored(width) => u32::from(width),
-                        Source::Below => 4,
-                        _ => 0,
+                    let (part, width) = match word {
+                        Source::Stored(width) => (0, width),
+                        Source::Below => (0, 4),
+                        Source::Again(_, width) => (1, width),
+                        Source::Variable(_, width) => (2, width),
+                        _ => continue,
                     };
+                    piece.sizes[part] += u32::from(width);
                 }
                 piece.steps.push(step);
             }
@@ -125,7 +148,7 @@ impl Program {
         for (op, bits, base, rows) in &formulas {
             let terms = (rows.iter())
                 .map(|&(origin, number, bits, factor)| {
-                    let source = source((origin, number))?;
+                    let source = source((origin, number), 0)?;
                     match source {
                         Source::Constant(_) | Source::Register(_) => {
                             Ok(Term { source, bits: bits.clamp(1, 64), factor })
@@ -209,6 +232,21 @@ struct Frame {
     first: usize,
 }
 
+/// What the reader knows of a site, in a frame.
+#[derive(Clone, Copy, Default)]
+struct Register {
+    /// Its last result.
+    made: u64,
+    /// What was last stored there, if it is a variable.
+    holds: u64,
+}
+
+/// Where the parts of a record are, as far as they were read: what is always there, what is loaded again, variables.
+struct Cursor {
+    layout: Layout,
+    at: [usize; 3],
+}
+
 /// Reads the records of one thread, one after the other.
 pub struct Decoder<'a> {
     program: &'a Program,
@@ -218,7 +256,7 @@ pub struct Decoder<'a> {
     partial: usize,
     fault: Option<Struck>,
     frames: Vec<Frame>,
-    registers: Vec<u64>,
+    registers: Vec<Register>,
 }
 
 impl<'a> Decoder<'a> {
@@ -230,11 +268,13 @@ impl<'a> Decoder<'a> {
     pub fn run(&mut self, to: usize, whole: usize, visit: &mut impl FnMut(Record)) {
         while self.at < to {
             match format::head(self.bytes, self.at) {
-                Some(Head::Piece(number)) => {
+                Some(Head::Piece(number, layout)) => {
                     let piece = &self.program.pieces[number as usize];
-                    let done = if self.at < whole { piece.steps.len() } else { self.partial };
-                    self.piece(piece, done, visit);
-                    self.at += piece.size as usize;
+                    // One that is not whole has everything so far: what can be left out is known at its end.
+                    let (done, layout) =
+                        if self.at < whole { (piece.steps.len(), layout) } else { (self.partial, Layout::Everything) };
+                    self.piece(piece, layout, done, visit);
+                    self.at += piece.size(layout);
                 }
                 Some(Head::Own { words, .. }) => {
                     if let Some(record) = format::own(self.bytes, self.at) {
@@ -247,14 +287,15 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn piece(&mut self, piece: &Piece, done: usize, visit: &mut impl FnMut(Record)) {
-        let mut at = self.at + 4;
+    fn piece(&mut self, piece: &Piece, layout: Layout, done: usize, visit: &mut impl FnMut(Record)) {
+        let parts = [4, piece.size(Layout::Expected), piece.size(Layout::Known)];
+        let mut cursor = Cursor { layout, at: parts.map(|offset| self.at + offset) };
         if piece.steps.first().is_some_and(|s| !matches!(s.kind, format::ENTER | format::LANDING)) {
             self.settle(piece.function);
         }
         let struck = self.fault.filter(|fault| fault.at == self.at);
         for step in &piece.steps[..done.min(piece.steps.len())] {
-            let mut words = [self.word(step.a, &mut at), self.word(step.b, &mut at), 0];
+            let mut words = [self.word(step.a, &mut cursor), self.word(step.b, &mut cursor), 0];
             if let Some(fault) = struck
                 && fault.site == step.site
                 && matches!(step.kind, format::VALUE | format::LOAD | format::ARGUMENT | format::CALL)
@@ -272,6 +313,7 @@ impl<'a> Decoder<'a> {
             match step.kind {
                 format::VALUE | format::ALLOCA => self.know(step.site, words[0]),
                 format::LOAD => self.know(step.site, words[1]),
+                format::STORE => self.hold(step.a, words[1]),
                 format::ENTER => self.enter(piece.function, words[0]),
                 format::LANDING => {
                     self.leave(|frame| frame.pointer < words[0]);
@@ -289,18 +331,21 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline]
-    fn word(&self, source: Source, at: &mut usize) -> u64 {
+    fn word(&self, source: Source, cursor: &mut Cursor) -> u64 {
+        let mut take = |part: usize, width: u8| {
+            let at = cursor.at[part];
+            cursor.at[part] += usize::from(width);
+            format::bytes(self.bytes, at, usize::from(width)).unwrap_or(0)
+        };
         match source {
             Source::Constant(value) => value,
-            Source::Stored(width) => {
-                let value = format::bytes(self.bytes, *at, usize::from(width)).unwrap_or(0);
-                *at += usize::from(width);
-                value
-            }
-            Source::Register(_) => self.register(source),
+            Source::Stored(width) => take(0, width),
+            Source::Again(_, width) if cursor.layout <= Layout::Known => take(1, width),
+            Source::Variable(_, width) if cursor.layout == Layout::Everything => take(2, width),
+            Source::Variable(number, _) => self.slot(number).holds,
+            Source::Again(number, _) | Source::Register(number) => self.slot(number).made,
             Source::Below => {
-                let distance = format::bytes(self.bytes, *at, 4).unwrap_or(0);
-                *at += 4;
+                let distance = take(0, 4);
                 self.frames.last().map_or(0, |f| f.pointer.wrapping_sub(distance))
             }
             Source::Computed(number) => self.program.formulas[number as usize].value(|source| self.register(source)),
@@ -311,11 +356,23 @@ impl<'a> Decoder<'a> {
     fn register(&self, source: Source) -> u64 {
         match source {
             Source::Constant(value) => value,
-            Source::Register(number) => {
-                let first = self.frames.last().map_or(0, |f| f.first);
-                self.registers.get(first + number as usize).copied().unwrap_or(0)
-            }
+            Source::Register(number) => self.slot(number).made,
             _ => 0,
+        }
+    }
+
+    #[inline]
+    fn slot(&self, number: u32) -> Register {
+        let first = self.frames.last().map_or(0, |f| f.first);
+        self.registers.get(first + number as usize).copied().unwrap_or_default()
+    }
+
+    /// A variable of the frame is given a value (or something else, which nobody asks for).
+    #[inline]
+    fn hold(&mut self, address: Source, value: u64) {
+        let (Some(frame), Source::Register(number)) = (self.frames.last(), address) else { return };
+        if let Some(register) = self.registers.get_mut(frame.first + number as usize) {
+            register.holds = value;
         }
     }
 
@@ -324,7 +381,7 @@ impl<'a> Decoder<'a> {
         let Some(frame) = self.frames.last() else { return };
         let first = self.program.functions[frame.function as usize].0;
         if let Some(register) = self.registers.get_mut(frame.first + (site.wrapping_sub(first)) as usize) {
-            *register = value;
+            register.made = value;
         }
     }
 
@@ -332,7 +389,7 @@ impl<'a> Decoder<'a> {
         self.leave(|frame| frame.pointer <= pointer);
         let first = self.registers.len();
         self.frames.push(Frame { pointer, function, first });
-        self.registers.resize(first + self.program.functions[function as usize].1 as usize, 0);
+        self.registers.resize(first + self.program.functions[function as usize].1 as usize, Register::default());
     }
 
     fn leave(&mut self, gone: impl Fn(&Frame) -> bool) {

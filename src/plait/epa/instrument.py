@@ -11,6 +11,7 @@ from pathlib import Path
 
 from plait.epa import llvm as ll
 from plait.epa.effects import effects_of
+from plait.epa.expected import Expected, chains
 from plait.epa.formulas import formula_of, unwrapped
 from plait.epa.llvm import Llvm, Ref
 from plait.epa.pieces import NOTHING, Hooks, Record, Where
@@ -60,7 +61,7 @@ class Instrumentation:
         self._modules += 1
         if wrong := llvm.verify(module):
             raise PlaitError(f"the instrumentation of {bitcode.name} is not valid LLVM IR: {wrong}")
-        llvm.passes(module, "always-inline")
+        llvm.passes(module, "always-inline,function(mem2reg)")
         if llvm.WriteBitcodeToFile(module, str(result).encode()):
             raise PlaitError(f"{result} cannot be written", hint="check the free space")
 
@@ -91,6 +92,7 @@ class _Module:
         self.record: Record | None = None
         self.function, self.file, self.line, self.first = "", "", 0, 0
         self.fixed: set[Ref] = set()
+        self.expected = Expected()
 
     def run(self, recorder: Ref) -> None:
         llvm = self.llvm
@@ -118,17 +120,17 @@ class _Module:
         for block in blocks:
             for instruction in block:
                 self._number(instruction)
-        first, *others = blocks
-        self._entry(first, entry)
-        for block in (first, *others):
-            for instruction in block:
-                self._instruction(instruction)
-            self._end(block[-1])
+        self._entry(blocks, entry)
+        for chain in chains(llvm, blocks):
+            for block in chain:
+                for instruction in block:
+                    self._instruction(instruction)
+            self._end(chain[-1][-1])
         self.program.functions.append(Function(entry, len(self.program.sites) + 1 - entry))
 
-    def _entry(self, block: list[Ref], entry: int) -> None:
+    def _entry(self, blocks: list[list[Ref]], entry: int) -> None:
         """The frame, and the objects in it. They must stay in front, where LLVM takes them for a part of the frame."""
-        llvm = self.llvm
+        llvm, block = self.llvm, blocks[0]
         self.fixed = {i for i in block if llvm.GetInstructionOpcode(i) == ll.ALLOCA and self._size(i) is not None}
         start = next(i for i in block if i not in self.fixed)
         allocas = [i for i in block if i in self.fixed]
@@ -136,6 +138,8 @@ class _Module:
             llvm.InstructionRemoveFromParent(alloca)
             llvm.PositionBuilderBefore(self.builder, start)
             llvm.InsertIntoBuilder(self.builder, alloca)
+        self._before(start, start)
+        self.expected = Expected.find(self.words, blocks, self.fixed) if self.program.lean else Expected()
         record = self._begin(start, start)
         frame = self.hooks("epa_frame")
         record.event(ENTER, entry, record.store(frame))
@@ -314,6 +318,8 @@ class _Module:
         llvm.SetVolatile(instruction, 1)
         record = self._begin(instruction, instruction)
         record.event(STORE, number, self._where(address, record), self._where(written, record))
+        if address in self.expected.variables:
+            llvm.BuildStore(self.builder, self.words.word(written), self.expected.variables[address])
         if not self._safe(address):
             record.mark()
 
@@ -430,6 +436,8 @@ class _Module:
             if formula is not None:
                 where, given = (Origin.COMPUTED, len(self.program.formulas)), record.passed(number, word)
                 self.program.formulas.append(formula)
+            elif value in self.expected.again or address in self.expected.variables:
+                where, given = self._guess(record, value, number, word, address)
             else:
                 where, given = record.value(number, word, self.words.width(kind))
             back = self.words.back(given, kind)
@@ -441,6 +449,19 @@ class _Module:
             else:
                 self._restore(word, back, value)
         self._known(event, number, where if address is None else place, NOTHING if address is None else where)
+
+    def _guess(self, record: Record, load: Ref, number: int, word: Ref, address: Ref | None) -> tuple[Where, Ref]:
+        """A value that is not recorded if it is as expected."""
+        llvm, width = self.llvm, self.words.width(self.llvm.TypeOf(load))
+        variable = self.expected.variables.get(address) if address else None
+        kept = variable or self.expected.again[load]
+        origin = Origin.VARIABLE if variable else Origin.AGAIN
+        guess = llvm.BuildLoad2(self.builder, self.words.i64, kept, b"")
+        given = record.guessed(number, word, width, guess, origin)
+        if variable is None or address is None:
+            llvm.BuildStore(self.builder, given, kept)
+            return (origin, width), given
+        return (origin, 16 * (self.numbers[address] - self.first) + width), given
 
     def _restore(self, word: Ref, back: Ref, value: Ref) -> None:
         """Find the conversion that took the value, and give it the value again."""

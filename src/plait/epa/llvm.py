@@ -99,7 +99,11 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "BuildIntToPtr": (_P, _P, _P, _P, _S),
     "BuildLShr": (_P, _P, _P, _P, _S),
     "BuildXor": (_P, _P, _P, _P, _S),
+    "BuildOr": (_P, _P, _P, _P, _S),
     "BuildMul": (_P, _P, _P, _P, _S),
+    "BuildAlloca": (_P, _P, _P, _S),
+    "BuildLoad2": (_P, _P, _P, _P, _S),
+    "BuildStore": (_P, _P, _P, _P),
     "BuildBr": (_P, _P, _P),
     "BuildRetVoid": (_P, _P),
     "IntTypeInContext": (_P, _P, _U),
@@ -119,6 +123,10 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "ConstArray": (_P, _P, _P, _U),
     "AppendBasicBlockInContext": (_P, _P, _P, _S),
     "GetFirstUse": (_P, _P),
+    "GetNextUse": (_P, _P),
+    "GetUser": (_P, _P),
+    "GetNumSuccessors": (_U, _P),
+    "GetSuccessor": (_P, _P, _U),
     "GetModuleContext": (_P, _P),
     "GetElementType": (_P, _P),
     "GetGEPSourceElementType": (_P, _P),
@@ -228,6 +236,15 @@ class Llvm:
         """The instructions of a function, block by block."""
         for block in self._chain(self.GetFirstBasicBlock(function), self.GetNextBasicBlock):
             yield list(self._chain(self.GetFirstInstruction(block), self.GetNextInstruction))
+
+    def users(self, value: Ref) -> Iterator[Ref]:
+        """The instructions that use a value."""
+        for use in self._chain(self.GetFirstUse(value), self.GetNextUse):
+            yield self.GetUser(use)
+
+    def successors(self, end: Ref) -> list[Ref]:
+        """The blocks that may come after one that ends like this."""
+        return [self.GetSuccessor(end, i) for i in range(self.GetNumSuccessors(end))]
 
     @staticmethod
     def _chain(first: Ref | None, following: Any) -> Iterator[Ref]:

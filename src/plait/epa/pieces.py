@@ -1,8 +1,8 @@
 """The record that is being laid out: a straight piece of code has one, with what the reader cannot know (docs/epa.md).
 
 Constants are in the table. What an instruction of the same frame has made is in that instruction's own record. So a
-load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and the ends of
-basic blocks end a piece.
+load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and branches end a
+piece. Values that are expected (`expected.py`) come last in a record, so that they can be left out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from plait.epa.llvm import Llvm, Ref, array
 from plait.epa.table import Origin, Piece
 from plait.epa.words import Words
 
+EXPECTED = 2 << 29
+"""In a record's first word: it has nothing that is expected (`recorder.h`)."""
 MOST_BYTES = 4096
 """A longer record would not fit in what the recorder has at hand."""
 Where = tuple[Origin, int]
@@ -55,12 +57,14 @@ class Record:
         self.steps: list[tuple[int, int, int, int, int, int]] = []
         self.size = 4
         self.marked = False
+        self.expected: dict[Origin, list[tuple[Ref, int]]] = {Origin.AGAIN: [], Origin.VARIABLE: []}
+        self.differences = dict.fromkeys(self.expected, self.words.number(0))
         self.at = hooks("epa_room", self.words.number(number, 32), self.words.number(0, 32))
 
     @property
     def full(self) -> bool:
         """Whether it should end soon."""
-        return self.size > MOST_BYTES
+        return self.size + sum(width for part in self.expected.values() for _, width in part) > MOST_BYTES
 
     def event(self, kind: int, site: int, a: Where = NOTHING, b: Where = NOTHING) -> None:
         """What happens next."""
@@ -87,6 +91,16 @@ class Record:
         given = self.hooks(f"epa_value{width}", self.words.number(site, 32), *self._take(width), word)
         return (Origin.STORED, width), given
 
+    def guessed(self, site: int, word: Ref, width: int, guess: Ref, origin: Origin) -> Ref:
+        """Put a value into the record that is not needed if it is, and all of its kind are, as expected."""
+        llvm, builder = self.words.llvm, self.words.builder
+        zero = self.words.number(0, 32)
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.at, zero, word)
+        self.expected[origin].append((given, width))
+        difference = llvm.BuildXor(builder, given, guess, b"")
+        self.differences[origin] = llvm.BuildOr(builder, self.differences[origin], difference, b"")
+        return given
+
     def passed(self, site: int, word: Ref) -> Ref:
         """A value that the reader knows, but that a fault may change."""
         return self.hooks("epa_pass", self.words.number(site, 32), self.at, word)
@@ -99,8 +113,19 @@ class Record:
 
     def end(self) -> Piece:
         """The record ends where the builder stands."""
-        llvm = self.words.llvm
-        llvm.SetOperand(self.at, 1, self.words.number(self.size, 32))
-        end = llvm.BuildAdd(self.words.builder, self.at, self.words.number(self.size), b"")
+        llvm, number = self.words.llvm, self.words.number
+        sizes = [self.size]
+        for part in self.expected.values():
+            for call, width in part:
+                llvm.SetOperand(call, 2, number(self.size, 32))
+                self.size += width
+            sizes.append(self.size)
+        llvm.SetOperand(self.at, 1, number(self.size, 32))
+        if sizes[0] == self.size:
+            end = llvm.BuildAdd(self.words.builder, self.at, number(self.size), b"")
+        else:
+            llvm.SetOperand(self.at, 0, number(self.number | EXPECTED, 32))
+            widths = [number(size, 32) for size in sizes]
+            end = self.hooks("epa_end", self.at, number(self.number, 32), *widths, *self.differences.values())
         self.hooks("epa_commit_marked" if self.marked else "epa_commit", end)
         return Piece(self.function, self.steps)

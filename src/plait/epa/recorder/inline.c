@@ -23,6 +23,15 @@ MINE uint64_t epa_room(uint32_t block, uint32_t size) {
 /* So many events of the record have happened, and the next one may be the last. */
 MINE void epa_mark(uint32_t events) { *(volatile uint32_t *)&epa_self->done = events; }
 
+/* Where a record ends. Its last words are not needed if all that was loaded is what the reader expects: of the variables
+ * of the frame what they were given, of others what the same instruction has loaded before. Both differences are 0 then. */
+MINE uint64_t epa_end(uint64_t record, uint32_t piece, uint32_t least, uint32_t more, uint32_t most, uint64_t again,
+                      uint64_t variables) {
+    if (!RARE(again | variables)) return record + least;
+    ((word4 *)record)->value = variables ? piece : piece | KNOWN;
+    return record + (variables ? most : more);
+}
+
 /* The record is whole. */
 MINE void epa_commit(uint64_t end) { *(char *volatile *)&epa_self->next = (char *)end; }
 
