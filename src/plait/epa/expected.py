@@ -32,10 +32,10 @@ class Expected:
         if any(_returns_twice(llvm, i) for block in blocks for i in block):
             return cls()  # what is kept in registers may be old when setjmp returns again
 
-        def keep() -> Ref:
-            place: Ref = llvm.BuildAlloca(words.builder, words.i64, b"")
-            llvm.BuildStore(words.builder, words.number(0), place)
-            return place
+        def place() -> Ref:
+            here: Ref = llvm.BuildAlloca(words.builder, words.i64, b"")
+            cls.keep(words, here, words.number(0))
+            return here
 
         private = {alloca: None for alloca in blocks[0] if alloca in fixed and _private(words, alloca)}
         loops = list(_loops(llvm, blocks))
@@ -48,7 +48,12 @@ class Expected:
             if loop := inside.get(block[0]):
                 invariant = _Invariant(llvm, loop, fixed, set(private))
                 again += [i for i in block if invariant.load(i) and words.sort(llvm.TypeOf(i))[1]]
-        return cls({alloca: keep() for alloca in private}, {load: keep() for load in again})
+        return cls({alloca: place() for alloca in private}, {load: place() for load in again})
+
+    @staticmethod
+    def keep(words: Words, place: Ref, word: Ref) -> None:
+        """Expect a value. Its complement is kept: what overwrites a variable and this alike makes them differ."""
+        words.llvm.BuildStore(words.builder, words.llvm.BuildNot(words.builder, word, b""), place)
 
 
 class _Invariant:
@@ -107,7 +112,7 @@ def _private(words: Words, alloca: Ref) -> bool:
             same = llvm.TypeOf(user) == kind
         elif opcode == ll.STORE:
             stored = llvm.GetOperand(user, 0)
-            same = stored != alloca and llvm.TypeOf(stored) == kind
+            same = stored != alloca and llvm.TypeOf(stored) == kind and not llvm.IsUndef(stored)
         else:
             return False
         if not same or llvm.GetOrdering(user):

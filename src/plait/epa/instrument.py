@@ -319,7 +319,7 @@ class _Module:
         record = self._begin(instruction, instruction)
         record.event(STORE, number, self._where(address, record), self._where(written, record))
         if address in self.expected.variables:
-            llvm.BuildStore(self.builder, self.words.word(written), self.expected.variables[address])
+            self.expected.keep(self.words, self.expected.variables[address], self.words.word(written))
         if not self._safe(address):
             record.mark()
 
@@ -454,12 +454,12 @@ class _Module:
         """A value that is not recorded if it is as expected."""
         llvm, width = self.llvm, self.words.width(self.llvm.TypeOf(load))
         variable = self.expected.variables.get(address) if address else None
-        kept = variable or self.expected.again[load]
+        place = variable or self.expected.again[load]
         origin = Origin.VARIABLE if variable else Origin.AGAIN
-        guess = llvm.BuildLoad2(self.builder, self.words.i64, kept, b"")
-        given = record.guessed(number, word, width, guess, origin)
+        kept = llvm.BuildLoad2(self.builder, self.words.i64, place, b"")
+        given = record.guessed(number, word, width, kept, origin)
         if variable is None or address is None:
-            llvm.BuildStore(self.builder, given, kept)
+            self.expected.keep(self.words, place, given)
             return (origin, width), given
         return (origin, 16 * (self.numbers[address] - self.first) + width), given
 

@@ -13,6 +13,7 @@ from plait.epa.words import Words
 
 EXPECTED = 2 << 29
 """In a record's first word: it has nothing that is expected (`recorder.h`)."""
+ALL = (1 << 64) - 1
 MOST_BYTES = 4096
 """A longer record would not fit in what the recorder has at hand."""
 Where = tuple[Origin, int]
@@ -58,7 +59,7 @@ class Record:
         self.size = 4
         self.marked = False
         self.expected: dict[Origin, list[tuple[Ref, int]]] = {Origin.AGAIN: [], Origin.VARIABLE: []}
-        self.differences = dict.fromkeys(self.expected, self.words.number(0))
+        self.equal = dict.fromkeys(self.expected, self.words.number(ALL))
         self.at = hooks("epa_room", self.words.number(number, 32), self.words.number(0, 32))
 
     @property
@@ -91,14 +92,14 @@ class Record:
         given = self.hooks(f"epa_value{width}", self.words.number(site, 32), *self._take(width), word)
         return (Origin.STORED, width), given
 
-    def guessed(self, site: int, word: Ref, width: int, guess: Ref, origin: Origin) -> Ref:
-        """Put a value into the record that is not needed if it is, and all of its kind are, as expected."""
+    def guessed(self, site: int, word: Ref, width: int, kept: Ref, origin: Origin) -> Ref:
+        """Put a value into the record that is not needed if it, and all of its kind, are the complements of what was kept."""
         llvm, builder = self.words.llvm, self.words.builder
         zero = self.words.number(0, 32)
         given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.at, zero, word)
         self.expected[origin].append((given, width))
-        difference = llvm.BuildXor(builder, given, guess, b"")
-        self.differences[origin] = llvm.BuildOr(builder, self.differences[origin], difference, b"")
+        equal = llvm.BuildXor(builder, given, kept, b"")
+        self.equal[origin] = llvm.BuildAnd(builder, self.equal[origin], equal, b"")
         return given
 
     def passed(self, site: int, word: Ref) -> Ref:
@@ -126,6 +127,6 @@ class Record:
         else:
             llvm.SetOperand(self.at, 0, number(self.number | EXPECTED, 32))
             widths = [number(size, 32) for size in sizes]
-            end = self.hooks("epa_end", self.at, number(self.number, 32), *widths, *self.differences.values())
+            end = self.hooks("epa_end", self.at, number(self.number, 32), *widths, *self.equal.values())
         self.hooks("epa_commit_marked" if self.marked else "epa_commit", end)
         return Piece(self.function, self.steps)

@@ -24,12 +24,13 @@ MINE uint64_t epa_room(uint32_t block, uint32_t size) {
 MINE void epa_mark(uint32_t events) { *(volatile uint32_t *)&epa_self->done = events; }
 
 /* Where a record ends. Its last words are not needed if all that was loaded is what the reader expects: of the variables
- * of the frame what they were given, of others what the same instruction has loaded before. Both differences are 0 then. */
+ * of the frame what they were given, of others what the same instruction has loaded before. All bits are set then. */
 MINE uint64_t epa_end(uint64_t record, uint32_t piece, uint32_t least, uint32_t more, uint32_t most, uint64_t again,
                       uint64_t variables) {
-    if (!RARE(again | variables)) return record + least;
-    ((word4 *)record)->value = variables ? piece : piece | KNOWN;
-    return record + (variables ? most : more);
+    if (!RARE(~(again & variables))) return record + least;
+    int known = !~variables;
+    ((word4 *)record)->value = known ? piece | KNOWN : piece;
+    return record + (known ? more : most);
 }
 
 /* The record is whole. */
