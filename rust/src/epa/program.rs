@@ -486,6 +486,37 @@ mod tests {
         assert_eq!(found[3..6], [(format::FAULT, [30, 31]), (1, [31, 0]), (1, [30, 0])]);
     }
 
+    /// A variable (site 2) is given what a load (3) has found, then loaded (4); all in one byte each.
+    fn expecting(records: &[&[u8]], whole: usize, partial: usize) -> Vec<[u64; 2]> {
+        let first = vec![(format::ENTER, 1, 1, 8, 0, 0), (format::ALLOCA, 2, 4, 4, 0, 1)];
+        let second =
+            vec![(format::LOAD, 3, 0, 77, 7, 1), (format::STORE, 4, 2, 1, 2, 2), (format::LOAD, 5, 2, 1, 6, 16 + 1)];
+        let program = Program::new(vec![(1, 5)], vec![(0, first), (0, second)], vec![], 6, &|_| None).unwrap();
+        let bytes = [&enter(1000)[..], &records.concat()].concat();
+        let mut found = Vec::new();
+        let mut decoder = Decoder::new(&program, &bytes, partial, None);
+        let whole = enter(1000).len() + whole;
+        decoder.run(bytes.len(), whole, &mut |r| found.push([r.words[0], r.words[1]]));
+        found.split_off(2)
+    }
+
+    #[test]
+    fn what_is_not_as_expected_is_in_the_record() {
+        let (all, known, none) = ([1, 0, 0, 0, 7, 7], [1, 0, 0, 0x20, 8], [1, 0, 0, 0x40]);
+        let loaded = |words: &[[u64; 2]]| words.iter().map(|w| w[1]).collect::<Vec<_>>();
+        let found = expecting(&[&none, &all, &none, &known, &none], 23, 0);
+        assert_eq!(loaded(&found), [0, 0, 0, 7, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8]);
+        let overwritten = [1, 0, 0, 0, 7, 9];
+        assert_eq!(loaded(&expecting(&[&overwritten, &none], 10, 0)), [7, 7, 9, 7, 7, 7]);
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_has_everything() {
+        let open = [1, 0, 0, 0x40, 7, 9];
+        assert_eq!(expecting(&[&open], 0, 3), [[77, 7], [968, 7], [968, 9]]);
+        assert_eq!(expecting(&[&open], 0, 1), [[77, 7]]);
+    }
+
     #[test]
     fn tables_that_make_no_sense_are_refused() {
         let none = |_: u64| None;
@@ -494,6 +525,8 @@ mod tests {
         assert!(refused(vec![(0, vec![(1, 9, 0, 0, 0, 0)])], vec![]), "a site");
         assert!(refused(vec![(0, vec![(1, 1, 1, 3, 0, 0)])], vec![]), "three bytes");
         assert!(refused(vec![(0, vec![(1, 1, 3, 7, 0, 0)])], vec![]), "a global without an address");
+        assert!(refused(vec![(0, vec![(1, 1, 6, 16 + 5, 0, 0)])], vec![]), "a variable of five bytes");
+        assert!(refused(vec![(0, vec![(1, 1, 7, 0, 0, 0)])], vec![]), "nothing again");
         assert!(refused(vec![], vec![(MUL, 8, 0, vec![])]), "a product of nothing");
         assert!(refused(vec![], vec![(99, 8, 0, vec![])]), "an unknown operation");
     }
