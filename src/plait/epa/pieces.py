@@ -61,6 +61,7 @@ class Record:
         self.expected: dict[Origin, list[tuple[Ref, int]]] = {Origin.AGAIN: [], Origin.VARIABLE: []}
         self.equal = dict.fromkeys(self.expected, self.words.number(ALL))
         self.at = hooks("epa_room", self.words.number(number, 32), self.words.number(0, 32))
+        self.fault = hooks("epa_fault")
 
     @property
     def full(self) -> bool:
@@ -89,14 +90,14 @@ class Record:
 
     def value(self, site: int, word: Ref, width: int) -> tuple[Where, Ref]:
         """Put a value into the record that a fault may change; and what it is then."""
-        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), *self._take(width), word)
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, *self._take(width), word)
         return (Origin.STORED, width), given
 
     def guessed(self, site: int, word: Ref, width: int, kept: Ref, origin: Origin) -> Ref:
         """Put a value into the record that is not needed if it, and all of its kind, are the complements of what was kept."""
         llvm, builder = self.words.llvm, self.words.builder
         zero = self.words.number(0, 32)
-        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.at, zero, word)
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, self.at, zero, word)
         self.expected[origin].append((given, width))
         equal = llvm.BuildXor(builder, given, kept, b"")
         self.equal[origin] = llvm.BuildAnd(builder, self.equal[origin], equal, b"")
@@ -104,7 +105,7 @@ class Record:
 
     def passed(self, site: int, word: Ref) -> Ref:
         """A value that the reader knows, but that a fault may change."""
-        return self.hooks("epa_pass", self.words.number(site, 32), self.at, word)
+        return self.hooks("epa_pass", self.words.number(site, 32), self.fault, self.at, word)
 
     def mark(self) -> None:
         """What comes now may be the program's last act."""
@@ -118,7 +119,7 @@ class Record:
         sizes = [self.size]
         for part in self.expected.values():
             for call, width in part:
-                llvm.SetOperand(call, 2, number(self.size, 32))
+                llvm.SetOperand(call, 3, number(self.size, 32))
                 self.size += width
             sizes.append(self.size)
         llvm.SetOperand(self.at, 1, number(self.size, 32))

@@ -42,9 +42,12 @@ MINE void epa_commit_marked(uint64_t end) {
     *(char *volatile *)&t->next = (char *)end;
 }
 
+/* Where a value changes: read once per record, so that it is in a register when values are compared with it. */
+MINE uint32_t epa_fault(void) { return *(volatile uint32_t *)&epa_fault_site; }
+
 /* A value that passes through: this is where faults strike. */
-MINE uint64_t epa_pass(uint32_t site, uint64_t record, uint64_t value) {
-    if (RARE(site == epa_fault_site)) return epa_inject(site, record, value);
+MINE uint64_t epa_pass(uint32_t site, uint32_t fault, uint64_t record, uint64_t value) {
+    if (RARE(site == fault)) return epa_inject(site, record, value);
     return value;
 }
 
@@ -52,8 +55,8 @@ MINE uint64_t epa_pass(uint32_t site, uint64_t record, uint64_t value) {
     MINE void epa_put##n(uint64_t record, uint32_t at, uint64_t value) { \
         ((word##n *)(record + at))->value = (__typeof__(((word##n *)0)->value))value; \
     } \
-    MINE uint64_t epa_value##n(uint32_t site, uint64_t record, uint32_t at, uint64_t value) { \
-        value = epa_pass(site, record, value); \
+    MINE uint64_t epa_value##n(uint32_t site, uint32_t fault, uint64_t record, uint32_t at, uint64_t value) { \
+        value = epa_pass(site, fault, record, value); \
         epa_put##n(record, at, value); \
         return value; \
     }
