@@ -19,6 +19,10 @@ pub enum Source {
     Variable(u32, u8),
     /// What the same site has made last, unless the record has it.
     Again(u32, u8),
+    /// What was returned last.
+    Returned,
+    /// An argument of the last call.
+    Argument(u32),
 }
 
 /// An origin and a number, as the table has them.
@@ -116,6 +120,8 @@ impl Program {
                     Source::Variable((number / 16) as u32, (number % 16) as u8)
                 }
                 (7, 1 | 2 | 4 | 8) => Source::Again(itself, number as u8),
+                (8, 0) => Source::Returned,
+                (9, _) => Source::Argument(number as u32),
                 _ => return Err(format!("the table has a word of origin {origin}, {number}")),
             })
         };
@@ -257,11 +263,15 @@ pub struct Decoder<'a> {
     fault: Option<Struck>,
     frames: Vec<Frame>,
     registers: Vec<Register>,
+    /// Of the last call.
+    arguments: Vec<u64>,
+    returned: u64,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(program: &'a Program, bytes: &'a [u8], partial: usize, fault: Option<Struck>) -> Self {
-        Self { program, bytes, at: 0, partial, fault, frames: Vec::new(), registers: Vec::new() }
+        let (frames, registers, arguments) = (Vec::new(), Vec::new(), Vec::new());
+        Self { program, bytes, at: 0, partial, fault, frames, registers, arguments, returned: 0 }
     }
 
     /// Show everything up to a place. `whole` is where the records that are whole end.
@@ -314,6 +324,9 @@ impl<'a> Decoder<'a> {
                 format::VALUE | format::ALLOCA => self.know(step.site, words[0]),
                 format::LOAD => self.know(step.site, words[1]),
                 format::STORE => self.hold(step.a, words[1]),
+                format::CALL => self.arguments.clear(),
+                format::ARGUMENT => self.arguments.push(words[0]),
+                format::RETURN => self.returned = words[0],
                 format::ENTER => self.enter(piece.function, words[0]),
                 format::LANDING => {
                     self.leave(|frame| frame.pointer < words[0]);
@@ -344,6 +357,8 @@ impl<'a> Decoder<'a> {
             Source::Variable(_, width) if cursor.layout == Layout::Everything => take(2, width),
             Source::Variable(number, _) => self.slot(number).holds,
             Source::Again(number, _) | Source::Register(number) => self.slot(number).made,
+            Source::Returned => self.returned,
+            Source::Argument(number) => self.arguments.get(number as usize).copied().unwrap_or(0),
             Source::Below => {
                 let distance = take(0, 4);
                 self.frames.last().map_or(0, |f| f.pointer.wrapping_sub(distance))

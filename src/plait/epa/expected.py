@@ -45,8 +45,8 @@ class Expected:
                 inside[block[0]] = loop  # the smallest is the last
         again = []
         for block in blocks:
-            if loop := inside.get(block[0]):
-                invariant = _Invariant(llvm, loop, fixed, set(private))
+            if block[0] in inside:
+                invariant = _Invariant(llvm, inside[block[0]], fixed, set(private))
                 again += [i for i in block if invariant.load(i) and words.sort(llvm.TypeOf(i))[1]]
         return cls({alloca: place() for alloca in private}, {load: place() for load in again})
 
@@ -167,7 +167,7 @@ def chains(llvm: Llvm, blocks: list[list[Ref]]) -> list[list[list[Ref]]]:
     inner = {successor for successor in following.values() if entries[successor] == 1}
     found, seen = [], set()
     for place in sorted(by_place, key=inner.__contains__):
-        chain = []
+        chain: list[list[Ref]] = []
         here: Ref | None = place
         while here is not None and here not in seen and (not chain or here in inner):
             seen.add(here)

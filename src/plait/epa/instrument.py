@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from plait.epa import llvm as ll
+from plait.epa.calls import parameters, returns
 from plait.epa.effects import effects_of
 from plait.epa.expected import Expected, chains
 from plait.epa.formulas import formula_of, unwrapped
@@ -93,6 +94,8 @@ class _Module:
         self.function, self.file, self.line, self.first = "", "", 0, 0
         self.fixed: set[Ref] = set()
         self.expected = Expected()
+        self.parameters: dict[Ref, int] = {}
+        self.entry: Record | None = None
 
     def run(self, recorder: Ref) -> None:
         llvm = self.llvm
@@ -103,6 +106,8 @@ class _Module:
             raise PlaitError("the recorder cannot be linked into the program", hint="is it built for another target?")
         for name in inlined:
             llvm.SetLinkage(llvm.GetNamedFunction(self.module, name.encode()), ll.INTERNAL)
+        if self.program.lean:  # before the table has the addresses of all functions
+            self.parameters = {p: i for f in functions for p, i in parameters(self.words, f).items()}
         places = Places(self.hooks, self.index)
         self.placed = places.tell(variables, functions, self.program.globals)
         for function in functions:
@@ -140,7 +145,7 @@ class _Module:
             llvm.InsertIntoBuilder(self.builder, alloca)
         self._before(start, start)
         self.expected = Expected.find(self.words, blocks, self.fixed) if self.program.lean else Expected()
-        record = self._begin(start, start)
+        record = self.entry = self._begin(start, start)
         frame = self.hooks("epa_frame")
         record.event(ENTER, entry, record.store(frame))
         sizes = [self._size(alloca) or 0 for alloca in allocas]
@@ -243,6 +248,8 @@ class _Module:
         kind = self.llvm.TypeOf(value)
         if self.words.sort(kind)[0] == "none":
             return NOTHING
+        if value in self.parameters and record is self.entry and all(step[0] != CALL for step in record.steps):
+            return Origin.ARGUMENT, self.parameters[value]
         return self._source(value) or record.store(self.words.word(value), self.words.width(kind))
 
     def _source(self, value: Ref) -> Where | None:
@@ -436,6 +443,8 @@ class _Module:
             if formula is not None:
                 where, given = (Origin.COMPUTED, len(self.program.formulas)), record.passed(number, word)
                 self.program.formulas.append(formula)
+            elif self.program.lean and returns(llvm, value):
+                where, given = (Origin.RETURNED, 0), record.passed(number, word)
             elif value in self.expected.again or address in self.expected.variables:
                 where, given = self._guess(record, value, number, word, address)
             else:

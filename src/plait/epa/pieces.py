@@ -94,7 +94,7 @@ class Record:
         return (Origin.STORED, width), given
 
     def guessed(self, site: int, word: Ref, width: int, kept: Ref, origin: Origin) -> Ref:
-        """Put a value into the record that is not needed if it, and all of its kind, are the complements of what was kept."""
+        """Put a value into the record that is not needed if all of its kind are the complements of what was kept."""
         llvm, builder = self.words.llvm, self.words.builder
         zero = self.words.number(0, 32)
         given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, self.at, zero, word)

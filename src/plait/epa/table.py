@@ -62,9 +62,13 @@ class Origin(enum.IntEnum):
     COMPUTED = 5
     """The formula of that number gives it."""
     VARIABLE = 6
-    """What the variable of the site n // 16, counted like those of results, was last given; else n % 16 bytes of the record."""
+    """What the variable of site n // 16 (counted like those of results) was last given; else n % 16 bytes of the record."""
     AGAIN = 7
     """What the same site has made last, in this frame; else so many bytes of the record."""
+    RETURNED = 8
+    """What was returned last."""
+    ARGUMENT = 9
+    """The argument of that number, of those that are recorded, of the last call."""
 
 
 LINEAR = 0

@@ -16,8 +16,8 @@
 #define HALF (64u << 10)
 #define MAGIC 0x3441504545434152ull
 
-/* How much of a piece a record has, in bits 30 and 29 of its first word (0: all of it): without what its variables were
- * given, as the reader expects; without what is loaded again, too. */
+/* How much of a piece a record has, in bits 30 and 29 of its first word (0: all of it): nothing of variables, which hold
+ * what the reader expects; and nothing of what is loaded again. */
 #define KNOWN (1u << 29)
 #define EXPECTED (2u << 29)
 
