@@ -6,6 +6,7 @@
 //! a variable of the frame was last given, or that the same site has loaded before.
 
 use super::format::{self, Head, Layout, Record};
+use super::formula::{Formula, Term};
 
 /// Where a word of an event comes from.
 #[derive(Clone, Copy, Debug)]
@@ -60,22 +61,6 @@ impl Piece {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Term {
-    source: Source,
-    bits: u8,
-    factor: u64,
-}
-
-/// How a result is computed.
-#[derive(Debug)]
-struct Formula {
-    op: u8,
-    bits: u8,
-    base: u64,
-    terms: Vec<Term>,
-}
-
 pub type StepRow = (u8, u32, u8, u64, u8, u64);
 pub type FormulaRow = (u8, u8, u64, Vec<(u8, u64, u8, u64)>);
 
@@ -87,17 +72,6 @@ pub struct Program {
     pub pieces: Vec<Piece>,
     formulas: Vec<Formula>,
 }
-
-const LINEAR: u8 = 0;
-const MUL: u8 = 12;
-const SHL: u8 = 20;
-const LSHR: u8 = 21;
-const ASHR: u8 = 22;
-const AND: u8 = 23;
-const OR: u8 = 24;
-const XOR: u8 = 25;
-const ICMP: u8 = 42;
-const SELECT: u8 = 46;
 
 impl Program {
     /// From the rows of a table. `place` gives the address of a global.
@@ -163,63 +137,9 @@ impl Program {
                     }
                 })
                 .collect::<Result<Vec<_>, _>>()?;
-            let operands = match *op {
-                LINEAR => terms.len(),
-                SELECT => 3,
-                MUL | SHL..=XOR | ICMP => 2,
-                _ => return Err(format!("the table has a formula of opcode {op}")),
-            };
-            if terms.len() != operands {
-                return Err(format!("the table has a formula of opcode {op} with {} operands", terms.len()));
-            }
-            this.formulas.push(Formula { op: *op, bits: (*bits).clamp(1, 64), base: *base, terms });
+            this.formulas.push(Formula::new(*op, *bits, *base, terms)?);
         }
         Ok(this)
-    }
-}
-
-#[inline]
-fn mask(value: u64, bits: u8) -> u64 {
-    value & (u64::MAX >> (64 - bits))
-}
-
-#[inline]
-fn signed(value: u64, bits: u8) -> i64 {
-    ((value << (64 - bits)) as i64) >> (64 - bits)
-}
-
-impl Formula {
-    #[inline]
-    fn value(&self, word: impl Fn(Source) -> u64) -> u64 {
-        let at = |i: usize| word(self.terms[i].source);
-        let sign = |i: usize| signed(at(i), self.terms[i].bits);
-        let result = match self.op {
-            LINEAR => (self.terms.iter()).fold(self.base, |sum, term| {
-                sum.wrapping_add((signed(word(term.source), term.bits) as u64).wrapping_mul(term.factor))
-            }),
-            MUL => at(0).wrapping_mul(at(1)),
-            SHL => at(0).wrapping_shl(at(1) as u32),
-            LSHR => at(0).wrapping_shr(at(1) as u32),
-            ASHR => sign(0).wrapping_shr(at(1) as u32) as u64,
-            AND => at(0) & at(1),
-            OR => at(0) | at(1),
-            XOR => at(0) ^ at(1),
-            SELECT => at(if at(0) & 1 == 1 { 1 } else { 2 }),
-            // LLVM's numbers of the predicates.
-            _ => u64::from(match self.base {
-                32 => at(0) == at(1),
-                33 => at(0) != at(1),
-                34 => at(0) > at(1),
-                35 => at(0) >= at(1),
-                36 => at(0) < at(1),
-                37 => at(0) <= at(1),
-                38 => sign(0) > sign(1),
-                39 => sign(0) >= sign(1),
-                40 => sign(0) < sign(1),
-                _ => sign(0) <= sign(1),
-            }),
-        };
-        mask(result, self.bits)
     }
 }
 
@@ -428,6 +348,7 @@ impl<'a> Decoder<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::formula::{ICMP, LINEAR, MUL};
     use super::*;
 
     /// A function of five sites: entry, an alloca, a load, `load * 3 - 1` in 8 bits, a return.

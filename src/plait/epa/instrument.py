@@ -6,7 +6,7 @@ changes the value at the site that a fault plan names. Values are recorded as 64
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from plait.epa import llvm as ll
@@ -381,34 +381,11 @@ class _Module:
             llvm.SetOperand(instruction, i, self.words.back(given, llvm.TypeOf(value)))
 
     def _memory(self, instruction: Ref, number: int, name: str) -> None:
-        llvm = self.llvm
         if effects_of(name):
             self._end(instruction)
             self._before(instruction, instruction)
-        for effect in effects_of(name):
-            needed = max(effect.at, effect.source, *effect.length, 0)
-            if needed >= llvm.GetNumArgOperands(instruction):
-                continue
-            argument: Callable[[int], Ref] = lambda i: self.words.word(llvm.GetOperand(instruction, i))  # noqa: E731
-            if effect.access == "read string":
-                self.hooks("epa_string", self.words.number(number, 32), self.words.number(0, 32), argument(effect.at))
-                continue
-            if effect.access == "stream":
-                self.hooks("epa_stream", self.words.number(number, 32), argument(effect.at))
-                continue
-            if effect.access == "stdout":
-                self.hooks("epa_stdout", self.words.number(number, 32))
-                continue
-            length = self.words.number(effect.bytes or 1)
-            for i in effect.length:
-                length = llvm.BuildMul(self.builder, length, argument(i), b"")
-            if effect.access == "copy":
-                self.hooks(
-                    "epa_copy", self.words.number(number, 32), argument(effect.at), argument(effect.source), length
-                )
-            else:
-                writes = self.words.number(effect.access == "write", 32)
-                self.hooks("epa_range", self.words.number(number, 32), writes, argument(effect.at), length)
+            for effect in effects_of(name):
+                self.hooks.touch(effect, instruction, number)
 
     def _normal_edge(self, invoke: Ref) -> Ref | None:
         """A block of its own on the edge that is taken when nothing is thrown; its end is where a result is recorded."""

@@ -7,6 +7,7 @@ piece. Values that are expected (`expected.py`) come last in a record, so that t
 
 from __future__ import annotations
 
+from plait.epa.effects import Effect
 from plait.epa.llvm import Llvm, Ref, array
 from plait.epa.table import Origin, Piece
 from plait.epa.words import Words
@@ -47,6 +48,30 @@ class Hooks:
         kind, function = self._known[name]
         called: Ref = llvm.BuildCall2(self.words.builder, kind, function, array(arguments), len(arguments), b"")
         return called
+
+    def touch(self, effect: Effect, call: Ref, number: int) -> None:
+        """Note the memory that a call is known to access."""
+        llvm, words = self.llvm, self.words
+        if max(effect.at, effect.source, *effect.length, 0) >= llvm.GetNumArgOperands(call):
+            return
+
+        def argument(i: int) -> Ref:
+            return words.word(llvm.GetOperand(call, i))
+
+        site = words.number(number, 32)
+        length = words.number(effect.bytes or 1)
+        for i in effect.length:
+            length = llvm.BuildMul(words.builder, length, argument(i), b"")
+        if effect.access == "read string":
+            self("epa_string", site, words.number(0, 32), argument(effect.at))
+        elif effect.access == "stream":
+            self("epa_stream", site, argument(effect.at))
+        elif effect.access == "stdout":
+            self("epa_stdout", site)
+        elif effect.access == "copy":
+            self("epa_copy", site, argument(effect.at), argument(effect.source), length)
+        else:
+            self("epa_range", site, words.number(effect.access == "write", 32), argument(effect.at), length)
 
 
 class Record:
