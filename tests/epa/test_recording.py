@@ -340,9 +340,9 @@ def test_a_damaged_trace_is_refused(damage: str, record: Record) -> None:
         Recording(folder)
 
 
-@pytest.mark.parametrize("damage", [b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"])
+@pytest.mark.parametrize("damage", [b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\xff\xff\xff\x1f"])
 def test_a_damaged_record_is_refused(damage: bytes, record: Record) -> None:
-    """A kind that nobody writes, and a piece that the program does not have."""
+    """A kind and a layout that nobody writes, and a piece that the program does not have."""
     folder = record("listing4.c").folder
     with (folder / "thread-0.bin").open("r+b") as file:
         file.seek(4096 + 2 * 65536)
@@ -354,8 +354,8 @@ def test_a_damaged_record_is_refused(damage: bytes, record: Record) -> None:
 def test_records_of_another_version_are_refused(record: Record) -> None:
     folder = record("listing4.c").folder
     table = folder / "table.json"
-    table.write_text(table.read_text(encoding="utf-8").replace('"format":3', '"format":2'), encoding="utf-8")
-    with pytest.raises(TraceError, match="version 2, not 3"):
+    table.write_text(table.read_text(encoding="utf-8").replace('"format":4', '"format":3'), encoding="utf-8")
+    with pytest.raises(TraceError, match="version 3, not 4"):
         Recording(folder)
 
 

@@ -1,7 +1,8 @@
 //! Events as traces have them, and records as the recorder (`src/plait/epa/recorder`) writes them.
 //!
 //! A record begins with a word of 32 bits. With bit 31 it is a record of its own: kind in bits 25 to 30, detail in 20 to 24,
-//! site below, then words of 64 bits. Without, the word is the number of a piece of the program (`program.rs`).
+//! site below, then words of 64 bits. Without, the word is the number of a piece of the program (`program.rs`), and bits 29 and
+//! 30 say how much of it the record has.
 
 pub const VALUE: u8 = 1;
 pub const LOAD: u8 = 2;
@@ -58,10 +59,20 @@ pub struct Record {
     pub words: [u64; 3],
 }
 
+/// How much a record of a piece has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layout {
+    Everything,
+    /// Nothing of variables: they held what they were given.
+    Known,
+    /// And nothing of what is loaded again: it was as before.
+    Expected,
+}
+
 /// What a record begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    Piece(u32),
+    Piece(u32, Layout),
     Own { kind: u8, detail: u32, site: u32, words: usize },
 }
 
@@ -85,7 +96,13 @@ pub fn bytes(from: &[u8], at: usize, count: usize) -> Option<u64> {
 pub fn head(from: &[u8], at: usize) -> Option<Head> {
     let word = bytes(from, at, 4)? as u32;
     if word >> 31 == 0 {
-        return Some(Head::Piece(word));
+        let layout = match word >> 29 {
+            0 => Layout::Everything,
+            1 => Layout::Known,
+            2 => Layout::Expected,
+            _ => return None,
+        };
+        return Some(Head::Piece(word & 0x1fff_ffff, layout));
     }
     let kind = (word >> 25 & 0x3f) as u8;
     let words = match kind {
@@ -119,7 +136,9 @@ mod tests {
         assert_eq!(own(&raw, 0), Some(found));
         assert_eq!(own(&raw[..27], 0), None, "torn");
         assert_eq!(head(&[0xff; 4], 0), None, "nobody writes it");
-        assert_eq!(head(&5u32.to_le_bytes(), 0), Some(Head::Piece(5)));
+        assert_eq!(head(&5u32.to_le_bytes(), 0), Some(Head::Piece(5, Layout::Everything)));
+        assert_eq!(head(&(5 | 2u32 << 29).to_le_bytes(), 0), Some(Head::Piece(5, Layout::Expected)));
+        assert_eq!(head(&(5 | 3u32 << 29).to_le_bytes(), 0), None, "nobody writes it");
         assert_eq!(head(&[0; 3], 0), None);
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod compare;
 pub mod format;
+pub mod formula;
 pub mod order;
 pub mod program;
 pub mod propagate;

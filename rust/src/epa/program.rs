@@ -2,9 +2,11 @@
 //!
 //! A record has what the reader cannot know. Constants and the addresses of globals are in the table. A result that an event of
 //! the same frame uses was the last one of its site in that frame: every frame has registers, one per site of its function. And
-//! integer arithmetic is done again (`Formula`).
+//! integer arithmetic is done again (`Formula`). What is loaded is in the record only if it is not what is expected: the value that
+//! a variable of the frame was last given, or that the same site has loaded before.
 
-use super::format::{self, Head, Record};
+use super::format::{self, Head, Layout, Record};
+use super::formula::{Formula, Term};
 
 /// Where a word of an event comes from.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,14 @@ pub enum Source {
     Register(u32),
     Below,
     Computed(u32),
+    /// What a variable holds, unless the record has it, in so many bytes.
+    Variable(u32, u8),
+    /// What the same site has made last, unless the record has it.
+    Again(u32, u8),
+    /// What was returned last.
+    Returned,
+    /// An argument of the last call.
+    Argument(u32),
 }
 
 /// An origin and a number, as the table has them.
@@ -30,8 +40,8 @@ struct Step {
 #[derive(Debug)]
 pub struct Piece {
     function: u32,
-    /// Of its record, in bytes.
-    pub size: u32,
+    /// Bytes of its record without what is expected, of what is loaded again, and of what variables hold.
+    sizes: [u32; 3],
     steps: Vec<Step>,
 }
 
@@ -39,22 +49,16 @@ impl Piece {
     pub fn events(&self) -> u64 {
         self.steps.len() as u64
     }
-}
 
-#[derive(Clone, Copy, Debug)]
-struct Term {
-    source: Source,
-    bits: u8,
-    factor: u64,
-}
-
-/// How a result is computed.
-#[derive(Debug)]
-struct Formula {
-    op: u8,
-    bits: u8,
-    base: u64,
-    terms: Vec<Term>,
+    /// Of its record, in bytes.
+    pub fn size(&self, layout: Layout) -> usize {
+        let [least, again, variables] = self.sizes;
+        (match layout {
+            Layout::Expected => least,
+            Layout::Known => least + again,
+            Layout::Everything => least + again + variables,
+        }) as usize
+    }
 }
 
 pub type StepRow = (u8, u32, u8, u64, u8, u64);
@@ -69,17 +73,6 @@ pub struct Program {
     formulas: Vec<Formula>,
 }
 
-const LINEAR: u8 = 0;
-const MUL: u8 = 12;
-const SHL: u8 = 20;
-const LSHR: u8 = 21;
-const ASHR: u8 = 22;
-const AND: u8 = 23;
-const OR: u8 = 24;
-const XOR: u8 = 25;
-const ICMP: u8 = 42;
-const SELECT: u8 = 46;
-
 impl Program {
     /// From the rows of a table. `place` gives the address of a global.
     pub fn new(
@@ -89,7 +82,7 @@ impl Program {
         sites: usize,
         place: &dyn Fn(u64) -> Option<u64>,
     ) -> Result<Self, String> {
-        let source = |(origin, number): Origin| {
+        let source = |(origin, number): Origin, itself: u32| {
             Ok(match (origin, number) {
                 (0, value) => Source::Constant(value),
                 (1, 1 | 2 | 4 | 8) => Source::Stored(number as u8),
@@ -97,26 +90,36 @@ impl Program {
                 (3, id) => Source::Constant(place(id).ok_or_else(|| format!("global {id} has no address"))?),
                 (4, 4) => Source::Below,
                 (5, _) if (number as usize) < formulas.len() => Source::Computed(number as u32),
+                (6, _) if matches!(number % 16, 1 | 2 | 4 | 8) => {
+                    Source::Variable((number / 16) as u32, (number % 16) as u8)
+                }
+                (7, 1 | 2 | 4 | 8) => Source::Again(itself, number as u8),
+                (8, 0) => Source::Returned,
+                (9, _) => Source::Argument(number as u32),
                 _ => return Err(format!("the table has a word of origin {origin}, {number}")),
             })
         };
         let mut this = Self { functions, ..Self::default() };
         for (function, rows) in pieces {
-            if function as usize >= this.functions.len() {
+            let Some(&(first, _)) = this.functions.get(function as usize) else {
                 return Err(format!("the table has a piece of function {function}, which it does not have"));
-            }
-            let mut piece = Piece { function, size: 4, steps: Vec::with_capacity(rows.len()) };
+            };
+            let mut piece = Piece { function, sizes: [4, 0, 0], steps: Vec::with_capacity(rows.len()) };
             for (kind, site, a, x, b, y) in rows {
-                let step = Step { kind, site, a: source((a, x))?, b: source((b, y))? };
+                let itself = site.wrapping_sub(first);
+                let step = Step { kind, site, a: source((a, x), itself)?, b: source((b, y), itself)? };
                 if site == 0 || site as usize >= sites {
                     return Err(format!("the table has an event of site {site}, which it does not have"));
                 }
                 for word in [step.a, step.b] {
-                    piece.size += match word {
-                        Source::Stored(width) => u32::from(width),
-                        Source::Below => 4,
-                        _ => 0,
+                    let (part, width) = match word {
+                        Source::Stored(width) => (0, width),
+                        Source::Below => (0, 4),
+                        Source::Again(_, width) => (1, width),
+                        Source::Variable(_, width) => (2, width),
+                        _ => continue,
                     };
+                    piece.sizes[part] += u32::from(width);
                 }
                 piece.steps.push(step);
             }
@@ -125,7 +128,7 @@ impl Program {
         for (op, bits, base, rows) in &formulas {
             let terms = (rows.iter())
                 .map(|&(origin, number, bits, factor)| {
-                    let source = source((origin, number))?;
+                    let source = source((origin, number), 0)?;
                     match source {
                         Source::Constant(_) | Source::Register(_) => {
                             Ok(Term { source, bits: bits.clamp(1, 64), factor })
@@ -134,63 +137,9 @@ impl Program {
                     }
                 })
                 .collect::<Result<Vec<_>, _>>()?;
-            let operands = match *op {
-                LINEAR => terms.len(),
-                SELECT => 3,
-                MUL | SHL..=XOR | ICMP => 2,
-                _ => return Err(format!("the table has a formula of opcode {op}")),
-            };
-            if terms.len() != operands {
-                return Err(format!("the table has a formula of opcode {op} with {} operands", terms.len()));
-            }
-            this.formulas.push(Formula { op: *op, bits: (*bits).clamp(1, 64), base: *base, terms });
+            this.formulas.push(Formula::new(*op, *bits, *base, terms)?);
         }
         Ok(this)
-    }
-}
-
-#[inline]
-fn mask(value: u64, bits: u8) -> u64 {
-    value & (u64::MAX >> (64 - bits))
-}
-
-#[inline]
-fn signed(value: u64, bits: u8) -> i64 {
-    ((value << (64 - bits)) as i64) >> (64 - bits)
-}
-
-impl Formula {
-    #[inline]
-    fn value(&self, word: impl Fn(Source) -> u64) -> u64 {
-        let at = |i: usize| word(self.terms[i].source);
-        let sign = |i: usize| signed(at(i), self.terms[i].bits);
-        let result = match self.op {
-            LINEAR => (self.terms.iter()).fold(self.base, |sum, term| {
-                sum.wrapping_add((signed(word(term.source), term.bits) as u64).wrapping_mul(term.factor))
-            }),
-            MUL => at(0).wrapping_mul(at(1)),
-            SHL => at(0).wrapping_shl(at(1) as u32),
-            LSHR => at(0).wrapping_shr(at(1) as u32),
-            ASHR => sign(0).wrapping_shr(at(1) as u32) as u64,
-            AND => at(0) & at(1),
-            OR => at(0) | at(1),
-            XOR => at(0) ^ at(1),
-            SELECT => at(if at(0) & 1 == 1 { 1 } else { 2 }),
-            // LLVM's numbers of the predicates.
-            _ => u64::from(match self.base {
-                32 => at(0) == at(1),
-                33 => at(0) != at(1),
-                34 => at(0) > at(1),
-                35 => at(0) >= at(1),
-                36 => at(0) < at(1),
-                37 => at(0) <= at(1),
-                38 => sign(0) > sign(1),
-                39 => sign(0) >= sign(1),
-                40 => sign(0) < sign(1),
-                _ => sign(0) <= sign(1),
-            }),
-        };
-        mask(result, self.bits)
     }
 }
 
@@ -209,6 +158,21 @@ struct Frame {
     first: usize,
 }
 
+/// What the reader knows of a site, in a frame.
+#[derive(Clone, Copy, Default)]
+struct Register {
+    /// Its last result.
+    made: u64,
+    /// What was last stored there, if it is a variable.
+    holds: u64,
+}
+
+/// Where the parts of a record are, as far as they were read: what is always there, what is loaded again, variables.
+struct Cursor {
+    layout: Layout,
+    at: [usize; 3],
+}
+
 /// Reads the records of one thread, one after the other.
 pub struct Decoder<'a> {
     program: &'a Program,
@@ -218,23 +182,29 @@ pub struct Decoder<'a> {
     partial: usize,
     fault: Option<Struck>,
     frames: Vec<Frame>,
-    registers: Vec<u64>,
+    registers: Vec<Register>,
+    /// Of the last call.
+    arguments: Vec<u64>,
+    returned: u64,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(program: &'a Program, bytes: &'a [u8], partial: usize, fault: Option<Struck>) -> Self {
-        Self { program, bytes, at: 0, partial, fault, frames: Vec::new(), registers: Vec::new() }
+        let (frames, registers, arguments) = (Vec::new(), Vec::new(), Vec::new());
+        Self { program, bytes, at: 0, partial, fault, frames, registers, arguments, returned: 0 }
     }
 
     /// Show everything up to a place. `whole` is where the records that are whole end.
     pub fn run(&mut self, to: usize, whole: usize, visit: &mut impl FnMut(Record)) {
         while self.at < to {
             match format::head(self.bytes, self.at) {
-                Some(Head::Piece(number)) => {
+                Some(Head::Piece(number, layout)) => {
                     let piece = &self.program.pieces[number as usize];
-                    let done = if self.at < whole { piece.steps.len() } else { self.partial };
-                    self.piece(piece, done, visit);
-                    self.at += piece.size as usize;
+                    // One that is not whole has everything so far: what can be left out is known at its end.
+                    let (done, layout) =
+                        if self.at < whole { (piece.steps.len(), layout) } else { (self.partial, Layout::Everything) };
+                    self.piece(piece, layout, done, visit);
+                    self.at += piece.size(layout);
                 }
                 Some(Head::Own { words, .. }) => {
                     if let Some(record) = format::own(self.bytes, self.at) {
@@ -247,14 +217,15 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn piece(&mut self, piece: &Piece, done: usize, visit: &mut impl FnMut(Record)) {
-        let mut at = self.at + 4;
+    fn piece(&mut self, piece: &Piece, layout: Layout, done: usize, visit: &mut impl FnMut(Record)) {
+        let parts = [4, piece.size(Layout::Expected), piece.size(Layout::Known)];
+        let mut cursor = Cursor { layout, at: parts.map(|offset| self.at + offset) };
         if piece.steps.first().is_some_and(|s| !matches!(s.kind, format::ENTER | format::LANDING)) {
             self.settle(piece.function);
         }
         let struck = self.fault.filter(|fault| fault.at == self.at);
         for step in &piece.steps[..done.min(piece.steps.len())] {
-            let mut words = [self.word(step.a, &mut at), self.word(step.b, &mut at), 0];
+            let mut words = [self.word(step.a, &mut cursor), self.word(step.b, &mut cursor), 0];
             if let Some(fault) = struck
                 && fault.site == step.site
                 && matches!(step.kind, format::VALUE | format::LOAD | format::ARGUMENT | format::CALL)
@@ -272,6 +243,10 @@ impl<'a> Decoder<'a> {
             match step.kind {
                 format::VALUE | format::ALLOCA => self.know(step.site, words[0]),
                 format::LOAD => self.know(step.site, words[1]),
+                format::STORE => self.hold(step.a, words[1]),
+                format::CALL => self.arguments.clear(),
+                format::ARGUMENT => self.arguments.push(words[0]),
+                format::RETURN => self.returned = words[0],
                 format::ENTER => self.enter(piece.function, words[0]),
                 format::LANDING => {
                     self.leave(|frame| frame.pointer < words[0]);
@@ -289,18 +264,23 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline]
-    fn word(&self, source: Source, at: &mut usize) -> u64 {
+    fn word(&self, source: Source, cursor: &mut Cursor) -> u64 {
+        let mut take = |part: usize, width: u8| {
+            let at = cursor.at[part];
+            cursor.at[part] += usize::from(width);
+            format::bytes(self.bytes, at, usize::from(width)).unwrap_or(0)
+        };
         match source {
             Source::Constant(value) => value,
-            Source::Stored(width) => {
-                let value = format::bytes(self.bytes, *at, usize::from(width)).unwrap_or(0);
-                *at += usize::from(width);
-                value
-            }
-            Source::Register(_) => self.register(source),
+            Source::Stored(width) => take(0, width),
+            Source::Again(_, width) if cursor.layout <= Layout::Known => take(1, width),
+            Source::Variable(_, width) if cursor.layout == Layout::Everything => take(2, width),
+            Source::Variable(number, _) => self.slot(number).holds,
+            Source::Again(number, _) | Source::Register(number) => self.slot(number).made,
+            Source::Returned => self.returned,
+            Source::Argument(number) => self.arguments.get(number as usize).copied().unwrap_or(0),
             Source::Below => {
-                let distance = format::bytes(self.bytes, *at, 4).unwrap_or(0);
-                *at += 4;
+                let distance = take(0, 4);
                 self.frames.last().map_or(0, |f| f.pointer.wrapping_sub(distance))
             }
             Source::Computed(number) => self.program.formulas[number as usize].value(|source| self.register(source)),
@@ -311,11 +291,23 @@ impl<'a> Decoder<'a> {
     fn register(&self, source: Source) -> u64 {
         match source {
             Source::Constant(value) => value,
-            Source::Register(number) => {
-                let first = self.frames.last().map_or(0, |f| f.first);
-                self.registers.get(first + number as usize).copied().unwrap_or(0)
-            }
+            Source::Register(number) => self.slot(number).made,
             _ => 0,
+        }
+    }
+
+    #[inline]
+    fn slot(&self, number: u32) -> Register {
+        let first = self.frames.last().map_or(0, |f| f.first);
+        self.registers.get(first + number as usize).copied().unwrap_or_default()
+    }
+
+    /// A variable of the frame is given a value (or something else, which nobody asks for).
+    #[inline]
+    fn hold(&mut self, address: Source, value: u64) {
+        let (Some(frame), Source::Register(number)) = (self.frames.last(), address) else { return };
+        if let Some(register) = self.registers.get_mut(frame.first + number as usize) {
+            register.holds = value;
         }
     }
 
@@ -324,7 +316,7 @@ impl<'a> Decoder<'a> {
         let Some(frame) = self.frames.last() else { return };
         let first = self.program.functions[frame.function as usize].0;
         if let Some(register) = self.registers.get_mut(frame.first + (site.wrapping_sub(first)) as usize) {
-            *register = value;
+            register.made = value;
         }
     }
 
@@ -332,7 +324,7 @@ impl<'a> Decoder<'a> {
         self.leave(|frame| frame.pointer <= pointer);
         let first = self.registers.len();
         self.frames.push(Frame { pointer, function, first });
-        self.registers.resize(first + self.program.functions[function as usize].1 as usize, 0);
+        self.registers.resize(first + self.program.functions[function as usize].1 as usize, Register::default());
     }
 
     fn leave(&mut self, gone: impl Fn(&Frame) -> bool) {
@@ -356,6 +348,7 @@ impl<'a> Decoder<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::formula::{ICMP, LINEAR, MUL};
     use super::*;
 
     /// A function of five sites: entry, an alloca, a load, `load * 3 - 1` in 8 bits, a return.
@@ -429,6 +422,37 @@ mod tests {
         assert_eq!(found[3..6], [(format::FAULT, [30, 31]), (1, [31, 0]), (1, [30, 0])]);
     }
 
+    /// A variable (site 2) is given what a load (3) has found, then loaded (4); all in one byte each.
+    fn expecting(records: &[&[u8]], whole: usize, partial: usize) -> Vec<[u64; 2]> {
+        let first = vec![(format::ENTER, 1, 1, 8, 0, 0), (format::ALLOCA, 2, 4, 4, 0, 1)];
+        let second =
+            vec![(format::LOAD, 3, 0, 77, 7, 1), (format::STORE, 4, 2, 1, 2, 2), (format::LOAD, 5, 2, 1, 6, 16 + 1)];
+        let program = Program::new(vec![(1, 5)], vec![(0, first), (0, second)], vec![], 6, &|_| None).unwrap();
+        let bytes = [&enter(1000)[..], &records.concat()].concat();
+        let mut found = Vec::new();
+        let mut decoder = Decoder::new(&program, &bytes, partial, None);
+        let whole = enter(1000).len() + whole;
+        decoder.run(bytes.len(), whole, &mut |r| found.push([r.words[0], r.words[1]]));
+        found.split_off(2)
+    }
+
+    #[test]
+    fn what_is_not_as_expected_is_in_the_record() {
+        let (all, known, none) = ([1, 0, 0, 0, 7, 7], [1, 0, 0, 0x20, 8], [1, 0, 0, 0x40]);
+        let loaded = |words: &[[u64; 2]]| words.iter().map(|w| w[1]).collect::<Vec<_>>();
+        let found = expecting(&[&none, &all, &none, &known, &none], 23, 0);
+        assert_eq!(loaded(&found), [0, 0, 0, 7, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8]);
+        let overwritten = [1, 0, 0, 0, 7, 9];
+        assert_eq!(loaded(&expecting(&[&overwritten, &none], 10, 0)), [7, 7, 9, 7, 7, 7]);
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_has_everything() {
+        let open = [1, 0, 0, 0x40, 7, 9];
+        assert_eq!(expecting(&[&open], 0, 3), [[77, 7], [968, 7], [968, 9]]);
+        assert_eq!(expecting(&[&open], 0, 1), [[77, 7]]);
+    }
+
     #[test]
     fn tables_that_make_no_sense_are_refused() {
         let none = |_: u64| None;
@@ -437,6 +461,8 @@ mod tests {
         assert!(refused(vec![(0, vec![(1, 9, 0, 0, 0, 0)])], vec![]), "a site");
         assert!(refused(vec![(0, vec![(1, 1, 1, 3, 0, 0)])], vec![]), "three bytes");
         assert!(refused(vec![(0, vec![(1, 1, 3, 7, 0, 0)])], vec![]), "a global without an address");
+        assert!(refused(vec![(0, vec![(1, 1, 6, 16 + 5, 0, 0)])], vec![]), "a variable of five bytes");
+        assert!(refused(vec![(0, vec![(1, 1, 7, 0, 0, 0)])], vec![]), "nothing again");
         assert!(refused(vec![], vec![(MUL, 8, 0, vec![])]), "a product of nothing");
         assert!(refused(vec![], vec![(99, 8, 0, vec![])]), "an unknown operation");
     }

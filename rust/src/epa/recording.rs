@@ -10,7 +10,7 @@ use std::path::Path;
 use memmap2::Mmap;
 use rustc_hash::FxHashMap;
 
-use super::format::{self, Head, Record, op};
+use super::format::{self, Head, Layout, Record, op};
 use super::program::{Decoder, FormulaRow, Program, StepRow, Struck};
 
 /// What the sanitizer must know of a site.
@@ -83,7 +83,7 @@ enum Content {
 
 const PAGE: usize = 4096;
 const HALF: usize = 64 << 10;
-const MAGIC: u64 = 0x3341_5045_4543_4152;
+const MAGIC: u64 = 0x3441_5045_4543_4152;
 const DATA: usize = PAGE + 2 * HALF;
 
 impl Stream {
@@ -246,12 +246,12 @@ fn split(stream: &mut Stream, index: u32, sites: usize, program: &Program, runs:
     while at < stream.used {
         let head = format::head(bytes, at).ok_or_else(|| format!("the record at byte {at} is of no known kind"))?;
         let length = match head {
-            Head::Piece(number) => {
+            Head::Piece(number, layout) => {
                 let piece = (program.pieces.get(number as usize)).ok_or_else(|| {
                     format!("the record at byte {at} names piece {number}, which the table does not have")
                 })?;
                 events += piece.events();
-                piece.size as usize
+                piece.size(layout)
             }
             Head::Own { kind, detail, site, words } => {
                 if site as usize >= sites && kind != format::RANGE {
@@ -286,9 +286,9 @@ fn split(stream: &mut Stream, index: u32, sites: usize, program: &Program, runs:
 
 /// Whether a piece begins at a place of which so many events can have happened.
 fn open_piece(bytes: &[u8], at: usize, program: &Program, events: usize) -> bool {
-    let Some(Head::Piece(number)) = format::head(bytes, at) else { return false };
+    let Some(Head::Piece(number, _)) = format::head(bytes, at) else { return false };
     let piece = program.pieces.get(number as usize);
-    piece.is_some_and(|p| events as u64 <= p.events() && at + p.size as usize <= bytes.len())
+    piece.is_some_and(|p| events as u64 <= p.events() && at + p.size(Layout::Everything) <= bytes.len())
 }
 
 fn layout(folder: &Path) -> Result<(Vec<Placed>, Vec<Module>), String> {

@@ -6,11 +6,13 @@ changes the value at the site that a fault plan names. Values are recorded as 64
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from plait.epa import llvm as ll
+from plait.epa.calls import parameters, returns
 from plait.epa.effects import effects_of
+from plait.epa.expected import Expected, chains
 from plait.epa.formulas import formula_of, unwrapped
 from plait.epa.llvm import Llvm, Ref
 from plait.epa.pieces import NOTHING, Hooks, Record, Where
@@ -60,7 +62,7 @@ class Instrumentation:
         self._modules += 1
         if wrong := llvm.verify(module):
             raise PlaitError(f"the instrumentation of {bitcode.name} is not valid LLVM IR: {wrong}")
-        llvm.passes(module, "always-inline")
+        llvm.passes(module, "always-inline,function(mem2reg)")
         if llvm.WriteBitcodeToFile(module, str(result).encode()):
             raise PlaitError(f"{result} cannot be written", hint="check the free space")
 
@@ -91,6 +93,9 @@ class _Module:
         self.record: Record | None = None
         self.function, self.file, self.line, self.first = "", "", 0, 0
         self.fixed: set[Ref] = set()
+        self.expected = Expected()
+        self.parameters: dict[Ref, int] = {}
+        self.entry: Record | None = None
 
     def run(self, recorder: Ref) -> None:
         llvm = self.llvm
@@ -101,6 +106,8 @@ class _Module:
             raise PlaitError("the recorder cannot be linked into the program", hint="is it built for another target?")
         for name in inlined:
             llvm.SetLinkage(llvm.GetNamedFunction(self.module, name.encode()), ll.INTERNAL)
+        if self.program.lean:  # before the table has the addresses of all functions
+            self.parameters = {p: i for f in functions for p, i in parameters(self.words, f).items()}
         places = Places(self.hooks, self.index)
         self.placed = places.tell(variables, functions, self.program.globals)
         for function in functions:
@@ -118,17 +125,17 @@ class _Module:
         for block in blocks:
             for instruction in block:
                 self._number(instruction)
-        first, *others = blocks
-        self._entry(first, entry)
-        for block in (first, *others):
-            for instruction in block:
-                self._instruction(instruction)
-            self._end(block[-1])
+        self._entry(blocks, entry)
+        for chain in chains(llvm, blocks):
+            for block in chain:
+                for instruction in block:
+                    self._instruction(instruction)
+            self._end(chain[-1][-1])
         self.program.functions.append(Function(entry, len(self.program.sites) + 1 - entry))
 
-    def _entry(self, block: list[Ref], entry: int) -> None:
+    def _entry(self, blocks: list[list[Ref]], entry: int) -> None:
         """The frame, and the objects in it. They must stay in front, where LLVM takes them for a part of the frame."""
-        llvm = self.llvm
+        llvm, block = self.llvm, blocks[0]
         self.fixed = {i for i in block if llvm.GetInstructionOpcode(i) == ll.ALLOCA and self._size(i) is not None}
         start = next(i for i in block if i not in self.fixed)
         allocas = [i for i in block if i in self.fixed]
@@ -136,7 +143,9 @@ class _Module:
             llvm.InstructionRemoveFromParent(alloca)
             llvm.PositionBuilderBefore(self.builder, start)
             llvm.InsertIntoBuilder(self.builder, alloca)
-        record = self._begin(start, start)
+        self._before(start, start)
+        self.expected = Expected.find(self.words, blocks, self.fixed) if self.program.lean else Expected()
+        record = self.entry = self._begin(start, start)
         frame = self.hooks("epa_frame")
         record.event(ENTER, entry, record.store(frame))
         sizes = [self._size(alloca) or 0 for alloca in allocas]
@@ -239,6 +248,8 @@ class _Module:
         kind = self.llvm.TypeOf(value)
         if self.words.sort(kind)[0] == "none":
             return NOTHING
+        if value in self.parameters and record is self.entry and all(step[0] != CALL for step in record.steps):
+            return Origin.ARGUMENT, self.parameters[value]
         return self._source(value) or record.store(self.words.word(value), self.words.width(kind))
 
     def _source(self, value: Ref) -> Where | None:
@@ -314,6 +325,8 @@ class _Module:
         llvm.SetVolatile(instruction, 1)
         record = self._begin(instruction, instruction)
         record.event(STORE, number, self._where(address, record), self._where(written, record))
+        if address in self.expected.variables:
+            self.expected.keep(self.words, self.expected.variables[address], self.words.word(written))
         if not self._safe(address):
             record.mark()
 
@@ -368,34 +381,11 @@ class _Module:
             llvm.SetOperand(instruction, i, self.words.back(given, llvm.TypeOf(value)))
 
     def _memory(self, instruction: Ref, number: int, name: str) -> None:
-        llvm = self.llvm
         if effects_of(name):
             self._end(instruction)
             self._before(instruction, instruction)
-        for effect in effects_of(name):
-            needed = max(effect.at, effect.source, *effect.length, 0)
-            if needed >= llvm.GetNumArgOperands(instruction):
-                continue
-            argument: Callable[[int], Ref] = lambda i: self.words.word(llvm.GetOperand(instruction, i))  # noqa: E731
-            if effect.access == "read string":
-                self.hooks("epa_string", self.words.number(number, 32), self.words.number(0, 32), argument(effect.at))
-                continue
-            if effect.access == "stream":
-                self.hooks("epa_stream", self.words.number(number, 32), argument(effect.at))
-                continue
-            if effect.access == "stdout":
-                self.hooks("epa_stdout", self.words.number(number, 32))
-                continue
-            length = self.words.number(effect.bytes or 1)
-            for i in effect.length:
-                length = llvm.BuildMul(self.builder, length, argument(i), b"")
-            if effect.access == "copy":
-                self.hooks(
-                    "epa_copy", self.words.number(number, 32), argument(effect.at), argument(effect.source), length
-                )
-            else:
-                writes = self.words.number(effect.access == "write", 32)
-                self.hooks("epa_range", self.words.number(number, 32), writes, argument(effect.at), length)
+            for effect in effects_of(name):
+                self.hooks.touch(effect, instruction, number)
 
     def _normal_edge(self, invoke: Ref) -> Ref | None:
         """A block of its own on the edge that is taken when nothing is thrown; its end is where a result is recorded."""
@@ -430,6 +420,10 @@ class _Module:
             if formula is not None:
                 where, given = (Origin.COMPUTED, len(self.program.formulas)), record.passed(number, word)
                 self.program.formulas.append(formula)
+            elif self.program.lean and returns(llvm, value):
+                where, given = (Origin.RETURNED, 0), record.passed(number, word)
+            elif value in self.expected.again or address in self.expected.variables:
+                where, given = self._guess(record, value, number, word, address)
             else:
                 where, given = record.value(number, word, self.words.width(kind))
             back = self.words.back(given, kind)
@@ -441,6 +435,19 @@ class _Module:
             else:
                 self._restore(word, back, value)
         self._known(event, number, where if address is None else place, NOTHING if address is None else where)
+
+    def _guess(self, record: Record, load: Ref, number: int, word: Ref, address: Ref | None) -> tuple[Where, Ref]:
+        """A value that is not recorded if it is as expected."""
+        llvm, width = self.llvm, self.words.width(self.llvm.TypeOf(load))
+        variable = self.expected.variables.get(address) if address else None
+        place = variable or self.expected.again[load]
+        origin = Origin.VARIABLE if variable else Origin.AGAIN
+        kept = llvm.BuildLoad2(self.builder, self.words.i64, place, b"")
+        given = record.guessed(number, word, width, kept, origin)
+        if variable is None or address is None:
+            self.expected.keep(self.words, place, given)
+            return (origin, width), given
+        return (origin, 16 * (self.numbers[address] - self.first) + width), given
 
     def _restore(self, word: Ref, back: Ref, value: Ref) -> None:
         """Find the conversion that took the value, and give it the value again."""

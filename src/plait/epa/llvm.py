@@ -22,8 +22,8 @@ RET, BR, INVOKE, ALLOCA, LOAD, STORE, GEP, BITCAST, PHI, CALL = 1, 2, 5, 26, 27,
 ADD, SUB, MUL, SHL, LSHR, ASHR, AND, OR, XOR, ICMP, SELECT = 8, 10, 12, 20, 21, 22, 23, 24, 25, 42, 46
 TRUNC, ZEXT, SEXT, PTRTOINT, INTTOPTR = 30, 31, 32, 39, 40
 UDIV, SDIV, UREM, SREM, CMPXCHG, RMW, LANDINGPAD = 14, 15, 17, 18, 56, 57, 59
-INTERNAL = 8
-"""The linkage of what is not seen outside of its module."""
+EXTERNAL, INTERNAL, PRIVATE = 0, 8, 9
+"""Linkages of what cannot be replaced by another definition; the last two are not seen outside of their module."""
 OPCODES = {
     8: "add", 9: "fadd", 10: "sub", 11: "fsub", 12: "mul", 13: "fmul", 14: "udiv", 15: "sdiv", 16: "fdiv", 17: "urem",
     18: "srem", 19: "frem", 20: "shl", 21: "lshr", 22: "ashr", 23: "and", 24: "or", 25: "xor", 26: "alloca", 27: "load",
@@ -66,6 +66,10 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "GetOperand": (_P, _P, _U),
     "SetOperand": (None, _P, _U, _P),
     "GetCalledValue": (_P, _P),
+    "GetCalledFunctionType": (_P, _P),
+    "GetLinkage": (ctypes.c_int, _P),
+    "CountParams": (_U, _P),
+    "GetParam": (_P, _P, _U),
     "GetNormalDest": (_P, _P),
     "SetNormalDest": (None, _P, _P),
     "InsertBasicBlockInContext": (_P, _P, _P, _S),
@@ -99,7 +103,12 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "BuildIntToPtr": (_P, _P, _P, _P, _S),
     "BuildLShr": (_P, _P, _P, _P, _S),
     "BuildXor": (_P, _P, _P, _P, _S),
+    "BuildAnd": (_P, _P, _P, _P, _S),
+    "BuildNot": (_P, _P, _P, _S),
     "BuildMul": (_P, _P, _P, _P, _S),
+    "BuildAlloca": (_P, _P, _P, _S),
+    "BuildLoad2": (_P, _P, _P, _P, _S),
+    "BuildStore": (_P, _P, _P, _P),
     "BuildBr": (_P, _P, _P),
     "BuildRetVoid": (_P, _P),
     "IntTypeInContext": (_P, _P, _U),
@@ -119,6 +128,10 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "ConstArray": (_P, _P, _P, _U),
     "AppendBasicBlockInContext": (_P, _P, _P, _S),
     "GetFirstUse": (_P, _P),
+    "GetNextUse": (_P, _P),
+    "GetUser": (_P, _P),
+    "GetNumSuccessors": (_U, _P),
+    "GetSuccessor": (_P, _P, _U),
     "GetModuleContext": (_P, _P),
     "GetElementType": (_P, _P),
     "GetGEPSourceElementType": (_P, _P),
@@ -134,6 +147,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "InstructionRemoveFromParent": (None, _P),
     "InsertIntoBuilder": (None, _P, _P),
     "IsConstant": (ctypes.c_int, _P),
+    "IsUndef": (ctypes.c_int, _P),
     "IsAConstantFP": (_P, _P),
     "IsAConstantPointerNull": (_P, _P),
     "ConstIntGetZExtValue": (_N, _P),
@@ -200,6 +214,11 @@ class Llvm:
         declared = self.IsAFunction(callee) and self.GetEnumAttributeAtIndex(callee, _FUNCTION, kind)
         return bool(declared or self.GetCallSiteEnumAttribute(call, _FUNCTION, kind))
 
+    def copied(self, function: Ref, parameter: int) -> bool:
+        """Whether a parameter is the address of a copy that the call makes."""
+        name = b"byval"
+        return bool(self.GetEnumAttributeAtIndex(function, parameter + 1, self.GetEnumAttributeKindForName(name, 5)))
+
     def name(self, value: Ref) -> str:
         """A value's name, or nothing."""
         length = ctypes.c_size_t()
@@ -228,6 +247,15 @@ class Llvm:
         """The instructions of a function, block by block."""
         for block in self._chain(self.GetFirstBasicBlock(function), self.GetNextBasicBlock):
             yield list(self._chain(self.GetFirstInstruction(block), self.GetNextInstruction))
+
+    def users(self, value: Ref) -> Iterator[Ref]:
+        """The instructions that use a value."""
+        for use in self._chain(self.GetFirstUse(value), self.GetNextUse):
+            yield self.GetUser(use)
+
+    def successors(self, end: Ref) -> list[Ref]:
+        """The blocks that may come after one that ends like this."""
+        return [self.GetSuccessor(end, i) for i in range(self.GetNumSuccessors(end))]
 
     @staticmethod
     def _chain(first: Ref | None, following: Any) -> Iterator[Ref]:

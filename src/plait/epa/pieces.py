@@ -1,16 +1,20 @@
 """The record that is being laid out: a straight piece of code has one, with what the reader cannot know (docs/epa.md).
 
 Constants are in the table. What an instruction of the same frame has made is in that instruction's own record. So a
-load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and the ends of
-basic blocks end a piece.
+load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and branches end a
+piece. Values that are expected (`expected.py`) come last in a record, so that they can be left out.
 """
 
 from __future__ import annotations
 
+from plait.epa.effects import Effect
 from plait.epa.llvm import Llvm, Ref, array
 from plait.epa.table import Origin, Piece
 from plait.epa.words import Words
 
+EXPECTED = 2 << 29
+"""In a record's first word: it has nothing that is expected (`recorder.h`)."""
+ALL = (1 << 64) - 1
 MOST_BYTES = 4096
 """A longer record would not fit in what the recorder has at hand."""
 Where = tuple[Origin, int]
@@ -45,6 +49,30 @@ class Hooks:
         called: Ref = llvm.BuildCall2(self.words.builder, kind, function, array(arguments), len(arguments), b"")
         return called
 
+    def touch(self, effect: Effect, call: Ref, number: int) -> None:
+        """Note the memory that a call is known to access."""
+        llvm, words = self.llvm, self.words
+        if max(effect.at, effect.source, *effect.length, 0) >= llvm.GetNumArgOperands(call):
+            return
+
+        def argument(i: int) -> Ref:
+            return words.word(llvm.GetOperand(call, i))
+
+        site = words.number(number, 32)
+        length = words.number(effect.bytes or 1)
+        for i in effect.length:
+            length = llvm.BuildMul(words.builder, length, argument(i), b"")
+        if effect.access == "read string":
+            self("epa_string", site, words.number(0, 32), argument(effect.at))
+        elif effect.access == "stream":
+            self("epa_stream", site, argument(effect.at))
+        elif effect.access == "stdout":
+            self("epa_stdout", site)
+        elif effect.access == "copy":
+            self("epa_copy", site, argument(effect.at), argument(effect.source), length)
+        else:
+            self("epa_range", site, words.number(effect.access == "write", 32), argument(effect.at), length)
+
 
 class Record:
     """The record of a piece. It begins where the builder stands."""
@@ -55,12 +83,15 @@ class Record:
         self.steps: list[tuple[int, int, int, int, int, int]] = []
         self.size = 4
         self.marked = False
+        self.expected: dict[Origin, list[tuple[Ref, int]]] = {Origin.AGAIN: [], Origin.VARIABLE: []}
+        self.equal = dict.fromkeys(self.expected, self.words.number(ALL))
         self.at = hooks("epa_room", self.words.number(number, 32), self.words.number(0, 32))
+        self.fault = hooks("epa_fault")
 
     @property
     def full(self) -> bool:
         """Whether it should end soon."""
-        return self.size > MOST_BYTES
+        return self.size + sum(width for part in self.expected.values() for _, width in part) > MOST_BYTES
 
     def event(self, kind: int, site: int, a: Where = NOTHING, b: Where = NOTHING) -> None:
         """What happens next."""
@@ -84,12 +115,22 @@ class Record:
 
     def value(self, site: int, word: Ref, width: int) -> tuple[Where, Ref]:
         """Put a value into the record that a fault may change; and what it is then."""
-        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), *self._take(width), word)
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, *self._take(width), word)
         return (Origin.STORED, width), given
+
+    def guessed(self, site: int, word: Ref, width: int, kept: Ref, origin: Origin) -> Ref:
+        """Put a value into the record that is not needed if all of its kind are the complements of what was kept."""
+        llvm, builder = self.words.llvm, self.words.builder
+        zero = self.words.number(0, 32)
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, self.at, zero, word)
+        self.expected[origin].append((given, width))
+        equal = llvm.BuildXor(builder, given, kept, b"")
+        self.equal[origin] = llvm.BuildAnd(builder, self.equal[origin], equal, b"")
+        return given
 
     def passed(self, site: int, word: Ref) -> Ref:
         """A value that the reader knows, but that a fault may change."""
-        return self.hooks("epa_pass", self.words.number(site, 32), self.at, word)
+        return self.hooks("epa_pass", self.words.number(site, 32), self.fault, self.at, word)
 
     def mark(self) -> None:
         """What comes now may be the program's last act."""
@@ -99,8 +140,19 @@ class Record:
 
     def end(self) -> Piece:
         """The record ends where the builder stands."""
-        llvm = self.words.llvm
-        llvm.SetOperand(self.at, 1, self.words.number(self.size, 32))
-        end = llvm.BuildAdd(self.words.builder, self.at, self.words.number(self.size), b"")
+        llvm, number = self.words.llvm, self.words.number
+        sizes = [self.size]
+        for part in self.expected.values():
+            for call, width in part:
+                llvm.SetOperand(call, 3, number(self.size, 32))
+                self.size += width
+            sizes.append(self.size)
+        llvm.SetOperand(self.at, 1, number(self.size, 32))
+        if sizes[0] == self.size:
+            end = llvm.BuildAdd(self.words.builder, self.at, number(self.size), b"")
+        else:
+            llvm.SetOperand(self.at, 0, number(self.number | EXPECTED, 32))
+            widths = [number(size, 32) for size in sizes]
+            end = self.hooks("epa_end", self.at, number(self.number, 32), *widths, *self.equal.values())
         self.hooks("epa_commit_marked" if self.marked else "epa_commit", end)
         return Piece(self.function, self.steps)

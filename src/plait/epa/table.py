@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-FORMAT = 3
+FORMAT = 4
 """The version of the records (docs/epa.md) that is written and read."""
 Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
 """What kind of value a site has. A `word` is an integer as wide as a pointer: it may be an address."""
@@ -61,6 +61,14 @@ class Origin(enum.IntEnum):
     """The record has, in four bytes, how far below the frame it lies."""
     COMPUTED = 5
     """The formula of that number gives it."""
+    VARIABLE = 6
+    """What the variable of site n // 16 (counted like those of results) was last given; else n % 16 bytes of the record."""
+    AGAIN = 7
+    """What the same site has made last, in this frame; else so many bytes of the record."""
+    RETURNED = 8
+    """What was returned last."""
+    ARGUMENT = 9
+    """The argument of that number, of those that are recorded, of the last call."""
 
 
 LINEAR = 0

@@ -23,6 +23,16 @@ MINE uint64_t epa_room(uint32_t block, uint32_t size) {
 /* So many events of the record have happened, and the next one may be the last. */
 MINE void epa_mark(uint32_t events) { *(volatile uint32_t *)&epa_self->done = events; }
 
+/* Where a record ends. Its last words are not needed if all that was loaded is what the reader expects: of the variables
+ * of the frame what they were given, of others what the same instruction has loaded before. All bits are set then. */
+MINE uint64_t epa_end(uint64_t record, uint32_t piece, uint32_t least, uint32_t more, uint32_t most, uint64_t again,
+                      uint64_t variables) {
+    if (!RARE(~(again & variables))) return record + least;
+    int known = !~variables;
+    ((word4 *)record)->value = known ? piece | KNOWN : piece;
+    return record + (known ? more : most);
+}
+
 /* The record is whole. */
 MINE void epa_commit(uint64_t end) { *(char *volatile *)&epa_self->next = (char *)end; }
 
@@ -32,9 +42,12 @@ MINE void epa_commit_marked(uint64_t end) {
     *(char *volatile *)&t->next = (char *)end;
 }
 
+/* Where a value changes: read once per record, so that it is in a register when values are compared with it. */
+MINE uint32_t epa_fault(void) { return *(volatile uint32_t *)&epa_fault_site; }
+
 /* A value that passes through: this is where faults strike. */
-MINE uint64_t epa_pass(uint32_t site, uint64_t record, uint64_t value) {
-    if (RARE(site == epa_fault_site)) return epa_inject(site, record, value);
+MINE uint64_t epa_pass(uint32_t site, uint32_t fault, uint64_t record, uint64_t value) {
+    if (RARE(site == fault)) return epa_inject(site, record, value);
     return value;
 }
 
@@ -42,8 +55,8 @@ MINE uint64_t epa_pass(uint32_t site, uint64_t record, uint64_t value) {
     MINE void epa_put##n(uint64_t record, uint32_t at, uint64_t value) { \
         ((word##n *)(record + at))->value = (__typeof__(((word##n *)0)->value))value; \
     } \
-    MINE uint64_t epa_value##n(uint32_t site, uint64_t record, uint32_t at, uint64_t value) { \
-        value = epa_pass(site, record, value); \
+    MINE uint64_t epa_value##n(uint32_t site, uint32_t fault, uint64_t record, uint32_t at, uint64_t value) { \
+        value = epa_pass(site, fault, record, value); \
         epa_put##n(record, at, value); \
         return value; \
     }

@@ -247,7 +247,9 @@ void epa_resume(thread *t) { epa_self = t; }
 /* setjmp has returned, perhaps because a handler jumped out. */
 void epa_returned(void) {
     thread *t = pthread_getspecific(key);
-    if (t && epa_self == &nobody) epa_self = t;
+    if (!t || epa_self != &nobody) return;
+    t->done = 0; /* the record that was interrupted is not finished any more */
+    epa_self = t;
 }
 
 static int describe_module(struct dl_phdr_info *info, size_t size, void *given) {

@@ -14,9 +14,14 @@
 
 #define PAGE 4096u
 #define HALF (64u << 10)
-#define MAGIC 0x3341504545434152ull
+#define MAGIC 0x3441504545434152ull
 
-/* Records that are not of a block of the program have bit 31 of their first word set. */
+/* How much of a piece a record has, in bits 30 and 29 of its first word (0: all of it): nothing of variables, which hold
+ * what the reader expects; and nothing of what is loaded again. */
+#define KNOWN (1u << 29)
+#define EXPECTED (2u << 29)
+
+/* Records that are not of a piece of the program have bit 31 of their first word set. */
 #define HEAD(kind, detail, site) (0x80000000u | (uint32_t)(kind) << 25 | (uint32_t)(detail) << 20 | (uint32_t)(site))
 enum kind { RANGE = 10, COPY = 11, SEQ = 13, SYNC = 32, ALLOC = 33, FREE = 34 };
 enum op {
