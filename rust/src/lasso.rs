@@ -2,11 +2,12 @@
 
 use crate::graph::{Graph, StateId};
 use crate::lens::Lens;
-use crate::liveness::{Component, Node, Product, STUTTER};
+use crate::components::Component;
+use crate::large::Large;
+use crate::liveness::{Node, Product, STUTTER};
 use crate::model::Result;
 use crate::offers::ClassId;
 use crate::path::{self, Step};
-use std::collections::VecDeque;
 
 /// Each step is the state that it leaves and the number of its edge there.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +88,12 @@ enum Goal {
 
 impl Product<'_, '_> {
     /// A run to a component, and round it: by way of all that makes it fair and accepted, unless it comes by anyway.
-    pub(crate) fn run(&mut self, component: &Component, roots: &[Node]) -> Result<Lasso> {
-        let to_entry = self.way(roots, None, |product, node| Ok(product.is_in(node, component)))?;
+    pub(crate) fn run(&mut self, component: &Component) -> Result<Lasso> {
+        let is_in = |product: &mut Self, node: Node| {
+            let (state, automaton) = product.parts(node);
+            Ok(product.is_in(state, automaton as u32, component))
+        };
+        let to_entry = self.way(&self.roots(), None, is_in)?;
         let (stem, entry) = to_entry.expect("the component was reached");
         let (mut path, mut here): (Vec<(Node, u32)>, Node) = (Vec::new(), entry);
         for set in 0..self.automaton.sets {
@@ -107,9 +112,7 @@ impl Product<'_, '_> {
             let mut cycle = path.clone();
             cycle.extend(home.expect("a component is connected").0);
             if cycle.is_empty() {
-                let mut edges = self.edges(entry).filter(|&(_, target)| self.is_in(target, component));
-                let (edge, target) = edges.next().expect("the component is not trivial");
-                drop(edges);
+                let (edge, target) = self.edges(entry, Some(component), |_, _| true).expect("it is not trivial");
                 path.push((entry, edge));
                 here = target;
                 continue;
@@ -164,9 +167,7 @@ impl Product<'_, '_> {
         path.extend(steps);
         *here = node;
         if let (true, Some(edge)) = self.meets(component, goal, node)? {
-            let mut after = self.edges(node).filter(|&(e, target)| e == edge && self.is_in(target, component));
-            let target = after.next().expect("it leads inside").1;
-            drop(after);
+            let (_, target) = self.edges(node, Some(component), |e, _| e == edge).expect("it leads inside");
             path.push((node, edge));
             *here = target;
         }
@@ -190,8 +191,8 @@ impl Product<'_, '_> {
         if offered.is_empty() {
             return Ok((may_cease, None));
         }
-        let edge = offered.iter().map(|&(_, edge)| edge).find(|&edge| self.leads_inside(node, edge, component));
-        Ok((edge.is_some(), edge))
+        let step = self.edges(node, Some(component), |edge, _| offered.iter().any(|&(_, step)| step == edge));
+        Ok((step.is_some(), step.map(|(edge, _)| edge)))
     }
 
     /// A shortest way from some nodes to a goal, within a component.
@@ -201,30 +202,34 @@ impl Product<'_, '_> {
         within: Option<&Component>,
         mut goal: impl FnMut(&mut Self, Node) -> Result<bool>,
     ) -> Result<Option<Way>> {
-        // How a node was met: one more than the parent, and the edge. Memory that is not written to is not taken.
-        const UNMET: u64 = 0;
-        const START: u64 = u64::MAX;
-        let mut parents = vec![UNMET; self.size()];
-        from.iter().for_each(|&node| parents[node as usize] = START);
-        let mut queue: VecDeque<Node> = from.iter().copied().collect();
-        while let Some(node) = queue.pop_front() {
+        // Per node, one more than the one it was met from; for those to begin with, than itself.
+        const UNMET: u32 = 0;
+        let mut parents = Large::<u32>::zeros(self.size())?;
+        from.iter().for_each(|&node| parents[node as usize] = node + 1);
+        let mut queue: Vec<Node> = from.to_vec();
+        let mut at = 0;
+        while let Some(&node) = queue.get(at) {
+            at += 1;
             if goal(self, node)? {
                 let mut steps = Vec::new();
                 let mut at = node;
-                while parents[at as usize] != START {
-                    let met = parents[at as usize];
-                    at = (met >> 32) as Node - 1;
-                    steps.push((at, met as u32));
+                while parents[at as usize] != at + 1 {
+                    let parent = parents[at as usize] - 1;
+                    let (edge, _) = self.edges(parent, within, |_, target| target == at).expect("it leads here");
+                    steps.push((parent, edge));
+                    at = parent;
                 }
                 steps.reverse();
                 return Ok(Some((steps, node)));
             }
-            for (edge, target) in self.edges(node) {
-                if parents[target as usize] == UNMET && within.is_none_or(|component| self.is_in(target, component)) {
-                    parents[target as usize] = u64::from(node + 1) << 32 | u64::from(edge);
-                    queue.push_back(target);
+            self.edges(node, within, |_, target| {
+                let parent = &mut parents[target as usize];
+                if *parent == UNMET {
+                    *parent = node + 1;
+                    queue.push(target);
                 }
-            }
+                false
+            });
         }
         Ok(None)
     }

@@ -109,7 +109,13 @@ def check(
     told = (lambda counters: progress(_progress(counters, search))) if progress else None
     runs: liveness.Findings | None = None
     report: dict[str, Any] | None = None
-    limits: dict[str, Any] = {"max_states": max_states, "memory": memory, "progress": told, "forget": _FORGET}
+    limits: dict[str, Any] = {
+        "workers": crew,
+        "max_states": max_states,
+        "memory": memory,
+        "progress": told,
+        "forget": _FORGET,
+    }
     more = [premise.atom for premise in asked]
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
     try:
@@ -117,11 +123,10 @@ def check(
             # The graph has all states: what is asked of states can be asked on the way, breadth first.
             runs = liveness.search(runner, temporal, more, safety=True, tidy=not raw, timeout=timeout, **limits)
             if not _violated(system, runs.report):
-                report, crew = runs.report, 1
+                report = runs.report
         if report is None:
             report = runner.search(
                 search,
-                workers=crew,
                 max_depth=max_depth,
                 timeout=timeout,
                 seed=seed,
