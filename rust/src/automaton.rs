@@ -25,6 +25,11 @@ impl AutomatonNode {
     pub fn fits(&self, label: u64) -> bool {
         label & self.yes == self.yes && label & self.no == 0
     }
+
+    /// Whether no state can be here and in the other.
+    pub fn excludes(&self, other: &AutomatonNode) -> bool {
+        self.yes & other.no | self.no & other.yes != 0
+    }
 }
 
 impl Automaton {

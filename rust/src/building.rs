@@ -71,8 +71,9 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
             return Err(fault);
         }
         busy = (tables.fillings() - asked) * ASKING > end - start;
-        let found = crew.iter_mut().map(|worker| std::mem::take(&mut worker.found)).collect();
-        take_in(&mut graph, found, start..end, !alone)?;
+        let found: Vec<&Found> = crew.iter().map(|worker| &worker.found).collect();
+        take_in(&mut graph, &found, start..end, !alone)?;
+        crew.iter_mut().for_each(|worker| worker.found.clear());
         start = end;
         if start == layer && layer < graph.len() {
             layer = graph.len();
@@ -110,10 +111,17 @@ impl Round<'_> {
     }
 }
 
-/// What a worker has found in a round.
+/// What a worker has found in a round. Its memory is used again in the next one.
 #[derive(Default)]
 struct Found {
-    chunks: Vec<Chunk>,
+    /// Chunks of states that follow each other: the first state, and where its edges and its ends begin.
+    chunks: Vec<(usize, usize, usize)>,
+    targets: Vec<StateId>,
+    /// Per state, how many targets the chunk has up to its last one.
+    ends: Vec<u32>,
+    terminals: Vec<usize>,
+    /// With partial-order reduction, per state the processes whose transitions it has.
+    taken: Vec<u64>,
     /// New states: their numbers, components, fingerprints and labels.
     numbers: Vec<StateId>,
     states: Vec<u32>,
@@ -122,16 +130,18 @@ struct Found {
     silent: bool,
 }
 
-/// The edges of states that follow each other.
-#[derive(Default)]
-struct Chunk {
-    first: usize,
-    targets: Vec<StateId>,
-    /// Where those of each state end.
-    ends: Vec<u32>,
-    terminals: Vec<usize>,
-    /// With partial-order reduction, the processes whose transitions they are.
-    taken: Vec<u64>,
+impl Found {
+    fn clear(&mut self) {
+        self.chunks.clear();
+        self.targets.clear();
+        self.ends.clear();
+        self.terminals.clear();
+        self.taken.clear();
+        self.numbers.clear();
+        self.states.clear();
+        self.fingerprints.clear();
+        self.labels.clear();
+    }
 }
 
 /// A successor that waits to be looked up.
@@ -197,16 +207,17 @@ impl<'a, 't> Worker<'a, 't> {
     fn expand(&mut self, round: &Round, ids: Range<usize>) -> Result<()> {
         let Looks { control, safety, .. } = round.looks;
         let graph = round.graph;
-        let mut chunk = Chunk { first: ids.start, ..Chunk::default() };
-        let (mut unknown_from, mut met) = (0, 0);
+        let begin = self.found.targets.len();
+        self.found.chunks.push((ids.start, begin, self.found.ends.len()));
+        let (mut unknown_from, mut met) = (begin, 0);
         for id in ids {
             let (state, fingerprint) = (graph.state(id as StateId), graph.fingerprints[id]);
             let mut processes = ALL;
             if self.stubborn.is_some() {
                 processes = self.processes(round, id)?;
-                chunk.taken.push(processes);
+                self.found.taken.push(processes);
             }
-            let (recent, batch) = (&mut self.recent, &mut self.batch);
+            let (recent, batch, targets) = (&mut self.recent, &mut self.batch, &mut self.found.targets);
             let told = edges(self.lens, state, fingerprint, processes, |successor| {
                 let met = &mut recent[successor.fingerprint as usize & (RECENT - 1)];
                 if met.0 != successor.fingerprint {
@@ -214,9 +225,9 @@ impl<'a, 't> Worker<'a, 't> {
                     let Successor { fingerprint, way, .. } = successor;
                     batch.push(Pending { fingerprint, parent: id as StateId, way });
                 }
-                chunk.targets.push(met.1);
+                targets.push(met.1);
             })?;
-            chunk.ends.push(chunk.targets.len() as u32);
+            self.found.ends.push((targets.len() - begin) as u32);
             met += told.met;
             self.found.silent |= told.silent;
             let finding = |property| Finding { property, fingerprint, depth: 0, run: None };
@@ -226,7 +237,7 @@ impl<'a, 't> Worker<'a, 't> {
                 control.record(finding(control.assertion()));
             }
             if !told.moves {
-                chunk.terminals.push(id);
+                self.found.terminals.push(id);
                 if safety {
                     look(self.lens, control, state, Touched::EVERYWHERE, true, |property| {
                         control.record(finding(property));
@@ -234,21 +245,20 @@ impl<'a, 't> Worker<'a, 't> {
                 }
             }
             if self.batch.len() >= BATCH || self.stubborn.is_some() {
-                self.look_up(round, &mut chunk.targets[unknown_from..])?;
-                unknown_from = chunk.targets.len();
+                self.look_up(round, unknown_from)?;
+                unknown_from = self.found.targets.len();
             }
         }
-        self.look_up(round, &mut chunk.targets[unknown_from..])?;
-        self.found.chunks.push(chunk);
+        self.look_up(round, unknown_from)?;
         control.transitions.fetch_add(met, Relaxed);
         Ok(())
     }
 
-    /// Look up the numbers of the batch, and put them where its places are among the targets; what is new is judged.
+    /// Look up the numbers of the batch, and put them where its places are among the last targets; what is new is judged.
     ///
     /// With other workers, reads come first, so that their misses overlap: see `bfs`.
-    fn look_up(&mut self, round: &Round, targets: &mut [StateId]) -> Result<()> {
-        let Worker { batch, numbers, unknown, fresh, recent, .. } = self;
+    fn look_up(&mut self, round: &Round, from: usize) -> Result<()> {
+        let Worker { batch, numbers, unknown, fresh, recent, found, .. } = self;
         let mut session = round.session(batch.len())?;
         batch.iter().take(AHEAD).for_each(|pending| session.prefetch(pending.fingerprint));
         numbers.clear();
@@ -283,7 +293,7 @@ impl<'a, 't> Worker<'a, 't> {
         if round.next.load(Relaxed) >= PENDING - CHUNK as u32 {
             return Err("the graph has more than 2**31 states".into());
         }
-        for target in targets.iter_mut().filter(|target| **target & PENDING != 0) {
+        for target in found.targets[from..].iter_mut().filter(|target| **target & PENDING != 0) {
             *target = numbers[(*target & !PENDING) as usize];
         }
         for (pending, &number) in batch.iter().zip(numbers.iter()) {
@@ -369,7 +379,7 @@ fn judge(
 }
 
 /// Put what was found in a round into the graph; with help, by two threads.
-fn take_in(graph: &mut Graph, found: Vec<Found>, round: Range<usize>, helped: bool) -> Result<()> {
+fn take_in<'a>(graph: &mut Graph, found: &[&'a Found], round: Range<usize>, helped: bool) -> Result<()> {
     graph.silent |= found.iter().any(|one| one.silent);
     let Graph { width, states, fingerprints, labels, offsets, targets, taken, .. } = graph;
     let mut nodes = || -> std::io::Result<()> {
@@ -377,30 +387,38 @@ fn take_in(graph: &mut Graph, found: Vec<Found>, round: Range<usize>, helped: bo
         states.grow(len * *width)?;
         fingerprints.grow(len)?;
         labels.grow(len)?;
-        for one in &found {
+        for one in found {
             for (at, &number) in one.numbers.iter().enumerate() {
                 let number = number as usize;
                 states[number * *width..][..*width].copy_from_slice(&one.states[at * *width..][..*width]);
                 fingerprints[number] = one.fingerprints[at];
                 labels[number] = one.labels[at];
             }
-            one.chunks.iter().flat_map(|chunk| &chunk.terminals).for_each(|&id| labels[id] |= TERMINAL);
+            one.terminals.iter().for_each(|&id| labels[id] |= TERMINAL);
         }
         Ok(())
     };
     let mut edges = || -> std::io::Result<()> {
-        let mut chunks: Vec<&Chunk> = found.iter().flat_map(|one| &one.chunks).collect();
-        chunks.sort_unstable_by_key(|chunk| chunk.first);
+        // Each with the worker's next one, which begins where it ends.
+        let chunks = |one: &'a Found| {
+            let end = (0, one.targets.len(), one.ends.len());
+            let after = one.chunks.iter().skip(1).copied().chain([end]);
+            one.chunks.iter().zip(after).map(move |(&(first, t, e), (_, to_t, to_e))| {
+                (first, &one.targets[t..to_t], &one.ends[e..to_e])
+            })
+        };
+        let mut chunks: Vec<_> = found.iter().copied().flat_map(chunks).collect();
+        chunks.sort_unstable_by_key(|chunk| chunk.0);
         let mut ends = Vec::with_capacity(round.len());
         let mut base = targets.len() as u64;
-        for chunk in chunks {
+        for (first, chunk, last) in chunks {
             // If it was stopped, some may be missing.
-            ends.resize(chunk.first - round.start, base);
-            ends.extend(chunk.ends.iter().map(|&end| base + u64::from(end)));
-            targets.extend(&chunk.targets)?;
-            taken.extend(&chunk.taken);
+            ends.resize(first - round.start, base);
+            ends.extend(last.iter().map(|&end| base + u64::from(end)));
+            targets.extend(chunk)?;
             base = targets.len() as u64;
         }
+        found.iter().for_each(|one| taken.extend(&one.taken));
         ends.resize(round.len(), base);
         offsets.extend(&ends)
     };

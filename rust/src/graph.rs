@@ -18,6 +18,8 @@ use std::io;
 use std::sync::Arc;
 
 pub type StateId = u32;
+/// The edge of a terminal state that stays.
+pub const STUTTER: u32 = u32::MAX;
 
 pub struct Graph {
     pub(crate) width: usize,
@@ -166,10 +168,11 @@ impl Graph {
         &self.targets[self.offsets[id as usize] as usize..self.offsets[id as usize + 1] as usize]
     }
 
-    /// Where the run may go on: the targets, or the state itself if it is terminal (which may have edges: by faults).
+    /// The edges of a state by number, with their targets. A terminal state, which may have edges by faults, stays as well.
     #[inline]
-    pub fn after(&self, id: StateId) -> impl Iterator<Item = StateId> + '_ {
-        self.targets(id).iter().copied().chain(self.is_terminal(id).then_some(id))
+    pub fn edges(&self, id: StateId) -> impl Iterator<Item = (u32, StateId)> + '_ {
+        let stays = self.is_terminal(id).then_some((STUTTER, id));
+        (0..).zip(self.targets(id).iter().copied()).chain(stays)
     }
 
     /// Have at hand soon where the edges of a state are.

@@ -26,8 +26,6 @@ use crate::reach::Reach;
 
 /// A node of the product: state times the number of automaton nodes, plus the automaton node.
 pub type Node = u32;
-/// The edge of a terminal state that stays.
-pub const STUTTER: u32 = u32::MAX;
 
 pub struct Product<'a, 't> {
     pub(crate) lens: &'a mut Lens<'t>,
@@ -35,8 +33,8 @@ pub struct Product<'a, 't> {
     pub(crate) automaton: &'a Automaton,
     pub(crate) offers: Offers<'a>,
     control: &'a Control,
-    /// The promising parts of the automaton, and per node of the automaton, its region and its place there.
-    regions: Vec<Region>,
+    /// The promising parts of the automaton, and per node of the automaton, its region and its number there.
+    pub(crate) regions: Vec<Region>,
     homes: Vec<Option<(usize, u32)>>,
     /// Rules that a test leaves out.
     pub(crate) forgets_strong: bool,
@@ -120,13 +118,14 @@ impl<'a, 't> Product<'a, 't> {
             }
             let number = self.regions.len();
             let mut region = Region::new(graph, automaton, part)?;
-            let width = region.width();
-            let places = (0..).zip(&part.nodes);
-            let from = places.flat_map(|(place, &node)| reach.states(node).map(move |state| state * width + place));
-            found.extend(region.components(control, graph, number, from, None));
+            let mut from = Vec::new();
             for (place, &node) in (0..).zip(&part.nodes) {
                 self.homes[node as usize] = Some((number, place));
-                reach.leave(part, node, |state| region.is_met(state * width + place));
+                from.extend(reach.states(node).map(|state| region.local(state, place)));
+            }
+            found.extend(region.components(control, graph, number, from.into_iter(), None));
+            for (place, &node) in (0..).zip(&part.nodes) {
+                reach.leave(part, node, |state| region.is_met(graph, state, place));
             }
             self.regions.push(region);
         }
@@ -154,45 +153,27 @@ impl<'a, 't> Product<'a, 't> {
         self.automaton.initial.iter().filter(|&&node| fits(node)).map(|&node| self.node(0, node)).collect()
     }
 
-    /// Whether a node is in a component.
-    #[inline]
-    pub(crate) fn is_in(&self, state: StateId, automaton: u32, component: &Component) -> bool {
-        self.homes[automaton as usize].is_some_and(|(region, place)| {
-            region == component.region && self.regions[region].mark(state, place) == component.number
-        })
+    /// The node as one of the component, if it is in it.
+    pub(crate) fn inside(&self, node: Node, component: &Component) -> Option<Local> {
+        let (state, automaton) = self.parts(node);
+        let (region, number) = self.homes[automaton].filter(|&(region, _)| region == component.region)?;
+        let region = &self.regions[region];
+        region.is_in(self.graph, state, number, component).then(|| region.local(state, number))
     }
 
-    /// Hand the edges of a node to `each`, with the nodes they lead to; if it says so, that is enough.
-    #[inline]
-    pub(crate) fn edges(
-        &self,
-        node: Node,
-        within: Option<&Component>,
-        mut each: impl FnMut(u32, Node) -> bool,
-    ) -> Option<(u32, Node)> {
+    /// Hand the edges of a node to `each`, with the nodes that they lead to, until it says that this is the one.
+    pub(crate) fn edges(&self, node: Node, mut each: impl FnMut(u32, Node) -> bool) -> Option<(u32, Node)> {
         let (state, automaton) = self.parts(node);
-        let stays = self.graph.is_terminal(state).then_some((STUTTER, state));
-        for (edge, target) in (0..).zip(self.graph.targets(state).iter().copied()).chain(stays) {
+        for (edge, target) in self.graph.edges(state) {
             for &after in &self.automaton.nodes[automaton].next {
-                let may = match within {
-                    Some(component) => self.is_in(target, after, component),
-                    None => self.automaton.nodes[after as usize].fits(self.graph.label(target)),
-                };
+                let fits = self.automaton.nodes[after as usize].fits(self.graph.label(target));
                 let target = self.node(target, after);
-                if may && each(edge, target) {
+                if fits && each(edge, target) {
                     return Some((edge, target));
                 }
             }
         }
         None
-    }
-
-    /// Whether an edge of a state leads from a node to a node of the component.
-    #[inline]
-    fn stays(&self, component: &Component, node: Local, edge: u32) -> bool {
-        let region = &self.regions[component.region];
-        let (state, place) = region.split(node);
-        region.leads_to(place, self.graph.targets(state)[edge as usize], component.number)
     }
 
     fn judge(&mut self, component: &Component) -> Result<Judgement> {
@@ -222,7 +203,7 @@ impl<'a, 't> Product<'a, 't> {
             for &(class, edge) in &offered {
                 let before = enabled[class as usize];
                 if before == count || before == count - 1 {
-                    enabled[class as usize] = if self.stays(component, node, edge) { HAPPENS } else { count };
+                    enabled[class as usize] = if self.regions[component.region].stays(self.graph, component, node, edge) { HAPPENS } else { count };
                 }
             }
             if !offered.iter().any(|&(class, _)| enabled[class as usize] == count) {
@@ -244,7 +225,7 @@ impl<'a, 't> Product<'a, 't> {
             for &(class, edge) in &offered {
                 if self.offers.is_strong(class) && !happens[class as usize] {
                     enabled[class as usize] = true;
-                    happens[class as usize] = self.stays(component, node, edge);
+                    happens[class as usize] = self.regions[component.region].stays(self.graph, component, node, edge);
                 }
             }
         }

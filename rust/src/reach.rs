@@ -45,7 +45,7 @@ impl<'a> Reach<'a> {
         while let Some(&(node, state)) = queue.get(at) {
             at += 1;
             for &after in automaton.nodes[node as usize].next.iter().filter(|after| part.nodes.contains(after)) {
-                for target in graph.after(state) {
+                for (_, target) in graph.edges(state) {
                     if self.meet(after, target) {
                         queue.push((after, target));
                     }
@@ -66,7 +66,7 @@ impl<'a> Reach<'a> {
         let graph = self.graph;
         for after in self.outside(part, node) {
             for state in (0..graph.len() as StateId).filter(|&state| is_here(state)) {
-                for target in graph.after(state) {
+                for (_, target) in graph.edges(state) {
                     self.meet(after, target);
                 }
             }
