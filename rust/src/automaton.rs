@@ -97,7 +97,8 @@ mod tests {
     use super::*;
 
     fn automaton(edges: &[&[u32]], accepting: &[u64]) -> Automaton {
-        let node = |(next, &accepting): (&&[u32], &u64)| AutomatonNode { yes: 0, no: 0, next: next.to_vec(), accepting };
+        let node =
+            |(next, &accepting): (&&[u32], &u64)| AutomatonNode { yes: 0, no: 0, next: next.to_vec(), accepting };
         Automaton { nodes: edges.iter().zip(accepting).map(node).collect(), initial: vec![0], sets: 1 }
     }
 

@@ -403,9 +403,10 @@ fn take_in<'a>(graph: &mut Graph, found: &[&'a Found], round: Range<usize>, help
         let chunks = |one: &'a Found| {
             let end = (0, one.targets.len(), one.ends.len());
             let after = one.chunks.iter().skip(1).copied().chain([end]);
-            one.chunks.iter().zip(after).map(move |(&(first, t, e), (_, to_t, to_e))| {
-                (first, &one.targets[t..to_t], &one.ends[e..to_e])
-            })
+            one.chunks
+                .iter()
+                .zip(after)
+                .map(move |(&(first, t, e), (_, to_t, to_e))| (first, &one.targets[t..to_t], &one.ends[e..to_e]))
         };
         let mut chunks: Vec<_> = found.iter().copied().flat_map(chunks).collect();
         chunks.sort_unstable_by_key(|chunk| chunk.0);

@@ -177,7 +177,8 @@ impl Region {
         within: Option<&[Local]>,
     ) -> Vec<Component> {
         let first = self.component;
-        let mut search = Search { frames: Vec::new(), waiting: Vec::new(), open: Vec::new(), count: 1, sizes: Vec::new() };
+        let mut search =
+            Search { frames: Vec::new(), waiting: Vec::new(), open: Vec::new(), count: 1, sizes: Vec::new() };
         search.run(self, control, graph, from);
         let new = |(at, size)| (0, Component { region, number: first - at, nodes: Vec::with_capacity(size) });
         let mut found: Vec<(u64, Component)> = (0..).zip(search.sizes).map(new).collect();

@@ -348,9 +348,7 @@ impl Engine {
             search::watched(&self.tables, &control, tick, || {
                 let mut lens = Lens::new(&self.tables);
                 let looks = Looks { control: &control, predicates: &predicates, safety };
-                let t0 = Instant::now(); // TIMES
                 let graph = Graph::explored(&mut lens, looks, por)?;
-                if std::env::var("PLAIT_TIMES").is_ok() { eprintln!("graph {:.2?}", t0.elapsed()); } // TIMES
                 silent.store(graph.silent, Relaxed);
                 bytes.store(graph.bytes(), Relaxed);
                 if safety {

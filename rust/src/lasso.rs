@@ -1,9 +1,9 @@
 //! A run that ends in a loop: found in a component of the product, and executed on the system.
 
-use crate::graph::{Graph, STUTTER, StateId};
-use crate::lens::Lens;
 use crate::components::{Component, Local};
+use crate::graph::{Graph, STUTTER, StateId};
 use crate::large::Large;
+use crate::lens::Lens;
 use crate::liveness::{Node, Product};
 use crate::model::Result;
 use crate::offers::ClassId;

@@ -78,10 +78,7 @@ impl<'a, 't> Product<'a, 't> {
 
     /// A fair run that the automaton accepts, with a shortest stem to the component it was found in.
     pub fn lasso(&mut self) -> Result<Option<Lasso>> {
-        let t0 = std::time::Instant::now(); // TIMES
-        let times = |what: &str| if std::env::var("PLAIT_TIMES").is_ok() { eprintln!("{what} {:.2?}", t0.elapsed()); }; // TIMES
         let mut waiting = self.components()?;
-        times("components"); // TIMES
         // Of states, the deeper ones have greater numbers: the run to the one with the least number is a shortest one.
         let least = |regions: &[Region], one: &Component| regions[one.region].split(one.nodes[0]);
         waiting.sort_by_key(|component| std::cmp::Reverse(least(&self.regions, component)));
@@ -89,9 +86,8 @@ impl<'a, 't> Product<'a, 't> {
             if self.control.stopped() {
                 break;
             }
-            let judged = self.judge(&component)?; times("judged"); // TIMES
-            match judged {
-                Judgement::Fair => { let r = self.run(&component).map(Some); times("run"); return r }, // TIMES
+            match self.judge(&component)? {
+                Judgement::Fair => return self.run(&component).map(Some),
                 Judgement::Unfair => {}
                 Judgement::Without(classes) => {
                     let rest = self.without(&component, &classes)?;
@@ -203,7 +199,12 @@ impl<'a, 't> Product<'a, 't> {
             for &(class, edge) in &offered {
                 let before = enabled[class as usize];
                 if before == count || before == count - 1 {
-                    enabled[class as usize] = if self.regions[component.region].stays(self.graph, component, node, edge) { HAPPENS } else { count };
+                    enabled[class as usize] = if self.regions[component.region].stays(self.graph, component, node, edge)
+                    {
+                        HAPPENS
+                    } else {
+                        count
+                    };
                 }
             }
             if !offered.iter().any(|&(class, _)| enabled[class as usize] == count) {

@@ -132,7 +132,9 @@ def told_apart(found: Automaton) -> Automaton:
     nodes = list(found.nodes)
 
     def does_as_well(a: int, b: int) -> bool:
-        follows = all(a in node.next for node in nodes if b in node.next) and (a in found.initial or b not in found.initial)
+        follows = all(a in node.next for node in nodes if b in node.next) and (
+            a in found.initial or b not in found.initial
+        )
         return follows and set(nodes[b].next) <= set(nodes[a].next) and not nodes[b].accepting & ~nodes[a].accepting
 
     for a, better in enumerate(nodes):
