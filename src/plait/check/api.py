@@ -146,6 +146,7 @@ def check(
                     runner, temporal, more, whole=whole, tidy=not raw, timeout=left, por=por, **limits
                 )
                 report["seconds"] += runs.report["seconds"]
+                report["memory_bytes"] = max(report["memory_bytes"], runs.report["memory_bytes"])
                 report["bound"] = runs.report["bound"]
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
@@ -234,6 +235,7 @@ def _verdict(
         memory_bytes=report["memory_bytes"],
         table_bytes=report["table_bytes"],
         walks=report["walks"],
+        graph_states=runs.report["states"] if runs else 0,
         stack_operations=report["stack_operations"],
         stack_operations_saved=report["stack_operations_saved"],
         reductions=reductions.outcome(report["given_up"]),
