@@ -16,6 +16,8 @@ class Random(NamedTuple):
 
 
 _NUMBERS = ["x", "y"]
+FLAGS = [["bounds"], ["assertions"]]
+"""Failed indices and assertions; a program has the flag of what can fail in it."""
 
 
 def _number(draw: DrawFn, depth: int = 0) -> str:
@@ -120,5 +122,6 @@ def programs(draw: DrawFn) -> Random:
         lines.append(f"process p{p}(int i = {p % 2}) {{ int{loop} t = {draw(st.integers(0, 1))};")
         lines += [f"  {s}" for s in body]
         lines.append("}")
-    watched = draw(st.sampled_from([["x"], ["y"], ["a[0]"], ["a[1]", "y"], ["p0.t"], ["b", "p1.t"], ["f[0]", "x"]]))
-    return Random("\n".join(lines) + "\n", watched)
+    watched = draw(st.sampled_from([["x"], ["y"], ["a[0]"], ["a[1]", "y"], ["p0.t"], ["b", "p1.t"], ["f[0]", "x"], []]))
+    flags = draw(st.sampled_from([*FLAGS, ["assertions", "bounds"], []] if watched else FLAGS))
+    return Random("\n".join(lines) + "\n", [*watched, *flags])

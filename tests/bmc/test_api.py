@@ -48,6 +48,35 @@ def test_a_depth_that_covers_all_runs_is_no_bound(encoding: Any, depth: int, sta
     assert check(parse_program(COUNTER.replace("LIMIT", "5")), depth=depth, encoding=encoding).status == status
 
 
+ENDLESS = """int x = 0, y = 0, z = 0; int a[9] = 0;
+process p { while (true) { y = (y + 1) % 3; z = z + 1; } }
+process q { x = 1; }
+process r { int t = 0; t = a[z]; }
+always small: x < 2;
+"""
+
+
+@pytest.mark.parametrize("encoding", ["steps", "clock"])
+def test_loops_outside_of_all_projections_need_no_depth(encoding: Any) -> None:
+    program = parse_program(ENDLESS)
+    verdict = check(program, depth=4, encoding=encoding, properties=["small"])
+    assert (verdict.status, verdict.bound) == ("holds", None)
+    assert verdict.properties[0].note == "in all runs: no projection has more than 1 step"
+    assert check(program, depth=4, encoding=encoding, properties=["small"], projection="off").status == "inconclusive"
+    # Within four steps no index is out of range, beyond them one is.
+    assert check(program, depth=4, encoding=encoding, properties=["bounds"]).status == "inconclusive"
+    assert check(program, depth=29, encoding=encoding, properties=["bounds"]).status == "violated"
+
+
+@pytest.mark.parametrize("encoding", ["steps", "clock"])
+@pytest.mark.parametrize("projection", ["auto", "on", "off"])
+def test_every_case_of_a_property_is_looked_at(encoding: Any, projection: Any) -> None:
+    text = """int x = 0, y = 0; process p { x = 1; y = 1; } always a: x < 2 && y < 2; always b: x < 2 && y < 1;
+    always c: x < 1 && y < 2; reachable d: x == 2 || y == 1;"""
+    verdict = check(parse_program(text), encoding=encoding, projection=projection)
+    assert [r.status for r in verdict.properties] == ["holds", "violated", "violated", "holds"]
+
+
 def test_a_loop_without_progress() -> None:
     program = parse_program(SPIN)
     with pytest.raises(UsageError, match=r"line 1: while \(!go\) can go on for ever") as caught:

@@ -74,7 +74,9 @@ def cells_of(interpreter: Interpreter, names: list[str]) -> list[Cell]:
     found: list[Cell] = []
     for name in names:
         base, _, index = name.partition("[")
-        variable = next(v for v in interpreter.program.variables if v.name == base)
+        variable = next((v for v in interpreter.program.variables if v.name == base), None)
+        if variable is None:
+            continue  # the flag of what cannot fail in this program
         found.append((variable, int(index[:-1]) if index else 0))
     return found
 

@@ -13,14 +13,29 @@ from plait.bmc.explicit import Enumeration
 from plait.bmc.induction import Induction
 from plait.bmc.interpreter import Interpreter, State, Taken
 from plait.bmc.loops import idle_loop
-from plait.bmc.program import Action, Branch, Constant, Expr, Program, Property, Require, Value, longest
-from plait.bmc.ranges import ranges
+from plait.bmc.program import (
+    Action,
+    Branch,
+    Constant,
+    Expr,
+    Operation,
+    Program,
+    Property,
+    Require,
+    Value,
+    cases,
+    ended_in,
+    variables_of,
+)
+from plait.bmc.ranges import Ranges, ranges
+from plait.bmc.relevance import Relevance
 from plait.bmc.second import Solver, decide
 from plait.bmc.smt import Formula, TooLargeError
 from plait.bmc.solver import Answer
 from plait.bmc.steps import StepsEncoding
 from plait.bmc.tracing import trace
 from plait.bmc.walks import walk
+from plait.bmc.width import fits
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 
@@ -104,7 +119,7 @@ def check(
     if depth is not None and depth < 0:
         raise UsageError(f"depth={depth} is negative", hint="give 0 or more")
     chosen = _chosen(program, properties)
-    _fits(program, width)
+    fits(program, width)
     if depth is None and not induction and encoding != "explicit" and (loop := idle_loop(program)) is not None:
         raise UsageError(
             f"{program.source.name}, line {loop.place.line}: {loop.label} can go on for ever without progress, so that no "
@@ -135,7 +150,7 @@ def formula(
 ) -> str:
     """The formula that is satisfiable if a run of at most `depth` steps decides a property, as SMT-LIB text."""
     chosen = _chosen(program, None if property_name is None else [property_name])[0]
-    _fits(program, width)
+    fits(program, width)
     search = _Search(program, depth, encoding, projection, order, width, False, "z3", lambda _: None)
     built = search.encode(chosen.condition, depth)
     return built.f.text([built.evaluate(chosen.bad)])
@@ -150,46 +165,6 @@ def _chosen(program: Program, names: Sequence[str] | None) -> list[Property]:
     if not chosen:
         raise UsageError(f"{program.name} has no property", hint="write always name: condition; or assert(condition);")
     return chosen
-
-
-def _fits(program: Program, width: int | None) -> None:
-    """With so many bits, every constant must have room."""
-    if width is None:
-        return
-    if not 2 <= width <= 64:
-        raise UsageError(f"--width {width} does not fit", hint="give 2 to 64 bits")
-    most = (1 << (width - 1)) - 1
-    found = max(_constants(program), key=abs, default=0)
-    if not -most - 1 <= found <= most:
-        raise UsageError(f"the number {found} has no room in {width} bits", hint=f"they hold {-most - 1} to {most}")
-
-
-def _constants(program: Program) -> list[int]:
-    """All numbers of a program."""
-    import dataclasses
-
-    found: list[int] = []
-
-    def walk(node: object) -> None:
-        if isinstance(node, Constant):
-            found.append(int(node.value))
-        elif isinstance(node, tuple):
-            for part in node:
-                walk(part)
-        elif dataclasses.is_dataclass(node) and type(node).__module__ == Constant.__module__:
-            for field in dataclasses.fields(node):
-                if field.name != "variable":
-                    walk(getattr(node, field.name))
-
-    for variable in program.variables:
-        found += [int(v) for v in (*variable.initial, variable.low, variable.high) if v is not None]
-    for code in program.processes:
-        for step in code.steps:
-            walk(step.body)
-            walk(step.inputs)
-    for e in (*program.initial, *(p.condition for p in program.properties)):
-        walk(e)
-    return found
 
 
 class _Search:
@@ -211,14 +186,12 @@ class _Search:
         self.order, self.width, self.induction, self.solver, self.tell = order, width, induction, solver, progress
         self.interpreter = Interpreter(program, width)
         self.limits = Limits()
-        lengths = [longest(code) for code in program.processes]
-        known = [n for n in lengths if n is not None]
-        self.total = sum(known) if len(known) == len(lengths) else None
-        """No run has more steps; None if a process has a loop."""
+        self.total = program.longest
         self.cover = True
         """Whether to find out if there are longer runs."""
         self.seed = 0
         self.covering: dict[int, bool | None] = {}
+        self.longest: dict[Property, int | None] = {}
         self.build = self.solve = 0.0
         self.work = self.queries = self.size = self.states = self.transitions = self.deepest = 0
         self.used: set[str] = set()
@@ -237,9 +210,11 @@ class _Search:
             if answer.outcome != "unsat":
                 bound = answer.outcome if answer.outcome != "unknown" else f"solver ({answer.reason})"
                 return Finding(property_, None, False, self.deepest, bound)
-            covered = self._covered(depth)
-            if covered:
+            if self._covered(depth):
                 return Finding(property_, None, True, depth, None)
+            if self.cover and (most := self._longest_projection(property_)) is not None and most <= depth:
+                note = f"in all runs: no projection has more than {most} step{'s' if most != 1 else ''}"
+                return Finding(property_, None, True, depth, None, note)
             if self.induction and (property_.kind != "reachable"):
                 self.tell(f"{property_.name}: induction at depth {depth}")
                 proof = self._induction.holds(property_.condition, depth)
@@ -280,21 +255,34 @@ class _Search:
             known,
             bits,
             relevant=[relevant],
-            projection="later" if projected else "none",
+            projection="none" if not projected else "later" if self.projection == "on" else "sliced",
             ordered=self.order and not exact,
             exact=exact,
         )
 
     def query(self, property_: Property, depth: int) -> tuple[Answer, Run | None]:
-        """Whether a run of at most so many steps decides a property, and which."""
+        """Whether a run of at most so many steps decides a property, and which.
+
+        Projections on fewer variables are smaller. So of several cases the first is looked at by itself: where processes
+        are alike, it stands for all. If that finds nothing, the others follow, all at once.
+        """
+        if self.projection == "off":
+            return self._query(property_, property_.bad, depth)
+        first, *others = cases(property_.bad)
+        answer, run = self._query(property_, first, depth)
+        if not others or answer.outcome != "unsat":
+            return answer, run
+        return self._query(property_, functools.reduce(lambda a, b: Operation("||", a, b), others), depth)
+
+    def _query(self, property_: Property, case: Expr, depth: int) -> tuple[Answer, Run | None]:
         start = time.process_time()
         try:
-            encoding = self.encode(property_.condition, depth)
+            encoding = self.encode(case, depth)
         except TooLargeError:
             return Answer("unknown", {}, 0.0, "the formula is too large: try the encoding steps"), None
         finally:
             self.build += time.process_time() - start
-        goal = encoding.evaluate(property_.bad)
+        goal = encoding.evaluate(case)
         if goal is False:
             return Answer("unsat", {}, 0.0), None  # known without a solver
         answer = self._decide(encoding.f, [goal])
@@ -338,6 +326,24 @@ class _Search:
             return False
         self.build += time.process_time() - start
         return self._decide(encoding.f, []).outcome == "unsat"
+
+    def _longest_projection(self, property_: Property) -> int | None:
+        """No projection of a run, however long, on what a property reads has more steps; None: not known."""
+        if self.projection == "off":
+            return None
+        if property_ not in self.longest:
+            lengths = [self._sliced(case).longest for case in cases(property_.bad)]
+            known = [n for n in lengths if n is not None]
+            self.longest[property_] = max(known) if len(known) == len(lengths) else None
+        return self.longest[property_]
+
+    def _sliced(self, case: Expr) -> Program:
+        """What is left for a case in runs of any length: what may fail beyond the depth counts."""
+        return Relevance(self.program, self._unbounded, variables_of(case), ended_in(case)).sliced()
+
+    @functools.cached_property
+    def _unbounded(self) -> Ranges:
+        return ranges(self.program, None, self.width)
 
     def _explicit(self, property_: Property) -> Finding:
         enumeration = Enumeration(self.program, self.width)

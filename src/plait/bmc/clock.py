@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from plait.bmc import symbolic
 from plait.bmc.program import Expr, Program, Variable, accesses, ended_in, longest, variables_of
 from plait.bmc.ranges import Ranges
+from plait.bmc.relevance import Relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access
 from plait.bmc.witness import Model, Witness, cell_name, input_name
@@ -57,11 +58,13 @@ class ClockEncoding:
         projection: bool = False,
         exact: bool = False,
     ) -> None:
-        self.program, self.depth, self.ranges = program, depth, ranges
+        self.depth, self.ranges = depth, ranges
         self.f = Formula(bits)
         relevant = list(relevant)
         self.relevant: set[Variable] = {v for e in relevant for v in variables_of(e)}
         self.watched: set[int] = {p for e in relevant for p in ended_in(e)}
+        relevance = Relevance(program, ranges, self.relevant, self.watched)
+        self.program = program = relevance.sliced() if projection else program
         self._classify()
         self.initial = {v: [self._initial(v, k) for k in range(v.cells)] for v in program.variables}
         self.most = [min(depth, depth if (n := longest(code)) is None else n) for code in program.processes]
@@ -82,7 +85,7 @@ class ClockEncoding:
         self.at: list[dict[int, Term]] = [{} for _ in range(count)]
         """For each process, whether it is at a location in the end."""
         for p in range(count):
-            self._process(p)
+            self._process(p, relevance.latest(p, depth) if projection else {})
         self.final: dict[tuple[Variable, int], _Read] = {}
         for variable in (v for v in program.variables if v in self.relevant):
             for k in range(variable.cells):
@@ -99,6 +102,7 @@ class ClockEncoding:
         self._limit(exact)
         if projection:
             self._project()
+            self._stop(relevance)
 
     def _classify(self) -> None:
         """A variable that one process alone touches is private; one that nobody writes stays as it was."""
@@ -127,13 +131,13 @@ class ClockEncoding:
 
     # -- slots ---------------------------------------------------------------------------------------------------------
 
-    def _process(self, p: int) -> None:
+    def _process(self, p: int, latest: dict[int, int]) -> None:
         """Its slots, one after the other. Where it is before slot n follows from exactly n steps."""
         f, code = self.f, self.program.processes[p]
         here: dict[int, Term] = {0: True}
         rest: dict[int, list[Term]] = {}
         for n in range(self.most[p]):
-            steps = {place: flag for place, flag in here.items() if place < code.end}
+            steps = {place: flag for place, flag in here.items() if place < code.end and n <= latest.get(place, n)}
             if not steps:
                 break
             go = f.boolean(f"{code.name} takes {n}")
@@ -337,6 +341,13 @@ class ClockEncoding:
             for n, go in enumerate(slots):
                 after = slots[n + 1] if n + 1 < len(slots) else False
                 f.add(f.implies(go, f.any(after, *read.get((p, n), ()), *self.marks.get((p, n), ()))))
+
+    def _stop(self, relevance: Relevance) -> None:
+        """A process ends where its last step mattered to somebody."""
+        for p, at in enumerate(self.at):
+            ends = relevance.ends(p)
+            if ends is not None:
+                self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 
     # -- what was found ------------------------------------------------------------------------------------------------
 

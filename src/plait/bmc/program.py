@@ -119,6 +119,10 @@ class Require:
     condition: Expr
 
 
+NEVER = Require(Constant(False))
+"""A step that begins with this is never taken."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Ensure:
     """An assertion: if it does not hold, its flag is set and the process is stuck."""
@@ -230,6 +234,13 @@ class Program:
             at += variable.cells
         return found
 
+    @property
+    def longest(self) -> int | None:
+        """No run has more steps; None if a process has a loop."""
+        lengths = [longest(code) for code in self.processes]
+        known = [n for n in lengths if n is not None]
+        return sum(known) if len(known) == len(lengths) else None
+
     def flag(self, name: str) -> Variable | None:
         """The hidden variable of a built-in property."""
         return next((v for v in self.variables if v.hidden and v.name == name), None)
@@ -269,6 +280,24 @@ def ended_in(e: Expr) -> set[int]:
             return set()
 
 
+def cases(e: Expr) -> list[Expr]:
+    """Expressions one of which holds if the expression does.
+
+    >>> x, y = (Read(Variable(name, "bool", None, (False,))) for name in "xy")
+    >>> cases(Not(Operation("&&", x, Operation("&&", y, Not(x))))) == [Not(x), Not(y), x]
+    True
+    """
+    match e:
+        case Operation("||", left, right):
+            return cases(left) + cases(right)
+        case Not(Operation("&&", left, right)):
+            return cases(Not(left)) + cases(Not(right))
+        case Not(Not(operand)):
+            return cases(operand)
+        case _:
+            return [e]
+
+
 def accesses(actions: tuple[Action, ...]) -> tuple[set[Variable], set[Variable]]:
     """The variables that actions can read, and those that they can write."""
     reads: set[Variable] = set()
@@ -289,13 +318,26 @@ def accesses(actions: tuple[Action, ...]) -> tuple[set[Variable], set[Variable]]
     return reads, writes
 
 
+def distances(process: ProcessCode) -> dict[int, int]:
+    """The least number of steps to each location."""
+    found = {0: 0}
+    queue = [0]
+    for place in queue:
+        if place < process.end:
+            for target in process.steps[place].targets:
+                if target not in found:
+                    found[target] = found[place] + 1
+                    queue.append(target)
+    return found
+
+
 def longest(process: ProcessCode) -> int | None:
     """The most steps that a process can take; None if it has a loop."""
     memo: dict[int, int | None] = {}
     active: set[int] = set()
 
     def walk(location: int) -> int | None:
-        if location >= process.end:
+        if location >= process.end or process.steps[location].body[:1] == (NEVER,):
             return 0
         if location in memo:
             return memo[location]

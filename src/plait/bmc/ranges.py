@@ -160,6 +160,7 @@ class _Analysis:
                 if index is not None:
                     self._index(action, variable, self._value(index, e, step))
                 found = self._value(value, e, step)
+                e = _inside(e, Read(variable, index), value)
                 if variable.kind == "int" and found is not None:
                     if variable.size is None:
                         e[variable] = found
@@ -177,10 +178,11 @@ class _Analysis:
                 return [e]
             case Require(condition) | Ensure(condition):
                 self._value(condition, e, step)
-                narrowed = self._narrow(condition, e, True)
+                narrowed = self._narrow(condition, _inside(e, condition), True)
                 return [] if narrowed is None else [narrowed]
             case Branch(condition, then, otherwise):
                 self._value(condition, e, step)
+                e = _inside(e, condition)
                 ways = []
                 for branch, truth in ((then, True), (otherwise, False)):
                     narrowed = self._narrow(condition, e, truth)
@@ -281,6 +283,27 @@ class _Analysis:
         fitting = (max(low, -UNBOUNDED), min(high, UNBOUNDED))
         self._extend(fitting)
         return fitting
+
+
+def _inside(environment: Environment, *expressions: Expr) -> Environment:
+    """What else is known once these were evaluated: a variable that was an index, and did not fail, is in range."""
+    for e in expressions:
+        match e:
+            case Read(variable, Read(index, None)):
+                low, high = environment[index]
+                if low < variable.cells and high >= 0:
+                    environment = environment | {index: (max(low, 0), min(high, variable.cells - 1))}
+            case Read(_, index) if index is not None:
+                environment = _inside(environment, index)
+            case Not(operand):
+                environment = _inside(environment, operand)
+            case Operation("&&" | "||", left, _):
+                environment = _inside(environment, left)
+            case Operation(_, left, right):
+                environment = _inside(environment, left, right)
+            case Choice(condition, _, _):
+                environment = _inside(environment, condition)
+    return environment
 
 
 def _counters(program: Program, shared: Environment) -> Environment:

@@ -3,15 +3,21 @@
 Seen from the end of a path: the last step writes something of F. A step before it does, or comes before a step of its own
 process that is left, or writes a variable that such a later step reads. And the last step that a process takes writes
 something of F, or a variable that another process reads. The constraint C_F says so too, but one step at a time.
+
+A step can be taken in two ways: it goes on, or it fails (an assertion, an index out of range) and its process is stuck. A
+step that fails writes a flag, reads nothing of the array whose index is out of range, and does nothing of what comes behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from plait.bmc.program import (
     ASSERTIONS,
     BOUNDS,
+    NEVER,
     Action,
     Branch,
     Choice,
@@ -26,95 +32,209 @@ from plait.bmc.program import (
     Step,
     Variable,
     accesses,
+    distances,
 )
 from plait.bmc.ranges import Ranges
 
 Place = tuple[int, int]
 """A process and a location."""
+_FAR = 1 << 30
+
+
+class Way(NamedTuple):
+    """How a process takes the step of a location: it goes on, or it fails."""
+
+    process: int
+    location: int
+    fails: bool
 
 
 class Relevance:
     """What the steps of a program may read and write, for variables F and processes whose counters are in F."""
 
     def __init__(self, program: Program, ranges: Ranges, relevant: set[Variable], watched: set[int]) -> None:
-        self.program, self.relevant, self.watched = program, relevant, watched
-        self.reads: dict[Place, set[Variable]] = {}
-        self.writes: dict[Place, set[Variable]] = {}
-        self.fails: set[Place] = set()
+        self.program, self.ranges, self.relevant, self.watched = program, ranges, relevant, watched
+        self.reads: dict[Way, set[Variable]] = {}
+        self.writes: dict[Way, set[Variable]] = {}
         for p, code in enumerate(program.processes):
             for step in code.steps:
-                place = (p, step.location)
-                self.reads[place], self.writes[place] = accesses(step.body)
-                flags = set(_failures(step.body, ranges))
-                self.writes[place] |= {v for v in program.variables if v.hidden and v.name in flags}
-                if flags:
-                    self.fails.add(place)
+                going, failing = Way(p, step.location, False), Way(p, step.location, True)
+                self.reads[going], self.writes[going] = accesses(step.body)
+                if any(_failures(action, ranges) for action in step.body):
+                    self.reads[failing], self.writes[failing] = self._failing(step)
 
-    def _matters(self, place: Place, read: set[Variable]) -> bool:
-        return place[0] in self.watched or not self.writes[place].isdisjoint(self.relevant | read)
+    def _failing(self, step: Step) -> tuple[set[Variable], set[Variable]]:
+        """What a step may read and write if it fails."""
+        reads: set[Variable] = set()
+        writes: set[Variable] = set()
+        for n, action in enumerate(step.body):
+            flags = _failures(action, self.ranges)
+            if not flags:
+                continue
+            read, written = accesses(step.body[:n])
+            own_reads, own_writes = accesses((action,))
+            if not _inside(action, self.ranges):
+                own_reads, own_writes = own_reads - self._missed(action), set()
+            reads |= read | own_reads
+            writes |= written | own_writes | {v for v in self.program.variables if v.hidden and v.name in flags}
+        return reads, writes
+
+    def _missed(self, action: Action) -> set[Variable]:
+        """The array of which an action reads nothing if it fails: that of the only access which can be out of range."""
+        if isinstance(action, Ensure) or (isinstance(action, Set) and not self.ranges.safe(action)):
+            return set()
+        reads = [read for e in _expressions(action) for read in _reads(e)]
+        loose = [read for read in reads if not self.ranges.safe(read)]
+        if len(loose) == 1 and sum(read.variable is loose[0].variable for read in reads) == 1:
+            return {loose[0].variable}
+        return set()
+
+    def _matters(self, way: Way, read: set[Variable]) -> bool:
+        return way.process in self.watched or not self.writes[way].isdisjoint(self.relevant | read)
+
+    def _earlier(self, later: set[Way]) -> set[Way]:
+        """The ways that a step can be taken, if these are those of the steps behind it; and these."""
+        read = set().union(*(self.reads[way] for way in later))
+        places = {way[:2] for way in later}
+        return later | {
+            way
+            for way in self.writes
+            if self._matters(way, read)
+            or (not way.fails and any((way.process, t) in places for t in self._step(way).targets))
+        }
 
     def possible(self, depth: int) -> list[set[Place]]:
         """For each step of a path, where a process may be that takes it."""
+        near: set[Place] = set()
+        for p, code in enumerate(self.program.processes):
+            latest = self.latest(p, depth)
+            near |= {(p, place) for place, far in distances(code).items() if place < code.end and far <= latest[place]}
         found: list[set[Place]] = []
-        later: set[Place] = set()
+        later: set[Way] = set()
         for _ in range(depth):
-            read = set().union(*(self.reads[place] for place in later))
-            later = later | {
-                place
-                for place in self.writes
-                if self._matters(place, read) or any((place[0], t) in later for t in self._step(place).targets)
-            }
-            found.append(later)
+            later = {way for way in self._earlier(later) if way[:2] in near}
+            found.append({way[:2] for way in later})
         return found[::-1]
 
     def ends(self, process: int) -> set[int] | None:
         """The locations at which a process may be in the end; None: all of them."""
-        if process in self.watched:
-            return None
-        read = set().union(*(reads for place, reads in self.reads.items() if place[0] != process))
-        found = {0}
-        for place in self.writes:
-            if place[0] == process and self._matters(place, read):
-                found.update(self._step(place).targets)
-                if place in self.fails:
-                    found.add(self.program.processes[process].stuck)
+        return None if process in self.watched else {0} | self._stops(process, self._read_by_others(process))
+
+    def latest(self, process: int, depth: int) -> dict[int, int]:
+        """After how many of its steps a process may still take the step of a location, in paths of so many steps.
+
+        After it, the process comes to a location where it may end. Unless its last step writes something of F, that of
+        another process does, and the way there takes steps as well.
+        """
+        last = self._costs(process, self._stops(process, set()))
+        other = self._costs(process, self._stops(process, self._read_by_others(process)))
+        others = min((self._least(q) for q in range(len(self.program.processes)) if q != process), default=depth)
+        code = self.program.processes[process]
+        return {n: depth - min(last[n], other[n] + others) for n in range(code.end)}
+
+    def _read_by_others(self, process: int) -> set[Variable]:
+        return set().union(*(reads for way, reads in self.reads.items() if way.process != process))
+
+    def _stops(self, process: int, read: set[Variable]) -> set[int]:
+        """Where a process is after steps that matter, if this is read later."""
+        return {
+            t for way in self.writes if way.process == process and self._matters(way, read) for t in self._targets(way)
+        }
+
+    def _least(self, process: int) -> int:
+        """A process takes at least so many steps until it writes something of F."""
+        far = distances(self.program.processes[process])
+        mine = [way for way in self.writes if way.process == process and self._matters(way, set())]
+        return min((far[way.location] + 1 for way in mine if way.location in far), default=_FAR)
+
+    def _costs(self, process: int, stops: set[int]) -> list[int]:
+        """For each location, the least number of steps from there to one of these."""
+        mine = [way for way in self.writes if way.process == process]
+        found = [_FAR] * (self.program.processes[process].stuck + 1)
+        for _ in mine:
+            before = list(found)
+            for way in mine:
+                after = min((0 if t in stops else found[t] for t in self._targets(way)), default=_FAR)
+                found[way.location] = min(found[way.location], after + 1)
+            if found == before:
+                break
         return found
 
-    def _step(self, place: Place) -> Step:
-        return self.program.processes[place[0]].steps[place[1]]
+    def _targets(self, way: Way) -> tuple[int, ...]:
+        return (self.program.processes[way.process].stuck,) if way.fails else self._step(way).targets
+
+    def sliced(self) -> Program:
+        """The program, without steps that are in no projection. Processes, locations and variables stay as they are."""
+        kept: set[Way] = set()
+        while (more := self._earlier(kept)) != kept:
+            kept = more
+        return dataclasses.replace(
+            self.program,
+            processes=tuple(
+                dataclasses.replace(code, steps=tuple(self._kept(step, kept) for step in code.steps))
+                for code in self.program.processes
+            ),
+        )
+
+    def _kept(self, step: Step, kept: set[Way]) -> Step:
+        if Way(step.process, step.location, False) in kept:
+            return step
+        failing = Way(step.process, step.location, True) in kept
+        if failing and any(_inside(action, self.ranges) for action in step.body):
+            return step
+        body: list[Action] = []
+        if failing:
+            last = max(n for n, action in enumerate(step.body) if _failures(action, self.ranges))
+            action = step.body[last]
+            body = [*step.body[:last], Require(action.condition) if isinstance(action, Branch) else action]
+        return dataclasses.replace(step, body=(*body, NEVER), targets=())
+
+    def _step(self, way: Way) -> Step:
+        return self.program.processes[way.process].steps[way.location]
 
 
-def _failures(actions: Sequence[Action], ranges: Ranges) -> Iterator[str]:
-    """The flags that actions may set."""
-    for action in actions:
-        match action:
-            case Set(_, index, value):
-                if index is not None and not ranges.safe(action):
-                    yield BOUNDS
-                yield from _loose(index, ranges)
-                yield from _loose(value, ranges)
-            case Require(condition):
-                yield from _loose(condition, ranges)
-            case Ensure(condition):
-                yield ASSERTIONS
-                yield from _loose(condition, ranges)
-            case Branch(condition, then, otherwise):
-                yield from _loose(condition, ranges)
-                yield from _failures(then, ranges)
-                yield from _failures(otherwise, ranges)
+def _expressions(action: Action) -> list[Expr]:
+    """What an action evaluates, whichever way it goes on."""
+    match action:
+        case Set(_, index, value):
+            return [value] if index is None else [index, value]
+        case Require(condition) | Ensure(condition) | Branch(condition, _, _):
+            return [condition]
+        case _:
+            return []
 
 
-def _loose(e: Expr | None, ranges: Ranges) -> Iterator[str]:
+def _inside(action: Action, ranges: Ranges) -> bool:
+    """Whether something in a branch of an action can fail."""
+    return isinstance(action, Branch) and any(_failures(a, ranges) for a in (*action.then, *action.otherwise))
+
+
+def _failures(action: Action, ranges: Ranges) -> set[str]:
+    """The flags that an action may set."""
+    found: set[str] = set()
+    if isinstance(action, Ensure):
+        found.add(ASSERTIONS)
+    if isinstance(action, Set) and action.index is not None and not ranges.safe(action):
+        found.add(BOUNDS)
+    if any(not ranges.safe(read) for e in _expressions(action) for read in _reads(e)):
+        found.add(BOUNDS)
+    if isinstance(action, Branch):
+        found = found.union(*(_failures(a, ranges) for a in (*action.then, *action.otherwise)))
+    return found
+
+
+def _reads(e: Expr) -> Iterator[Read]:
+    """All the reads of an expression."""
     match e:
-        case Read(_, index) if index is not None:
-            if not ranges.safe(e):
-                yield BOUNDS
-            yield from _loose(index, ranges)
+        case Read(_, index):
+            yield e
+            if index is not None:
+                yield from _reads(index)
         case Not(operand):
-            yield from _loose(operand, ranges)
+            yield from _reads(operand)
         case Operation(_, left, right):
-            yield from _loose(left, ranges)
-            yield from _loose(right, ranges)
+            yield from _reads(left)
+            yield from _reads(right)
         case Choice(condition, then, otherwise):
             for part in (condition, then, otherwise):
-                yield from _loose(part, ranges)
+                yield from _reads(part)

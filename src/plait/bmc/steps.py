@@ -18,15 +18,16 @@ from typing import Literal
 
 from plait.bmc import symbolic
 from plait.bmc.interpreter import Cell
-from plait.bmc.program import Expr, Program, Step, Variable, ended_in, variables_of
+from plait.bmc.program import Expr, Program, Step, Variable, distances, ended_in, variables_of
 from plait.bmc.ranges import Ranges
 from plait.bmc.relevance import Relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access, Outcome
 from plait.bmc.witness import Model, Witness, cell_name, input_name
 
-Kept = Literal["none", "later", "live"]
-"""Projections: none; a later step reads what is written (Definition 4); or reads it before it is overwritten."""
+Kept = Literal["none", "sliced", "later", "live"]
+"""Projections: none; only what is known of them statically; a later step reads what is written (Definition 4, C_F); or
+reads it before it is overwritten."""
 
 
 class Moment:
@@ -60,7 +61,7 @@ class StepsEncoding:
         arbitrary: bool = False,
         exact: bool = False,
     ) -> None:
-        self.program, self.depth, self.ranges = program, depth, ranges
+        self.ranges = ranges
         self.f = Formula(bits)
         self.arbitrary, self.exact = arbitrary, exact
         """From any state instead of an initial one; without dummy steps."""
@@ -70,20 +71,25 @@ class StepsEncoding:
             self.relevant |= variables_of(e)
             self.watched |= ended_in(e)
         self.projection = projection
+        relevance = Relevance(program, ranges, self.relevant, self.watched)
+        if projection != "none":
+            program = relevance.sliced()
+            depth = min(depth, depth if program.longest is None else program.longest)
+        self.program, self.depth = program, depth
         self.ordered = ordered and depth > 1
         """Whether of two neighbouring steps that are independent the one of the lower process comes first."""
         self.reads: list[dict[Cell, Term]] = []
         self.writes: list[dict[Cell, Term]] = []
         self.running: list[list[Term]] = []
-        relevance = Relevance(program, ranges, self.relevant, self.watched)
         self.possible = relevance.possible(depth) if projection != "none" else []
-        self.distances = [_distances(program, p) for p in range(len(program.processes))]
+        self.distances = [distances(code) for code in program.processes]
         self.moments = [self._initial()]
         for i in range(depth):
             self.moments.append(self._step(i))
         if projection != "none":
-            self._project()
             self._stop(relevance)
+        if projection in ("later", "live"):
+            self._project()
         if self.ordered:
             self._order()
 
@@ -348,20 +354,6 @@ class StepsEncoding:
             if p < count:
                 found.append((p, i))
         return found
-
-
-def _distances(program: Program, process: int) -> dict[int, int]:
-    """The least number of steps to each location."""
-    code = program.processes[process]
-    found = {0: 0}
-    queue = [0]
-    for place in queue:
-        if place < code.end:
-            for target in code.steps[place].targets:
-                if target not in found:
-                    found[target] = found[place] + 1
-                    queue.append(target)
-    return found
 
 
 def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "number") -> Term:

@@ -52,7 +52,8 @@ def bmc(
     properties
         Check this property only. Give it once per property.
     projection
-        Look only at runs whose every step can influence the property; auto means on.
+        on: look only at runs whose every step can influence the property. auto: the same, but by steps only as far as it
+        is known before solving.
     encoding
         steps: a state after each step. clock: reads-from and clocks. explicit: no solver, all states.
     order

@@ -239,8 +239,8 @@ take long are stopped, and say so. It takes a minute or two; --quick, seconds.""
     "bmc": """Bounded model checking with projections: Tables 6 and 7 and Figure 14 of the thesis.
 
 The indexer, the file system, the dining philosophers and random litmus tests: the formula of the thesis without (BMC) and \
-with projections (PBMC), the same with independent steps in order, the encoding by clocks without and with projections, and \
-the enumeration of states. The thesis' seconds stand beside.""",
+with projections (PBMC), with what is known of projections before solving (sliced), that with independent steps in order, \
+the encoding by clocks without and with projections, and the enumeration of states. The thesis' seconds stand beside.""",
     "quorum": """Quorum transitions: the settings of paper 003, message by message and with quorums.
 
 Paxos and its faulty twin, echo multicast, and the regular register: single messages against quorum transitions, both \
