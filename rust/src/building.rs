@@ -24,6 +24,8 @@ const CHUNK: usize = 256;
 /// Successors that are looked up together.
 const BATCH: usize = 512;
 const AHEAD: usize = 16;
+/// In one session of the numbering, at most: a state may have many successors.
+const MOST: usize = 2 * BATCH;
 /// Rounds of fewer states are not worth waking the other workers for, nor are those in which the model is asked more often
 /// than once in so many states (see `bfs`).
 const SMALL: usize = 4 * CHUNK;
@@ -81,6 +83,7 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
         }
         control.depth.store(graph.depth, Relaxed);
     }
+    control.frontier.store(0, Relaxed);
     let edges = graph.targets.len() as u64;
     let expanded = graph.offsets.len();
     graph.offsets.grow(graph.len() + 1)?;
@@ -107,7 +110,7 @@ struct Round<'a> {
 impl Round<'_> {
     fn session(&self, count: usize) -> Result<Session<'_>> {
         let others = if self.alone { 0 } else { self.looks.control.options.workers - 1 };
-        Ok(self.numbering.session(count, others * count.max(2 * BATCH))?)
+        Ok(self.numbering.session(count, others * MOST)?)
     }
 }
 
@@ -259,37 +262,38 @@ impl<'a, 't> Worker<'a, 't> {
     /// With other workers, reads come first, so that their misses overlap: see `bfs`.
     fn look_up(&mut self, round: &Round, from: usize) -> Result<()> {
         let Worker { batch, numbers, unknown, fresh, recent, found, .. } = self;
-        let mut session = round.session(batch.len())?;
-        batch.iter().take(AHEAD).for_each(|pending| session.prefetch(pending.fingerprint));
         numbers.clear();
-        unknown.clear();
         fresh.clear();
-        for (place, pending) in batch.iter().enumerate() {
-            if let Some(later) = batch.get(place + AHEAD) {
-                session.prefetch(later.fingerprint);
+        for (part, first) in batch.chunks(MOST).zip((0..).step_by(MOST)) {
+            let mut session = round.session(part.len())?;
+            part.iter().take(AHEAD).for_each(|pending| session.prefetch(pending.fingerprint));
+            unknown.clear();
+            for (place, pending) in (first..).zip(part) {
+                if let Some(later) = batch.get(place + AHEAD) {
+                    session.prefetch(later.fingerprint);
+                }
+                if round.alone {
+                    let (number, new) = session.number_or(pending.fingerprint, round.next);
+                    numbers.push(number);
+                    if new {
+                        fresh.push(place);
+                    }
+                } else {
+                    let known = session.number(pending.fingerprint);
+                    numbers.push(known.unwrap_or(0));
+                    if known.is_none() {
+                        unknown.push(place);
+                    }
+                }
             }
-            if round.alone {
-                let (number, new) = session.number_or(pending.fingerprint, round.next);
-                numbers.push(number);
+            for &place in unknown.iter() {
+                let (number, new) = session.number_or(batch[place].fingerprint, round.next);
+                numbers[place] = number;
                 if new {
                     fresh.push(place);
                 }
-            } else {
-                let known = session.number(pending.fingerprint);
-                numbers.push(known.unwrap_or(0));
-                if known.is_none() {
-                    unknown.push(place);
-                }
             }
         }
-        for &place in unknown.iter() {
-            let (number, new) = session.number_or(batch[place].fingerprint, round.next);
-            numbers[place] = number;
-            if new {
-                fresh.push(place);
-            }
-        }
-        drop(session);
         if round.next.load(Relaxed) >= PENDING - CHUNK as u32 {
             return Err("the graph has more than 2**31 states".into());
         }

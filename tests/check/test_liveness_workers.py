@@ -9,6 +9,7 @@ import pytest
 from plait import (
     F,
     G,
+    ModelError,
     Process,
     System,
     action,
@@ -86,6 +87,37 @@ def test_a_violation_in_a_state_is_found_by_a_shortest_run(workers: int) -> None
     assert verdict.property == "apart"
     assert verdict.trace is not None
     assert len(verdict.trace) == 30
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_predicate_that_fails_ends_it(workers: int) -> None:
+    @predicate
+    def late(s: Any) -> bool:
+        return bool(1 / (sum(w.x for w in s[Wheel]) - 20))
+
+    with pytest.raises(ModelError, match="late raised ZeroDivisionError"):
+        check(wheels(eventually(late, name="it")), workers=workers)
+
+
+class Fan(Process):
+    """Chooses once among many, and again."""
+
+    x: int = 0
+    steps: int = 0
+
+    @action(when=lambda self: self.steps < 2)
+    def choose_one(self) -> None:
+        self.x = self.choose(range(1500))
+        self.steps += 1
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_states_with_many_successors(workers: int) -> None:
+    """More than are looked up together."""
+    system = System([Fan()], properties=[eventually(predicate(lambda s: s[Fan][0].steps == 2), name="it")])
+    verdict = check(system, workers=workers)
+    assert verdict.status == "holds"
+    assert (verdict.statistics.states, verdict.statistics.transitions) == (1 + 2 * 1500, 1500 + 1500**2)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
