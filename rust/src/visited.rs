@@ -421,6 +421,11 @@ mod tests {
         let mut each = numbers[0].clone();
         each.sort_unstable();
         assert!(each.into_iter().eq(0..100_000));
+        // Where nothing is, growing has left no number behind that could be taken for that of what comes there.
+        let slots = visited.slots.read();
+        let entries = slots.all().iter().flat_map(|bucket| bucket.keys.iter().zip(&bucket.hints));
+        assert!(entries.into_iter().all(|(key, hint)| key.load(Relaxed) != 0 || hint.load(Relaxed) == 0));
+        drop(slots);
         let session = visited.session(1, 0).unwrap();
         assert!((0..100_000).all(|i| session.number(number(i)) == Some(numbers[0][i as usize])));
         assert_eq!(session.number(number(100_000)), None);
