@@ -2,6 +2,7 @@
 
     .venv/bin/python benches/gyro_runs.py                            200 runs on SQLite
     .venv/bin/python benches/gyro_runs.py --db postgresql --runs 20
+    .venv/bin/python benches/gyro_runs.py --sqlalchemy --runs 50
     .venv/bin/python benches/gyro_runs.py --log etcd:http://127.0.0.1:2379 --runs 20
 
 Two runs of three have deaths at random steps, lost and doubled tokens, and delays. The exit code is 1 if a run is not
@@ -20,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from plait.gyro.belt.etcd import EtcdLog
+from tests.gyro.belt import board, board_core
 from tests.gyro.belt.engines import Postgresql, Sqlite
 from tests.gyro.belt.runs import GENERATED, run
 
@@ -28,6 +30,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--db", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--log", default="embedded")
+    parser.add_argument(
+        "--sqlalchemy", action="store_true", help="serve the application that is written with SQLAlchemy"
+    )
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1000)
     given = parser.parse_args()
@@ -41,7 +46,7 @@ def main() -> int:
             options |= {"engine": Postgresql, "without": GENERATED}
         else:
             options |= {"engine": Sqlite}
-        faults, cluster = run(seed, **options)
+        faults, cluster = run(seed, module=board_core if given.sqlalchemy else board, **options)
         totals["runs"] += 1
         totals["operations"] += len(cluster.events)
         totals["global operations"] += sum(e.kind == "global" for e in cluster.events)
@@ -50,7 +55,10 @@ def main() -> int:
         totals["runs that are not serializable"] += bool(faults)
         for fault in faults[:3]:
             print(f"seed {seed}: {fault}", flush=True)
-    print(f"{given.db}, log {given.log}, 2 to 5 servers: " + ", ".join(f"{v:,} {k}" for k, v in totals.items()))
+    print(
+        f"{given.db}{', SQLAlchemy' * given.sqlalchemy}, log {given.log}, 2 to 5 servers: "
+        + ", ".join(f"{v:,} {k}" for k, v in totals.items())
+    )
     return 1 if totals["runs that are not serializable"] else 0
 
 

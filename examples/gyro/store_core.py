@@ -1,6 +1,7 @@
 """The online store of thesis 004, figure 4, in SQLAlchemy Core: the schema is that of the Tables.
 
 plait gyro analyze examples/gyro/store_core.py
+plait gyro serve examples/gyro/store_core.py
 """
 
 from sqlalchemy import Column, Integer, MetaData, String, Table, delete, func, insert, select, update

@@ -8,9 +8,10 @@ import pytest
 
 from plait.bmc import load, parse_program
 from plait.bmc import ranges as ranges_module
+from plait.bmc.failures import reads_of
 from plait.bmc.program import NEVER, Expr, Program, Read
 from plait.bmc.ranges import ranges
-from plait.bmc.relevance import Relevance, _reads
+from plait.bmc.relevance import Relevance
 from tests.bmc import test_encodings
 from tests.bmc.programs import Random
 
@@ -82,7 +83,7 @@ UNSURE = "int a[2] = 0; bool b = false; int x = 0; process p { int t = 2; b = b 
 
 def _all_inside(environment: Any, *expressions: Expr) -> Any:
     for e in expressions:
-        for read in _reads(e):
+        for read in reads_of(e):
             if isinstance(read.index, Read):
                 environment = environment | {read.index.variable: (0, read.variable.cells - 1)}
     return environment

@@ -82,9 +82,12 @@ def test_a_search_says_that_it_is_one(capsys: pytest.CaptureFixture[str], monkey
 
 def test_dynamic_sql_is_a_warning(capsys: pytest.CaptureFixture[str], workplace: Path) -> None:
     Path("a.py").write_text(f"SCHEMA = '''{DDL}'''\n{ACT}def wild(db, q):\n    db.execute(f'DELETE FROM cart {{q}}')\n")
-    code, out, _ = run(capsys, "a.py")
+    code, out, _ = run(capsys, "a.py", "--html", "a.html")
     assert code == 0
     assert out.startswith("0 local, 2 global")
+    advice = "to change that: write the statement as a constant, with placeholders for values"
+    assert out.count(advice) == 1
+    assert advice in Path("a.html").read_text()
     assert "warning: a.py:6: wild is unknown: its SQL is not a constant: an f-string" in out
 
 

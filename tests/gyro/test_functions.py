@@ -106,7 +106,7 @@ REFUSED = {
         "sql = 'SELECT 1'\nif cart:\n    sql = 'DELETE FROM cart'\ndb.execute(sql)",
         "differs between branches",
     ),
-    "orm": ("db.add(Cart(cart))", "method add is not known"),
+    "orm": ("db.add(Cart(cart))", "is of the ORM"),
     "passed": ("helper(db, cart)", "given to helper"),
     "passed in a tuple": ("helper((db, cart))", "given to helper"),
     "bound method": ("run = db.execute\nrun('DELETE FROM cart')", "not called at once"),

@@ -28,7 +28,7 @@ from plait.bmc.program import (
     variables_of,
 )
 from plait.bmc.ranges import Ranges, ranges
-from plait.bmc.relevance import Relevance
+from plait.bmc.relevance import relevance
 from plait.bmc.second import Solver, decide
 from plait.bmc.smt import Formula, TooLargeError
 from plait.bmc.solver import Answer
@@ -332,14 +332,14 @@ class _Search:
         if self.projection == "off":
             return None
         if property_ not in self.longest:
-            lengths = [self._sliced(case).longest for case in cases(property_.bad)]
+            lengths = [self._left(case).longest for case in cases(property_.bad)]
             known = [n for n in lengths if n is not None]
             self.longest[property_] = max(known) if len(known) == len(lengths) else None
         return self.longest[property_]
 
-    def _sliced(self, case: Expr) -> Program:
+    def _left(self, case: Expr) -> Program:
         """What is left for a case in runs of any length: what may fail beyond the depth counts."""
-        return Relevance(self.program, self._unbounded, variables_of(case), ended_in(case)).sliced()
+        return relevance(self.program, self._unbounded, variables_of(case), ended_in(case)).program
 
     @functools.cached_property
     def _unbounded(self) -> Ranges:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from plait.bmc import symbolic
 from plait.bmc.program import Expr, Program, Variable, accesses, ended_in, longest, variables_of
 from plait.bmc.ranges import Ranges
-from plait.bmc.relevance import Relevance
+from plait.bmc.relevance import Relevance, relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access
 from plait.bmc.witness import Model, Witness, cell_name, input_name
@@ -63,8 +63,8 @@ class ClockEncoding:
         relevant = list(relevant)
         self.relevant: set[Variable] = {v for e in relevant for v in variables_of(e)}
         self.watched: set[int] = {p for e in relevant for p in ended_in(e)}
-        relevance = Relevance(program, ranges, self.relevant, self.watched)
-        self.program = program = relevance.sliced() if projection else program
+        found = relevance(program, ranges, self.relevant, self.watched) if projection else None
+        self.program = program = found.program if found else program
         self._classify()
         self.initial = {v: [self._initial(v, k) for k in range(v.cells)] for v in program.variables}
         self.most = [min(depth, depth if (n := longest(code)) is None else n) for code in program.processes]
@@ -85,7 +85,7 @@ class ClockEncoding:
         self.at: list[dict[int, Term]] = [{} for _ in range(count)]
         """For each process, whether it is at a location in the end."""
         for p in range(count):
-            self._process(p, relevance.latest(p, depth) if projection else {})
+            self._process(p, found.latest(p, depth) if found else {})
         self.final: dict[tuple[Variable, int], _Read] = {}
         for variable in (v for v in program.variables if v in self.relevant):
             for k in range(variable.cells):
@@ -100,9 +100,9 @@ class ClockEncoding:
         for read in self.reads:
             self._connect(read)
         self._limit(exact)
-        if projection:
+        if found:
             self._project()
-            self._stop(relevance)
+            self._stop(found)
 
     def _classify(self) -> None:
         """A variable that one process alone touches is private; one that nobody writes stays as it was."""
@@ -342,10 +342,10 @@ class ClockEncoding:
                 after = slots[n + 1] if n + 1 < len(slots) else False
                 f.add(f.implies(go, f.any(after, *read.get((p, n), ()), *self.marks.get((p, n), ()))))
 
-    def _stop(self, relevance: Relevance) -> None:
+    def _stop(self, found: Relevance) -> None:
         """A process ends where its last step mattered to somebody."""
         for p, at in enumerate(self.at):
-            ends = relevance.ends(p)
+            ends = found.ends(p)
             if ends is not None:
                 self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 

@@ -11,29 +11,11 @@ step that fails writes a flag, reads nothing of the array whose index is out of 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from plait.bmc.program import (
-    ASSERTIONS,
-    BOUNDS,
-    NEVER,
-    Action,
-    Branch,
-    Choice,
-    Ensure,
-    Expr,
-    Not,
-    Operation,
-    Program,
-    Read,
-    Require,
-    Set,
-    Step,
-    Variable,
-    accesses,
-    distances,
-)
+from plait.bmc.dead import without_dead
+from plait.bmc.failures import expressions, fails_inside, failures, reads_of
+from plait.bmc.program import NEVER, Action, Branch, Ensure, Program, Require, Set, Step, Variable, accesses, distances
 from plait.bmc.ranges import Ranges
 
 Place = tuple[int, int]
@@ -49,6 +31,23 @@ class Way(NamedTuple):
     fails: bool
 
 
+def relevance(program: Program, ranges: Ranges, relevant: set[Variable], watched: set[int]) -> Relevance:
+    """That of a program without steps that are in no projection, and without assignments whose values nobody uses.
+
+    Processes, locations and variables stay as they are: a run of what is left is one of the program.
+    """
+    while True:
+        found = Relevance(program, ranges, relevant, watched)
+        smaller = without_dead(found.sliced(), ranges, relevant)
+        if _bodies(smaller) == _bodies(program):
+            return found
+        program = smaller
+
+
+def _bodies(program: Program) -> list[list[tuple[Action, ...]]]:
+    return [[step.body for step in code.steps] for code in program.processes]
+
+
 class Relevance:
     """What the steps of a program may read and write, for variables F and processes whose counters are in F."""
 
@@ -59,8 +58,9 @@ class Relevance:
         for p, code in enumerate(program.processes):
             for step in code.steps:
                 going, failing = Way(p, step.location, False), Way(p, step.location, True)
-                self.reads[going], self.writes[going] = accesses(step.body)
-                if any(_failures(action, ranges) for action in step.body):
+                if NEVER not in step.body:
+                    self.reads[going], self.writes[going] = accesses(step.body)
+                if any(failures(action, ranges) for action in step.body):
                     self.reads[failing], self.writes[failing] = self._failing(step)
 
     def _failing(self, step: Step) -> tuple[set[Variable], set[Variable]]:
@@ -68,12 +68,12 @@ class Relevance:
         reads: set[Variable] = set()
         writes: set[Variable] = set()
         for n, action in enumerate(step.body):
-            flags = _failures(action, self.ranges)
+            flags = failures(action, self.ranges)
             if not flags:
                 continue
             read, written = accesses(step.body[:n])
             own_reads, own_writes = accesses((action,))
-            if not _inside(action, self.ranges):
+            if not fails_inside(action, self.ranges):
                 own_reads, own_writes = own_reads - self._missed(action), set()
             reads |= read | own_reads
             writes |= written | own_writes | {v for v in self.program.variables if v.hidden and v.name in flags}
@@ -83,7 +83,7 @@ class Relevance:
         """The array of which an action reads nothing if it fails: that of the only access which can be out of range."""
         if isinstance(action, Ensure) or (isinstance(action, Set) and not self.ranges.safe(action)):
             return set()
-        reads = [read for e in _expressions(action) for read in _reads(e)]
+        reads = [read for e in expressions(action) for read in reads_of(e)]
         loose = [read for read in reads if not self.ranges.safe(read)]
         if len(loose) == 1 and sum(read.variable is loose[0].variable for read in reads) == 1:
             return {loose[0].variable}
@@ -164,7 +164,7 @@ class Relevance:
         return (self.program.processes[way.process].stuck,) if way.fails else self._step(way).targets
 
     def sliced(self) -> Program:
-        """The program, without steps that are in no projection. Processes, locations and variables stay as they are."""
+        """The program, without steps that are in no projection."""
         kept: set[Way] = set()
         while (more := self._earlier(kept)) != kept:
             kept = more
@@ -180,61 +180,14 @@ class Relevance:
         if Way(step.process, step.location, False) in kept:
             return step
         failing = Way(step.process, step.location, True) in kept
-        if failing and any(_inside(action, self.ranges) for action in step.body):
+        if failing and any(fails_inside(action, self.ranges) for action in step.body):
             return step
         body: list[Action] = []
         if failing:
-            last = max(n for n, action in enumerate(step.body) if _failures(action, self.ranges))
+            last = max(n for n, action in enumerate(step.body) if failures(action, self.ranges))
             action = step.body[last]
             body = [*step.body[:last], Require(action.condition) if isinstance(action, Branch) else action]
         return dataclasses.replace(step, body=(*body, NEVER), targets=())
 
     def _step(self, way: Way) -> Step:
         return self.program.processes[way.process].steps[way.location]
-
-
-def _expressions(action: Action) -> list[Expr]:
-    """What an action evaluates, whichever way it goes on."""
-    match action:
-        case Set(_, index, value):
-            return [value] if index is None else [index, value]
-        case Require(condition) | Ensure(condition) | Branch(condition, _, _):
-            return [condition]
-        case _:
-            return []
-
-
-def _inside(action: Action, ranges: Ranges) -> bool:
-    """Whether something in a branch of an action can fail."""
-    return isinstance(action, Branch) and any(_failures(a, ranges) for a in (*action.then, *action.otherwise))
-
-
-def _failures(action: Action, ranges: Ranges) -> set[str]:
-    """The flags that an action may set."""
-    found: set[str] = set()
-    if isinstance(action, Ensure):
-        found.add(ASSERTIONS)
-    if isinstance(action, Set) and action.index is not None and not ranges.safe(action):
-        found.add(BOUNDS)
-    if any(not ranges.safe(read) for e in _expressions(action) for read in _reads(e)):
-        found.add(BOUNDS)
-    if isinstance(action, Branch):
-        found = found.union(*(_failures(a, ranges) for a in (*action.then, *action.otherwise)))
-    return found
-
-
-def _reads(e: Expr) -> Iterator[Read]:
-    """All the reads of an expression."""
-    match e:
-        case Read(_, index):
-            yield e
-            if index is not None:
-                yield from _reads(index)
-        case Not(operand):
-            yield from _reads(operand)
-        case Operation(_, left, right):
-            yield from _reads(left)
-            yield from _reads(right)
-        case Choice(condition, then, otherwise):
-            for part in (condition, then, otherwise):
-                yield from _reads(part)

@@ -20,7 +20,7 @@ from plait.bmc import symbolic
 from plait.bmc.interpreter import Cell
 from plait.bmc.program import Expr, Program, Step, Variable, distances, ended_in, variables_of
 from plait.bmc.ranges import Ranges
-from plait.bmc.relevance import Relevance
+from plait.bmc.relevance import Relevance, relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access, Outcome
 from plait.bmc.witness import Model, Witness, cell_name, input_name
@@ -71,9 +71,10 @@ class StepsEncoding:
             self.relevant |= variables_of(e)
             self.watched |= ended_in(e)
         self.projection = projection
-        relevance = Relevance(program, ranges, self.relevant, self.watched)
+        found: Relevance | None = None
         if projection != "none":
-            program = relevance.sliced()
+            found = relevance(program, ranges, self.relevant, self.watched)
+            program = found.program
             depth = min(depth, depth if program.longest is None else program.longest)
         self.program, self.depth = program, depth
         self.ordered = ordered and depth > 1
@@ -81,13 +82,13 @@ class StepsEncoding:
         self.reads: list[dict[Cell, Term]] = []
         self.writes: list[dict[Cell, Term]] = []
         self.running: list[list[Term]] = []
-        self.possible = relevance.possible(depth) if projection != "none" else []
+        self.possible = found.possible(depth) if found else []
         self.distances = [distances(code) for code in program.processes]
         self.moments = [self._initial()]
         for i in range(depth):
             self.moments.append(self._step(i))
-        if projection != "none":
-            self._stop(relevance)
+        if found:
+            self._stop(found)
         if projection in ("later", "live"):
             self._project()
         if self.ordered:
@@ -317,10 +318,10 @@ class StepsEncoding:
                 needed[cell] = f.any(flag, needed.get(cell, False))
             later = [f.named(f.any(a, b), "Bool") for a, b in zip(self.running[i], later, strict=True)]
 
-    def _stop(self, relevance: Relevance) -> None:
+    def _stop(self, found: Relevance) -> None:
         """A process ends where its last step mattered to somebody."""
         for p, at in enumerate(self.moments[-1].at):
-            ends = relevance.ends(p)
+            ends = found.ends(p)
             if ends is not None:
                 self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 

@@ -38,7 +38,7 @@ def analyze(
     application
         A Python file or package whose functions execute SQL, or a .yaml or .sql file that lists transactions.
     schema
-        The DDL. By default the application's constant SCHEMA, or schema.sql next to it.
+        The DDL. By default the application's constant SCHEMA, schema.sql next to it, or SQLAlchemy's Tables.
     weights
         How often each transaction is called: a YAML file with lines like `order: 3`.
     dialect

@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from plait.cli.options import AtLeastOne, Flag
 from plait.cli.output import FOLDER, emit, note
 from plait.kernel.errors import UsageError
+from plait.report.facts import plural
 
 if TYPE_CHECKING:
     from plait.gyro.belt.pgserver import PostgresServer
@@ -55,7 +56,7 @@ def serve(
     dsn
         Where the PostgreSQL of a server is; once for each server. Without it, PostgreSQL is started here, once for each.
     schema
-        The DDL. By default the application's constant SCHEMA, or schema.sql next to it.
+        The DDL. By default the application's constant SCHEMA, schema.sql next to it, or SQLAlchemy's Tables.
     data
         SQL that fills the tables of every server in the beginning.
     classification
@@ -74,7 +75,7 @@ def serve(
         Start only this server (they are numbered from 0); the others run elsewhere.
     """
     _equipped(db)
-    from plait.gyro.belt.application import load, schema_of
+    from plait.gyro.belt.application import load, schema_of, written_schema
     from plait.gyro.belt.settings import Settings
     from plait.gyro.belt.supervisor import Supervisor
 
@@ -82,14 +83,17 @@ def serve(
     urls = [u.rstrip("/") for u in url] or [f"http://{_reachable(host)}:{(port or 8400) + n}" for n in range(count)]
     _validate(count, url, only, dsn, db, log, port or 8400)
     module = load(application)
-    ddl = schema_of(application, module, schema)
+    ddl = schema_of(application, module, schema, dialect=db)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if written_schema(application, module, schema) is None:
+            schema = folder / "schema.sql"  # SQLAlchemy made it, and knows more than its source says
+            schema.write_text(ddl, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another") from None
     if data is not None:
         ddl += "\n" + _text(data, "--data")
     routes = _routes(application, classification, schema, db, count)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another") from None
     with ExitStack() as stack:
         dsns = list(dsn)
         started: list[PostgresServer] = []
@@ -199,7 +203,10 @@ def _routes(
     if classification is None:
         note(f"analyzing {application}")
         dialect: Any = "sqlite" if db == "sqlite" else "postgres"
-        return routes(analyze(application, schema=schema, servers=max(servers, 2), dialect=dialect))
+        found = analyze(application, schema=schema, servers=max(servers, 2), dialect=dialect)
+        for warning in found.warnings:
+            note(f"warning: {warning}")
+        return routes(found)
     import msgspec
 
     try:
@@ -245,18 +252,28 @@ def status(target: str = "", /, *, json: Flag = False) -> int:
             found.append(msgspec.json.decode(ask(url, "/status")[1]))
         except (OSError, msgspec.DecodeError):
             found.append(None)
+    last = max((f["known"] for f in found if f is not None), default=0)
+    for facts in filter(None, found):
+        facts["lag"] = last - facts["applied"]  # behind the server that knows most
     if json:
         shown = [{"url": u, "up": f is not None, **(f or {})} for u, f in zip(urls, found, strict=True)]
-        emit(msgspec.json.encode({"servers": shown}).decode())
+        emit(msgspec.json.encode({"token": _token(found), "updates": last, "servers": shown}).decode())
     else:
-        emit(_table(urls, found))
+        emit(_table(urls, found, last))
     return 0 if all(f is not None and f["broken"] is None for f in found) else _UNREACHABLE
 
 
-def _table(urls: list[str], found: list[dict[str, Any] | None]) -> str:
+def _token(found: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Who had the token last, of those that answer, and whether it has it still."""
+    seen = [f for f in found if f is not None and f["turn"] >= 0]
+    if not seen:
+        return None
+    latest = max(seen, key=lambda f: (f["epoch"], f["turn"]))
+    return {k: latest[k] for k in ("server", "epoch", "turn")} | {"held": latest["holds_token"]}
+
+
+def _table(urls: list[str], found: list[dict[str, Any] | None], last: int) -> str:
     """One line for each server."""
-    last = max((f["known"] for f in found if f is not None), default=0)
-    epoch = max((f["epoch"] for f in found if f is not None), default=0)
     rows = [("server", "url", "token", "queue", "applied", "lag", "ops/s", "local", "global")]
     for number, (url, facts) in enumerate(zip(urls, found, strict=True)):
         if facts is None:
@@ -271,7 +288,7 @@ def _table(urls: list[str], found: list[dict[str, Any] | None]) -> str:
                 token,
                 str(facts["queue"]),
                 str(facts["applied"]),
-                str(last - facts["applied"]),
+                str(facts["lag"]),
                 f"{facts['throughput']:.1f}",
                 str(counts["local"]),
                 str(counts["global"]),
@@ -284,6 +301,12 @@ def _table(urls: list[str], found: list[dict[str, Any] | None]) -> str:
         ).rstrip()
         for row in rows
     ]
-    lines.append(f"token {epoch}, {last} updates")
+    if (seen := _token(found)) is None:
+        lines.append("where the token is, is not known")
+    else:
+        where = "at" if seen["held"] else "has left"
+        lines.append(
+            f"token {seen['epoch']} {where} server {seen['server']}, turn {seen['turn']}; {plural(last, 'update')}"
+        )
     lines += [f"server {f['server']} has stopped: {f['broken']}" for f in found if f is not None and f["broken"]]
     return "\n".join(lines)

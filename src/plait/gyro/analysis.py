@@ -182,6 +182,7 @@ def _operation(number: int, transactions: Sequence[Transaction], found: Partitio
         reads=[access(e) for e in transaction.reads],
         writes=[access(e) for e in transaction.writes],
         refused=[f"{r.reason} ({r.place})" for r in transaction.refusals],
+        remedies=[r.remedy for r in transaction.refusals],
         blockers=_blockers(number, transactions, found),
         kinds={
             k.name: v for k, v in transaction.kinds.items() if isinstance(k, Parameter) and v not in (None, "other")

@@ -26,6 +26,11 @@ _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mu
 _FUNCTIONS = {"count", "sum", "min", "max", "avg", "coalesce", "lower", "upper", "length", "abs"}
 _STATEMENTS = {"select", "insert", "update", "delete"}
 _OTHERS = {"and_", "or_", "not_", "desc", "asc", "bindparam", "func.now", "func.current_timestamp"}
+_METHODS = {
+    "add", "as_readonly", "clear", "compare", "contains_column", "corresponding_column", "extend", "get", "items", "keys",
+    "remove", "update", "values",
+}  # fmt: skip
+"""What `table.c` has besides columns."""
 Row = tuple[tuple[str, Value], ...]
 
 
@@ -54,7 +59,7 @@ def _statement(name: str, arguments: Items[Value], named: dict[str | None, Value
     if name == "select":
         return Query("select", columns=tuple(c for a in arguments for c in _selected(a)), more=_tables(arguments))
     if len(arguments) != 1 or not isinstance(arguments[0], CoreTable):
-        raise CoreError(f"{name} of something that is no Table of the application")
+        raise CoreError(f"{name} of something that is no Table of the application; classes of the ORM are not followed")
     return Query(name, arguments[0])
 
 
@@ -66,7 +71,7 @@ def _selected(value: Value) -> list[Clause]:
     if isinstance(value, CoreTable):
         return [column(value, name) for name, _ in value.columns]
     if not isinstance(value, Clause | Query):
-        raise CoreError("select of something that is no column of a Table")
+        raise CoreError("select of something that is no column of a Table; classes of the ORM are not followed")
     return [_clause(value)]
 
 
@@ -99,10 +104,12 @@ def column(table: CoreTable, name: str) -> Clause:
     raise CoreError(f"the Table {table.name} has no column {name}")
 
 
-def attribute(base: CoreTable | CoreColumns | Clause | Query, name: str) -> Value:
-    """`table.c`, `table.c.name`."""
+def attribute(base: CoreTable | CoreColumns | Clause | Query, name: str, *, item: bool = False) -> Value:
+    """`table.c`, `table.c.name`, and `table.c["name"]` as an item."""
     if isinstance(base, CoreTable) and name in ("c", "columns"):
         return CoreColumns(base)
+    if isinstance(base, CoreColumns) and name in _METHODS and not item:
+        return Query("column", problem=f"{base.table.name}.c.{name} is a method of SQLAlchemy and no column")
     if isinstance(base, CoreColumns):
         try:
             return column(base.table, name)
@@ -115,6 +122,9 @@ def compare(left: Value, operator: ast.cmpop, right: Value) -> Value:
     """`column == value` and the like."""
     sign = _COMPARE.get(type(operator))
     try:
+        for side in (left, right):
+            if isinstance(side, Query) and side.problem:
+                raise CoreError(side.problem)
         if sign is None:
             raise CoreError("a comparison that is none of SQL")
         if not isinstance(left, Clause):

@@ -58,7 +58,17 @@ _OPENS = {
     "__enter__",
     "acquire",
 }
-_HARMLESS = {"commit", "rollback", "close", "create_function", "set_isolation_level", "__exit__", "in_transaction"}
+_HARMLESS = {
+    "commit",
+    "rollback",
+    "close",
+    "flush",
+    "create_function",
+    "set_isolation_level",
+    "__exit__",
+    "in_transaction",
+}
+_ORM = {"add", "add_all", "delete", "get", "get_one", "merge", "query", "refresh"}
 _CONSTRUCTORS = {"connect", "create_engine", "closing", "Session", "sessionmaker", "aconnect"}
 NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "engine", "pool", "database"}
 _DYNAMIC = "write the statement as a constant, with placeholders for values"
@@ -222,7 +232,7 @@ class Evaluation(abc.ABC):
         key = self.value(node.slice, environment) if not isinstance(node.slice, ast.Slice) else None
         at = key.value if isinstance(key, Constant) else None
         if isinstance(base, CoreColumns):
-            return core.attribute(base, at) if isinstance(at, str) else Unknown("a column")
+            return core.attribute(base, at, item=True) if isinstance(at, str) else Unknown("a column")
         if isinstance(base, Row) and at is not None:
             return base.at(at)
         if isinstance(base, Sequence) and isinstance(at, int) and 0 <= at < len(base.items):
@@ -335,7 +345,12 @@ class Evaluation(abc.ABC):
             return receiver if name in _ALL else receiver.item
         if isinstance(receiver, Handle):
             self._arguments(node, environment)
-            if name not in _HARMLESS | _ONE | _ALL | _SCALAR:
+            if name in _ORM:
+                reason = (
+                    f"{ast.unparse(function)} is of the ORM, which decides by itself what it reads and writes, and when"
+                )
+                self.refuse(node, reason, "execute statements of Tables, or SQL")
+            elif name not in _HARMLESS | _ONE | _ALL | _SCALAR:
                 self.refuse(node, f"the connection's method {name} is not known", "execute SQL instead")
             return Unknown("what the connection returned")
         return self._foreign(ast.unparse(function), node, environment)

@@ -58,6 +58,8 @@ class Operation(msgspec.Struct, frozen=True):
     writes: list[Access] = []
     refused: list[str] = []
     """Why its SQL is not known."""
+    remedies: list[str] = []
+    """What to change, for each of these reasons."""
     blockers: list[Blocker] = []
     kinds: dict[str, str] = {}
     """What its parameters are compared with: numbers or text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 
 from plait.kernel.operations import Blocker, Classification, Operation
@@ -84,11 +85,19 @@ def classification_text(found: Classification, *, width: int = 120, color: bool 
     return "\n".join(lines)
 
 
+def refusals(operation: Operation) -> list[tuple[str, str]]:
+    """Why its SQL is not known, and what to change."""
+    pairs = itertools.zip_longest(operation.refused, operation.remedies, fillvalue="write constant SQL")
+    return [(visible(reason), f"to change that: {visible(change)}") for reason, change in pairs]
+
+
 def _paragraph(operation: Operation, width: int, bold: str, off: str) -> list[str]:
     lines = [f"{bold}{visible(operation.name)}{off} is {operation.classed}  ({visible(operation.place)})"]
-    for reason in operation.refused:
-        lines.append(f"  its SQL is not known, so it may read and write everything: {visible(reason)}")
     if operation.refused:
+        lines.append("  its SQL is not known, so it may read and write everything:")
+        for reason, change in refusals(operation):
+            for line in (f"  - {reason}", f"      {change}"):
+                lines += textwrap.wrap(line, width, subsequent_indent="        ", break_on_hyphens=False)
         return lines
     for blocker in operation.blockers[:_MOST]:
         for i, line in enumerate(blocker_lines(operation, blocker)):

@@ -9,7 +9,7 @@ from plait.kernel.operations import Access, Classification, Operation
 from plait.report.conflict_graph import conflict_svg
 from plait.report.facts import plural, visible
 from plait.report.markup import asset, escape
-from plait.report.operations import blocker_lines, cost, effort, routed
+from plait.report.operations import blocker_lines, cost, effort, refusals, routed
 
 _SCRIPT = """
 for (const svg of document.querySelectorAll('.plait-conflicts')) {
@@ -67,12 +67,16 @@ def _table(found: Classification) -> str:
 
 
 def _details(operation: Operation) -> str:
+    short = operation.classed != "local" and (len(operation.blockers) < 4 or operation.refused)
     parts = [
-        f"<details{' open' if operation.classed != 'local' and len(operation.blockers) < 4 else ''}><summary><code>"
+        f"<details{' open' if short else ''}><summary><code>"
         f"{escape(visible(operation.name))}({escape(visible(', '.join(operation.parameters)))})</code> is "
         f"{operation.classed}</summary>"
     ]
-    parts += [f'<p class="warning">{escape(visible(r))}</p>' for r in operation.refused]
+    parts += [
+        f'<p class="warning">{escape(reason)}<br><span class="change">{escape(change)}</span></p>'
+        for reason, change in refusals(operation)
+    ]
     if operation.blockers and operation.classed != "local":
         parts.append("<h3>What is in the way</h3><ul>")
         for blocker in operation.blockers:

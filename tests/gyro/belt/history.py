@@ -10,8 +10,9 @@ from typing import Any
 import apsw
 import msgspec
 
-from plait.gyro.belt.dbapi import SAVEPOINT, Connection
+from plait.gyro.belt.dbapi import SAVEPOINT
 from plait.gyro.belt.ids import COUNTERS, Ids
+from plait.gyro.belt.sqliteapi import SqliteConnection
 from tests.gyro.belt.cluster import Event
 
 
@@ -41,7 +42,7 @@ class Replay:
             ids.install(self.db)
             self.db.execute(f"BEGIN; SAVEPOINT {SAVEPOINT}")
             try:
-                reply = getattr(self._module, event.operation)(Connection(self.db, ids), **event.arguments)
+                reply = getattr(self._module, event.operation)(SqliteConnection(self.db, ids), **event.arguments)
             except Exception as error:
                 self.db.execute("ROLLBACK")
                 wrong.append((event, error))

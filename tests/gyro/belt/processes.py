@@ -18,7 +18,7 @@ from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import Supervisor, free_ports
 from tests.gyro.belt import board
 from tests.gyro.belt.cluster import Event
-from tests.gyro.belt.engines import Engine, Sqlite, scratch
+from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
 from tests.gyro.belt.runs import BOARD
 
 
@@ -111,13 +111,17 @@ class Processes:
 
 
 @contextmanager
-def processes(servers: int = 2, **options: Any) -> Iterator[Processes]:
+def processes(servers: int = 2, *, postgresql: bool = False, **options: Any) -> Iterator[Processes]:
     """Servers of the board application, in a folder of their own."""
     folder = scratch()
+    engine: ServerFiles | Postgresql = ServerFiles(folder, board.SCHEMA)
+    if postgresql:
+        engine = Postgresql(folder, board.SCHEMA)
+        options |= {"db": "postgresql", "dsns": [engine.dsn(n) for n in range(servers)], "threads": 1}
     settings = Settings(
         application=str(Path(board.__file__)),
         routes=BOARD,
-        schema=board.SCHEMA,
+        schema=engine.schema,
         urls=[f"http://127.0.0.1:{port}" for port in free_ports(servers)],
         folder=str(folder),
         secret="a secret for tests",
@@ -126,9 +130,10 @@ def processes(servers: int = 2, **options: Any) -> Iterator[Processes]:
     died: list[str] = []
     supervisor = Supervisor(settings, tell=died.append)
     supervisor.start()
-    running = Processes(supervisor, ServerFiles(folder, board.SCHEMA), died)
+    running = Processes(supervisor, engine, died)
     try:
         yield running
     finally:
         running.close()
+        engine.close()
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,6 +6,7 @@ import random
 import shutil
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from plait.gyro.analysis import analyze
@@ -57,7 +58,8 @@ def work(
         try:
             for count in range(operations):
                 name, arguments = request(generator, 100_000 * (seed + 1) + 1000 * number + count, without or set())
-                cluster.call(name, arguments, request=f"{seed}-{number}-{count}", here=number % cluster.servers)
+                reply = cluster.call(name, arguments, request=f"{seed}-{number}-{count}", here=number % cluster.servers)
+                assert not isinstance(reply, Exception) or "unlucky" in str(reply), f"{name} failed: {reply}"
         except BaseException as error:
             failures.append(error)
 
@@ -130,14 +132,18 @@ def run(
     routing: dict[str, Route] | None = None,
     without: set[str] | None = None,
     lenient: bool = False,
+    module: ModuleType = board,
     **options: Any,
 ) -> tuple[list[str], Cluster]:
-    """A run that the seed decides on, as far as threads let it; what is wrong with it."""
+    """A run that the seed decides on, as far as threads let it; what is wrong with it.
+
+    `module` is the application that is served; the judges execute the one in SQL.
+    """
     generator = random.Random(seed)
     options = {"servers": generator.randrange(2, 6), **options}
     folder = scratch()
     made = engine(folder, board.SCHEMA)
-    cluster = Cluster(folder, made, board, routing or BOARD, seed=seed, **options)
+    cluster = Cluster(folder, made, module, routing or BOARD, seed=seed, **options)
     try:
         try:
             work(cluster, seed, without=without)

@@ -136,10 +136,14 @@ def test_an_operation_that_raises_leaves_nothing(pair: Pair) -> None:
     assert pair.engine.rows(0, "SELECT score FROM people ORDER BY id") == [(1,), (0,)]
 
 
-def test_rollback_undoes_and_commit_waits(pair: Pair) -> None:
+def test_rollback_undoes_what_was_done_since_the_commit(pair: Pair) -> None:
     def regrets(db: Any) -> str:
-        db.execute("UPDATE people SET score = 5")
+        db.execute("UPDATE people SET score = 4")
+        db.rollback()
+        db.execute("UPDATE people SET score = 5 WHERE id = 1")
         db.commit()
+        db.rollback()
+        db.execute("UPDATE people SET score = 7")
         db.rollback()
         with db:
             db.execute("UPDATE people SET score = 6 WHERE id = 2")
@@ -147,7 +151,7 @@ def test_rollback_undoes_and_commit_waits(pair: Pair) -> None:
 
     update = pair.execute(regrets)
     assert update
-    assert pair.same("SELECT score FROM people ORDER BY id") == [(0,), (6,)]
+    assert pair.same("SELECT score FROM people ORDER BY id") == [(5,), (6,)]
     assert pair.execute(lambda db: (db.execute("UPDATE people SET score = 9"), db.rollback())[1]) == b""
 
 

@@ -9,19 +9,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import apsw
 import msgspec
 import pytest
 
-from plait.gyro.belt.dbapi import Connection, Cursor
 from plait.gyro.belt.embedded import EmbeddedLog
 from plait.gyro.belt.log import BehindError, FencedError, LogGoneError
 from plait.gyro.belt.pgserver import programs
 from plait.gyro.belt.records import Call, Entry
 from plait.gyro.belt.routing import Kind, Route, place
 from plait.gyro.belt.sqlite import SqliteDatabase, SqliteVisit
+from plait.gyro.belt.sqliteapi import SqliteConnection, SqliteCursor
 from tests.gyro.belt.cluster import Crash
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite
 from tests.gyro.belt.runs import BOARD, GENERATED, run
@@ -139,9 +139,9 @@ class StatementVisit(SqliteVisit):
     def execute(self, call: Call) -> tuple[bytes, bytes]:
         noted: list[tuple[str, Any]] = []
 
-        def noting(connection: Connection) -> bytes:
-            class Noting(Cursor):
-                def execute(self, sql: str, parameters: Any = ()) -> Cursor:
+        def noting(connection: SqliteConnection) -> bytes:
+            class Noting(SqliteCursor):
+                def execute(self, sql: str, parameters: Any = ()) -> Self:
                     if not sql.lstrip().upper().startswith("SELECT"):
                         noted.append((sql, parameters))
                     return super().execute(sql, parameters)

@@ -7,6 +7,7 @@ import concurrent.futures
 import http.client
 import json
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -29,7 +30,8 @@ from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import answers, free_ports
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.processes import Processes, processes
-from tests.gyro.belt.runs import judge, work
+from tests.gyro.belt.runs import GENERATED, judge, work
+from tests.gyro.belt.test_runs import needs_postgresql
 
 STEPS = (
     "received", "applied", "execute", "executed", "captured", "appended", "committed", "replied", "pass", "passed",
@@ -56,6 +58,23 @@ def test_a_server_that_dies_between_any_two_steps_recovers() -> None:
     assert faults == []
     assert events > 200
     assert deaths >= 2 * len(STEPS) - 2  # each was killed to be doomed, and died
+
+
+@needs_postgresql
+def test_a_server_with_postgresql_that_dies_around_the_commit_recovers() -> None:
+    """Between prepare, append and commit, the log says what becomes of what is prepared."""
+    steps = ("captured", "prepared", "appended", "committed")
+    with processes(2, postgresql=True) as cluster:
+        for round_, step in enumerate(steps):
+            cluster.doom(round_ % 2, f"{step}:2")
+            work(cluster, 920 + round_, clients=3, operations=8, without=GENERATED)
+        cluster.settle()
+        deaths = cluster.deaths
+        faults = judge(cluster)
+        prepared = cluster.engine.rows(0, "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
+    assert faults == []
+    assert prepared == []
+    assert deaths >= 2 * len(steps) - 1
 
 
 def post(
@@ -85,6 +104,9 @@ def post(
         ("note", b"{", 400, "the body is not a call"),
         ("note", b'{"parameter": {}}', 400, "the body is not a call"),
         ("note", b'\xff{"parameters": {}}', 400, "the body is not a call"),
+        ("note", b'{"parameters": {"owner": 0, "value": %s' % (b"[" * 1900), 400, "recursion"),
+        ("note", b'{"request": "a\\u0000", "parameters": {"owner": 0, "value": 1}}', 400, "does not fit"),
+        ("move", b'{"request": "%s", "parameters": {"source": 0}}' % (b"x" * 201), 400, "does not fit"),
         ("note", b'{"parameters": {"owner": 0, "value": {"a": 1}}}', 422, ""),
         ("note", b'{"parameters": {"owner": 0, "value": "%s"}}' % (b"x" * 3000), 413, "bytes"),
     ],
@@ -134,6 +156,20 @@ def test_a_request_that_comes_again_is_not_executed_again(servers: Processes) ->
         assert servers.client.call("notes", owner=4).split().count(str(given["value"])) == 1
 
 
+@pytest.mark.parametrize(
+    ("operation", "given", "other"),
+    [
+        ("note", {"owner": 4, "value": 1}, {"owner": 4, "value": 2}),
+        ("move", {"source": 1, "target": 1, "value": 1}, {"source": 1, "target": 1, "value": 2}),
+    ],
+)
+def test_a_name_is_of_one_request(servers: Processes, operation: str, given: Any, other: Any) -> None:
+    """The other request is not taken for a repetition, whose effects would be lost."""
+    servers.client.send(operation, given, request=f"mine {operation}")
+    with pytest.raises(CallError, match=f"mine {operation} is the name of another request"):
+        servers.client.send(operation, other, request=f"mine {operation}")
+
+
 def test_what_the_application_raises_is_told(servers: Processes) -> None:
     while (len(dict(servers.client.call("look", first=0, second=0))[0].split()) + 1) % 7:
         servers.client.call("move", source=0, target=0, value="filler")
@@ -155,12 +191,11 @@ def test_only_servers_may_pass_the_token(servers: Processes, path: str, secret: 
 
 
 def test_servers_listen_at_loopback(servers: Processes) -> None:
-    other = next((a[4][0] for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)), "127.0.0.1")
-    if str(other).startswith("127."):
-        pytest.skip("this machine has no other address")
+    """Whoever listens at all addresses of a machine also listens at 127.0.0.2."""
     port = int(servers.settings.urls[0].rpartition(":")[2])
+    socket.create_connection(("127.0.0.1", port), timeout=2).close()
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection((str(other), port), timeout=2)
+        socket.create_connection(("127.0.0.2", port), timeout=2)
 
 
 def test_settings_are_for_their_owner_only(servers: Processes) -> None:
@@ -179,13 +214,19 @@ def test_many_clients_at_once(servers: Processes) -> None:
 
 
 def test_status_and_metrics(servers: Processes, capsys: pytest.CaptureFixture[str]) -> None:
+    servers.client.call("notes", owner=0)
+    servers.settle()
     assert main(["gyro", "status", servers.settings.urls[1], "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["servers"]
+    shown = json.loads(capsys.readouterr().out)
+    found = shown["servers"]
+    assert shown["token"].keys() == {"server", "epoch", "turn", "held"}
+    assert shown["updates"] == found[0]["applied"]
     assert [f["server"] for f in found] == [0, 1]
     assert all(f["up"] and f["lag"] == 0 and f["epoch"] >= 1 for f in found)
     assert main(["gyro", "status", servers.settings.folder]) == 0
     shown = capsys.readouterr().out
     assert servers.settings.urls[0] in shown
+    assert re.search(r"^token \d+ (at|has left) server [01], turn \d+; \d+ updates?$", shown, re.MULTILINE)
     status, body = ask(servers.settings.urls[0], "/metrics")
     assert status == 200
     lines = body.decode().splitlines()
@@ -268,11 +309,12 @@ def test_bad_commands_are_refused(
     assert said in capsys.readouterr().err
 
 
-def test_serve_and_stop(tmp_path: Path) -> None:
+@pytest.mark.parametrize("application", ["store.py", "store_core.py"])
+def test_serve_and_stop(application: str, tmp_path: Path) -> None:
     """The command as a user has it: it starts, answers, and ends with Ctrl-C."""
     (port,) = free_ports(1)
     (tmp_path / "items.sql").write_text("INSERT INTO items VALUES (1, 'pen', 10)", encoding="utf-8")
-    command = ["gyro", "serve", str(ROOT / "examples" / "gyro" / "store.py"), "--servers", "1", "--port", str(port)]
+    command = ["gyro", "serve", str(ROOT / "examples" / "gyro" / application), "--servers", "1", "--port", str(port)]
     command += ["--data", str(tmp_path / "items.sql"), "--folder", str(tmp_path / "folder")]
     url = f"http://127.0.0.1:{port}"
     for stock in (8, 6):  # the second time, it goes on where it was

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,6 +52,7 @@ class Operation:
         defaults = {n: p.default for n, p in self._signature.parameters.items() if p.default is not p.empty}
         self._defaults = {n: v for n, v in defaults.items() if n in route.parameters}
         self._types = _types(function, route)
+        self._alchemy = _alchemy(function, self._connections)
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters by name: complete, known, and of the annotated types."""
@@ -66,12 +69,34 @@ class Operation:
 
     def run(self, connection: Any, arguments: Mapping[str, Any]) -> bytes:
         """Call it; the reply as JSON."""
-        given = dict.fromkeys(self._connections, connection) | dict(arguments)
-        reply = self._function(**given)
+        if self._alchemy is None:
+            reply = self._function(**dict.fromkeys(self._connections, connection), **arguments)
+        else:
+            with self._alchemy(connection) as connections:
+                reply = self._function(**connections, **arguments)
         try:
-            return msgspec.json.encode(reply)
+            return msgspec.json.encode(reply, enc_hook=_plain)
         except (TypeError, ValueError, RecursionError) as error:
             raise OperationError("ReplyError", f"{self._route.name} returned what JSON cannot say: {error}") from None
+
+
+def _alchemy(function: Callable[..., Any], names: list[str]) -> Callable[[Any], AbstractContextManager[Any]] | None:
+    """What lends SQLAlchemy's connections to a function; None if it takes those of DB-API."""
+    if "sqlalchemy" not in sys.modules:  # the application is imported, and has not imported it
+        return None
+    from plait.gyro.belt.alchemy import lent, wanted
+
+    kinds = wanted(function, names)
+    return functools.partial(lent, kinds=kinds) if set(kinds.values()) - {"dbapi"} else None
+
+
+def _plain(value: Any) -> Any:
+    """Rows of SQLAlchemy, which are no tuples."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"an object of type {type(value).__name__}")
 
 
 def _types(function: Callable[..., Any], route: Route) -> dict[str, Any]:
@@ -102,6 +127,10 @@ def _function(module: ModuleType, name: str) -> Callable[..., Any]:
             f"{module.__name__} has no function {name} to call",
             hint="operations that are served are functions of the module",
         )
+    if inspect.iscoroutinefunction(found):
+        raise UsageError(
+            f"{name} is asynchronous, and connections that are served are not", hint="make it a plain function"
+        )
     return found  # type: ignore[no-any-return]
 
 
@@ -129,8 +158,23 @@ def load(target: str) -> ModuleType:
     return module
 
 
-def schema_of(target: str, module: ModuleType, given: Path | None) -> str:
-    """The DDL: a file that is given, the constant SCHEMA, or the file next to the application."""
+def schema_of(target: str, module: ModuleType, given: Path | None, *, dialect: str = "sqlite") -> str:
+    """The DDL: what is written down, or else the Tables of SQLAlchemy."""
+    if (found := written_schema(target, module, given)) is not None:
+        return found
+    if given is None and "sqlalchemy" in sys.modules:
+        from plait.gyro.belt.alchemy import ddl
+
+        if found := ddl(module, dialect):
+            return found
+    raise UsageError(
+        f"{target}: there is no schema" if given is None else f"the schema {given} cannot be read",
+        hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
+    )
+
+
+def written_schema(target: str, module: ModuleType, given: Path | None) -> str | None:
+    """A file that is given, the constant SCHEMA, or the file next to the application."""
     path = locate(target)
     folder = path if path.is_dir() else path.parent
     if given is None and isinstance(found := getattr(module, "SCHEMA", None), str):
@@ -140,7 +184,4 @@ def schema_of(target: str, module: ModuleType, given: Path | None) -> str:
             return file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             continue
-    raise UsageError(
-        f"{target}: there is no schema" if given is None else f"the schema {given} cannot be read",
-        hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
-    )
+    return None

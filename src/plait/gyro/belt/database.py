@@ -29,8 +29,8 @@ class Visit(Protocol):
     def alive(self) -> bool:
         """Whether the transaction is still open: some errors of an operation end it."""
 
-    def repeated(self, request: str) -> Outcome | None:
-        """The reply of a request that was executed before."""
+    def repeated(self, call: Call) -> Outcome | None:
+        """The reply of a request that was executed before; OperationError if that was another one."""
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
         """The reply and the state update; OperationError leaves no trace."""

@@ -1,39 +1,25 @@
 """DB-API connections for the application's functions: its transaction is the middleware's, so it commits when that does.
 
-`commit` and `with connection:` mean nothing here: an operation is one transaction (thesis 004, section 2.4). `rollback`
-undoes what the operation did so far. Rows are tuples whose columns have names as well.
+An operation is one transaction (thesis 004, section 2.4): nobody sees what it did before its function has returned, and if
+that raises, nothing of it stays. `commit` only says how far back `rollback` goes. Rows are tuples whose columns have names
+as well. This is what connections to all DBMSs have in common; `sqliteapi.py`, `pgapi.py` and `mariadb.py` execute
+statements.
 """
 
 from __future__ import annotations
 
+import abc
+import functools
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-import apsw
-
-from plait.gyro.belt.ids import Ids
-
-_ERRORS: list[tuple[type[apsw.Error], type[sqlite3.Error]]] = [
-    (apsw.ConstraintError, sqlite3.IntegrityError),
-    (apsw.MismatchError, sqlite3.IntegrityError),
-    (apsw.TooBigError, sqlite3.DataError),
-    (apsw.MisuseError, sqlite3.ProgrammingError),
-    (apsw.BindingsError, sqlite3.ProgrammingError),
-    (apsw.InternalError, sqlite3.InternalError),
-]
-GONE = (
-    apsw.IOError,
-    apsw.FullError,
-    apsw.CorruptError,
-    apsw.CantOpenError,
-    apsw.NotADBError,
-    apsw.BusyError,
-    apsw.ConnectionClosedError,
-)
-"""Errors that are not the application's."""
 SAVEPOINT = "gyro_operation"
+"""Where an operation begins."""
+_COMMIT = "gyro_commit"
+"""Where it called commit()."""
 
 
 class Row(tuple[Any, ...]):
@@ -67,18 +53,29 @@ class Row(tuple[Any, ...]):
         return tuple.__getitem__(self, key)
 
 
-class Connection:
-    """A DB-API connection to SQLite inside of a transaction that is not its own."""
+class Connection(abc.ABC):
+    """A connection inside of a transaction that is not its own."""
 
-    def __init__(self, db: apsw.Connection, ids: Ids | None) -> None:
-        self._db = db
-        self._ids = ids
+    dialect = ""
+    """What SQLAlchemy calls the DBMS; empty if it does not run on such connections (`alchemy.py`)."""
+
+    def __init__(self) -> None:
         self.row_factory: Any = None
         """Accepted, and without effect: rows have names in any case."""
+        self.native = False
+        """Whether SQL has the placeholders of the DBMS's own driver, and no others."""
+        self.marked = False
+        """Whether commit() was called, and statements executed since."""
+        self._committed = False
+        """Whether commit() was called, and nothing executed since."""
 
+    @abc.abstractmethod
     def cursor(self) -> Cursor:
         """A new cursor."""
-        return Cursor(self)
+
+    @abc.abstractmethod
+    def control(self, sql: str) -> None:
+        """Execute a statement about savepoints."""
 
     def execute(self, sql: str, parameters: Any = ()) -> Cursor:
         """Execute a statement on a new cursor."""
@@ -89,22 +86,32 @@ class Connection:
         return self.cursor().executemany(sql, parameters)
 
     def commit(self) -> None:
-        """Nothing: the middleware commits when the function has returned."""
+        """Let rollback() go back to here. The middleware commits when the function has returned."""
+        self._committed = True
 
     def rollback(self) -> None:
-        """Undo what the operation did so far."""
-        self._db.execute(f"ROLLBACK TO {SAVEPOINT}")
+        """Undo what the operation did since the last commit()."""
+        if not self._committed:
+            self.undo()
 
-    def close(self) -> None:
+    def undo(self) -> None:
+        """Go back to the last commit(), or to the beginning."""
+        self.control(f"ROLLBACK TO SAVEPOINT {_COMMIT if self.marked else SAVEPOINT}")
+
+    def proceed(self) -> None:
+        """A statement will be executed."""
+        if self._committed:
+            if self.marked:
+                self.control(f"RELEASE SAVEPOINT {_COMMIT}")
+            self.control(f"SAVEPOINT {_COMMIT}")
+            self._committed, self.marked = False, True
+
+    def close(self) -> None:  # noqa: B027
         """Nothing: the connection is the middleware's."""
 
     @property
     def in_transaction(self) -> bool:
         return True
-
-    @property
-    def total_changes(self) -> int:
-        return self._db.total_changes()
 
     def __enter__(self) -> Self:
         return self
@@ -116,14 +123,44 @@ class Connection:
             self.rollback()
 
 
-class Rows:
-    """The rows of the statement that a cursor executed last, to be fetched."""
+class Cursor(abc.ABC):
+    """A cursor. A statement has run when `execute` returns, whether or not its rows are fetched."""
 
     arraysize = 1
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.description: Sequence[Any] | None = None
+        self.rowcount = -1
         self._rows: list[Row] = []
         self._next = 0
+
+    @abc.abstractmethod
+    def run(self, sql: str, parameters: Any) -> Iterable[Any]:
+        """Execute one statement, note `description` and `rowcount`; the rows."""
+
+    @property
+    @abc.abstractmethod
+    def lastrowid(self) -> int | None:
+        """The id that the last INSERT made."""
+
+    def execute(self, sql: str, parameters: Any = ()) -> Self:
+        """Execute one statement."""
+        refuse_control(sql)
+        self.connection.proceed()
+        rows = self.run(sql, parameters if isinstance(parameters, dict) else tuple(parameters))
+        names = tuple(str(d[0]) for d in self.description or ())
+        self._rows = [Row.of(names, row) for row in rows]
+        self._next = 0
+        return self
+
+    def executemany(self, sql: str, parameters: Iterable[Any]) -> Self:
+        """Execute one statement for each of several parameters."""
+        total = 0
+        for each in parameters:
+            total += max(self.execute(sql, each).rowcount, 0)
+        self.rowcount = total
+        return self
 
     def fetchone(self) -> Row | None:
         """The next row."""
@@ -153,94 +190,37 @@ class Rows:
         self._rows = []
 
 
-class Cursor(Rows):
-    """A DB-API cursor. A statement has run when `execute` returns, whether or not its rows are fetched."""
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__()
-        self.connection = connection
-        self.description: Sequence[tuple[Any, ...]] | None = None
-        self.rowcount = -1
-        self.lastrowid: int | None = None
-
-    def execute(self, sql: str, parameters: Any = ()) -> Cursor:
-        """Execute one statement."""
-        db, ids = self.connection._db, self.connection._ids
-        refuse_control(sql)
-        if ids is not None:
-            sql = ids.rewrite(sql)
-        before = db.total_changes()
-        try:
-            cursor = db.cursor()
-            cursor.execute(sql, parameters if isinstance(parameters, dict) else tuple(parameters))
-            names = tuple(str(d[0]) for d in cursor.get_description()) if _returns(cursor) else ()
-            self._rows = [Row.of(names, row) for row in cursor]
-        except apsw.Error as error:
-            raise translated(error) from error
-        self._next = 0
-        self.description = [(n, None, None, None, None, None, None) for n in names] or None
-        self.rowcount = db.changes() if db.total_changes() > before else (0 if not names else -1)
-        self.lastrowid = db.last_insert_rowid()
-        return self
-
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> Cursor:
-        """Execute one statement for each of several parameters."""
-        total = 0
-        for each in parameters:
-            total += max(self.execute(sql, each).rowcount, 0)
-        self.rowcount = total
-        return self
-
-
-def _returns(cursor: apsw.Cursor) -> bool:
-    """Whether the statement that was executed returns rows."""
-    try:
-        cursor.get_description()
-    except apsw.ExecutionCompleteError:
-        return False
-    return True
-
-
-_CONTROL = (
-    "BEGIN",
-    "COMMIT",
-    "END",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "RELEASE",
-    "ATTACH",
-    "DETACH",
-    "PRAGMA",
-    "VACUUM",
-    "PREPARE",
-)
+_CONTROL = {
+    "ABORT", "ALTER", "ATTACH", "BEGIN", "COMMIT", "CREATE", "DETACH", "DISCARD", "DROP", "END", "PRAGMA", "PREPARE",
+    "RELEASE", "RESET", "ROLLBACK", "SAVEPOINT", "SET", "START", "VACUUM",
+}  # fmt: skip
+_ASIDE = re.compile(r"""'(?:''|[^'])*'|"[^"]*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$""", re.DOTALL)
+"""What may hold a semicolon, or stand before the first word."""
 
 
 def refuse_control(sql: object) -> None:
     """Statements that would take the transaction, or the database, out of the middleware's hands.
 
-    >>> refuse_control(7)
+    >>> refuse_control("SELECT ';'; /* done */ COMMIT")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    sqlite3.NotSupportedError: a statement of type int: connections that are served take SQL as a string
+    sqlite3.NotSupportedError: COMMIT in an operation: transaction, session and schema are the middleware's; ...
     """
     if not isinstance(sql, str):
         kind = type(sql).__name__
-        raise sqlite3.NotSupportedError(f"a statement of type {kind}: connections that are served take SQL as a string")
-    word = sql.lstrip().split(None, 1)[0].rstrip(";").upper() if sql.strip() else ""
-    if word in _CONTROL or word in ("CREATE", "DROP", "ALTER"):
         raise sqlite3.NotSupportedError(
-            f"{word} in an operation: transactions and the schema are the middleware's; call commit() or rollback() instead"
-            if word in _CONTROL
-            else f"{word} in an operation: the schema is fixed while servers run"
+            f"a statement of type {kind}, and this is a DB-API connection, which takes SQL as a string; "
+            "annotate the parameter with sqlalchemy.Connection to be given one of SQLAlchemy"
+        )
+    if (word := _forbidden(sql)) is not None:
+        raise sqlite3.NotSupportedError(
+            f"{word} in an operation: transaction, session and schema are the middleware's; "
+            "an operation is one transaction, and may call commit() and rollback()"
         )
 
 
-def translated(error: apsw.Error) -> Exception:
-    """The exception that Python's sqlite3 module raises for it, so that the application's handlers work."""
-    if isinstance(error, GONE):
-        return error
-    for kind, known in _ERRORS:
-        if isinstance(error, kind):
-            return known(str(error))
-    return sqlite3.OperationalError(str(error))
+@functools.lru_cache(maxsize=4096)
+def _forbidden(sql: str) -> str | None:
+    """The first word of a statement in it that is not allowed."""
+    words = [part.split(None, 1)[0].upper() for part in _ASIDE.sub(" ", sql).split(";") if part.strip()]
+    return next((word for word in words if word in _CONTROL), None)

@@ -19,7 +19,7 @@ import pymysql
 import sqlglot
 from sqlglot import exp
 
-from plait.gyro.belt.dbapi import Row, Rows, refuse_control
+from plait.gyro.belt.dbapi import Connection, Cursor
 from plait.gyro.belt.log import Log
 from plait.gyro.belt.placeholders import placeholders
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
@@ -155,54 +155,50 @@ class MariadbDatabase:
             self._pool.get_nowait().close()
 
 
-class MariadbConnection:
-    """A DB-API connection inside of a transaction that is not its own."""
+class MariadbConnection(Connection):
+    """A connection to MariaDB."""
 
     def __init__(self, db: Any) -> None:
-        self.db = db
+        super().__init__()
+        self._db = db
 
     def cursor(self) -> MariadbCursor:
         """A new cursor."""
         return MariadbCursor(self)
 
-    def execute(self, sql: str, parameters: Any = ()) -> MariadbCursor:
-        """Execute a statement on a new cursor."""
-        return self.cursor().execute(sql, parameters)
+    def control(self, sql: str) -> None:
+        """Execute a statement about savepoints."""
+        self._db.query(sql)
 
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> MariadbCursor:
-        """Execute a statement for each of several parameters."""
-        return self.cursor().executemany(sql, parameters)
+    def undo(self) -> None:
+        """Go back; an operation begins with its transaction here."""
+        if self.marked:
+            super().undo()
+        else:
+            self._db.rollback()
+            self._db.begin()
 
-    def commit(self) -> None:
-        """Nothing: the server commits when the function has returned."""
 
-
-class MariadbCursor(Rows):
+class MariadbCursor(Cursor):
     """A cursor."""
 
+    connection: MariadbConnection
+
     def __init__(self, connection: MariadbConnection) -> None:
-        super().__init__()
-        self.connection = connection
-        self.lastrowid: int | None = None
-        self.rowcount = -1
+        super().__init__(connection)
+        self._last: int | None = None
 
-    def execute(self, sql: str, parameters: Any = ()) -> MariadbCursor:
+    def run(self, sql: str, parameters: Any) -> Iterable[Any]:
         """Execute one statement."""
-        refuse_control(sql)
-        given = parameters if isinstance(parameters, dict) else tuple(parameters)
-        with self.connection.db.cursor() as cursor:
-            self.rowcount = cursor.execute(translated(sql), given or None)
-            names = tuple(str(d[0]) for d in cursor.description or ())
-            self._rows = [Row.of(names, row) for row in cursor.fetchall()] if names else []
-            self.lastrowid = cursor.lastrowid
-        self._next = 0
-        return self
+        with self.connection._db.cursor() as cursor:
+            self.rowcount = cursor.execute(translated(sql), parameters or None)
+            self.description = cursor.description
+            self._last = cursor.lastrowid
+            return list(cursor.fetchall()) if self.description else []
 
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> MariadbCursor:
-        """Execute one statement for each of several parameters."""
-        for each in parameters:
-            self.execute(sql, each)
-        return self
+    @property
+    def lastrowid(self) -> int | None:
+        return self._last
 
 
 def _said(error: Exception) -> str:

@@ -159,7 +159,7 @@ class Deployment:
                 if self._far
                 else (site + number) % self.servers
             )
-            session = Session(near, self.servers, random.Random(site * 1000 + number))
+            session = Session(near, self.servers, random.Random(100_000 * clients + 1000 * site + number))
             mine: list[Sample] = []
 
             def send(operation: str, parameters: dict[str, Any]) -> Any:
@@ -262,7 +262,8 @@ def _sites(
         Workload("TPC-W", str(examples / "tpcw.py"), tpcw_data(), tpcw_page),
         Workload("RUBiS", str(examples / "rubis.py"), rubis_data(), rubis_page),
     ]
-    clients, think = (3, THINK) if figure == "latency" else (12, 0.0)
+    loads: tuple[int, ...] = (3,) if figure == "latency" else (4, 12) if figure == "load" and not quick else (12,)
+    think = THINK if figure == "latency" else 0.0
     far = figure != "lan"
     left_out = missing(far=far)
     for workload in workloads:
@@ -271,18 +272,17 @@ def _sites(
                 f"{workload.application} is not there", hint="run it in the repository, or give --examples"
             )
         known = routes(analyze(workload.application, servers=5))
-        name = workload.name if figure == "latency" else f"{workload.name}, {clients * len(SITES)} clients"
-        name += "" if far else ", no distances"
-        central = 0.0
+        central = dict.fromkeys(loads, 0.0)
         for kind, servers in _configurations(figure, quick=quick, galera=left_out is None):
-            tell(f"{name}: {kind}, {servers} server{'s' if servers > 1 else ''}")
-            found = _run(
-                workload, routed(known, kind), servers, clients, pages, think, far=far, galera=kind == "galera"
-            )
-            made = row(name, kind, servers, clients, found)
-            central = made.mean if kind == "central" else central
-            published = _PUBLISHED.get((name, kind, servers), 0.0)
-            rows.append(msgspec.structs.replace(made, ratio=central / made.mean, published_ratio=published))
+            tell(f"{workload.name}, {figure}: {kind}, {servers} server{'s' if servers > 1 else ''}")
+            runs = _run(workload, routed(known, kind), servers, loads, pages, think, far=far, galera=kind == "galera")
+            for clients, found in zip(loads, runs, strict=True):
+                name = workload.name if figure == "latency" else f"{workload.name}, {clients * len(SITES)} clients"
+                made = row(name if far else f"{name}, no distances", kind, servers, clients, found)
+                central[clients] = made.mean if kind == "central" else central[clients]
+                published = _PUBLISHED.get((made.workload, kind, servers), 0.0)
+                ratio = central[clients] / made.mean
+                rows.append(msgspec.structs.replace(made, ratio=ratio, published_ratio=published))
     return [f"Galera is left out: {left_out}"] if left_out is not None else []
 
 
@@ -301,19 +301,20 @@ def _run(
     workload: Workload,
     known: dict[str, Route],
     servers: int,
-    clients: int,
+    loads: Sequence[int],
     pages: int,
     think: float,
     *,
     far: bool = True,
     galera: bool = False,
-) -> tuple[list[Sample], float]:
+) -> list[tuple[list[Sample], float]]:
+    """Clients at each site, one number of them after the other, on the same servers."""
     folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
     folder.chmod(0o755)  # MariaDB runs as another user
     try:
         deployment = Deployment(workload, known, servers, folder, far=far, galera=galera)
         try:
-            return deployment.run(clients, pages, think)
+            return [deployment.run(clients, pages, think) for clients in loads]
         finally:
             deployment.close()
     finally:
@@ -362,7 +363,7 @@ def _shares(rows: list[SiteRow], *, quick: bool, tell: Callable[[str], None]) ->
         for percent in (0, 30, 60, 90) if quick else range(0, 100, 10):
             tell(f"operations of 5 ms: {percent} % local")
             workload = Workload("micro", str(file), "", micro_page(percent / 100))
-            found = _run(workload, known, 3, clients, pages, 0.0)
+            (found,) = _run(workload, known, 3, (clients,), pages, 0.0)
             rows.append(row("5 ms operations, 3 servers", f"{percent} % local", 3, clients, found))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

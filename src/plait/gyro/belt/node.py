@@ -303,14 +303,11 @@ class Node:
         for waiting in snapshot:
             call = waiting.call
             seq = visit.seq + len(entries)
-            if (again := visit.repeated(call.request)) is not None:
-                done.append((waiting, again))
-                continue
-            if (twin := next((r for w, r in done if w.call.request == call.request), None)) is not None:
-                done.append((waiting, twin))
-                continue
-            self._step("execute")
             try:
+                if (known := visit.repeated(call) or _twin(call, done)) is not None:
+                    done.append((waiting, known))
+                    continue
+                self._step("execute")
                 reply, update = visit.execute(call)
             except OperationError as error:
                 if not visit.alive:
@@ -365,3 +362,12 @@ class Node:
     def fence(self) -> Fence:
         """What this server knows of the token."""
         return Fence(self.epoch, self.turn, self.last)
+
+
+def _twin(call: Call, done: list[tuple[Waiting, Outcome | OperationError]]) -> Outcome | OperationError | None:
+    """What the same request came to that was executed just before."""
+    for waiting, result in done:
+        if waiting.call.request == call.request:
+            call.check_same(waiting.call.operation, msgspec.json.encode(waiting.call.arguments))
+            return result
+    return None

@@ -2,98 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any
 
 import psycopg
 from psycopg import errors
 
-from plait.gyro.belt.dbapi import Row, Rows, refuse_control
+from plait.gyro.belt.dbapi import Connection, Cursor
 from plait.gyro.belt.placeholders import placeholders
 
-SAVEPOINT = "gyro_operation"
 
+class PgConnection(Connection):
+    """A connection to PostgreSQL."""
 
-class PgConnection:
-    """A connection inside of a transaction that is not its own."""
+    dialect = "postgresql"
 
     def __init__(self, db: psycopg.Connection[Any]) -> None:
+        super().__init__()
         self._db = db
         self.conflict: Exception | None = None
         """A refusal for the sake of serializability, whatever the function makes of it."""
-        self.row_factory: Any = None
 
     def cursor(self) -> PgCursor:
         """A new cursor."""
         return PgCursor(self)
 
-    def execute(self, sql: str, parameters: Any = ()) -> PgCursor:
-        """Execute a statement on a new cursor."""
-        return self.cursor().execute(sql, parameters)
+    def control(self, sql: str) -> None:
+        """Execute a statement about savepoints."""
+        self._db.execute(sql)
 
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> PgCursor:
-        """Execute a statement for each of several parameters."""
-        return self.cursor().executemany(sql, parameters)
+    @property
+    def closed(self) -> bool:
+        return self._db.closed
 
-    def commit(self) -> None:
-        """Nothing: the middleware commits when the function has returned."""
-
-    def rollback(self) -> None:
-        """Undo what the operation did so far."""
-        self._db.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-
-    def close(self) -> None:
-        """Nothing: the connection is the middleware's."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self.rollback()
+    @property
+    def broken(self) -> bool:
+        return self._db.broken
 
 
-class PgCursor(Rows):
+class PgCursor(Cursor):
     """A cursor. The id that an INSERT generated is asked for when it is wanted."""
 
+    connection: PgConnection
+
     def __init__(self, connection: PgConnection) -> None:
-        super().__init__()
-        self.connection = connection
+        super().__init__(connection)
         self._cursor = connection._db.cursor()
 
-    def execute(self, sql: str, parameters: Any = ()) -> PgCursor:
+    def run(self, sql: str, parameters: Any) -> Iterable[Any]:
         """Execute one statement."""
-        refuse_control(sql)
-        given = parameters if isinstance(parameters, dict) else tuple(parameters)
+        if not self.connection.native:
+            sql, parameters = placeholders(sql), parameters or None
         try:
-            self._cursor.execute(placeholders(sql), given or None)
+            self._cursor.execute(sql, parameters)
         except (errors.SerializationFailure, errors.DeadlockDetected) as error:
             self.connection.conflict = error
             raise
-        self._next = 0
-        described = self._cursor.description
-        names = tuple(str(d.name) for d in described or ())
-        self._rows = [Row.of(names, row) for row in self._cursor.fetchall()] if described else []
-        return self
-
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> PgCursor:
-        """Execute one statement for each of several parameters."""
-        for each in parameters:
-            self.execute(sql, each)
-        return self
+        self.description = self._cursor.description
+        self.rowcount = self._cursor.rowcount
+        return self._cursor.fetchall() if self.description else []
 
     @property
-    def description(self) -> Sequence[Any] | None:
-        return self._cursor.description
-
-    @property
-    def rowcount(self) -> int:
-        return self._cursor.rowcount
-
-    @property
-    def lastrowid(self) -> int:
+    def lastrowid(self) -> int | None:
         ((found,),) = self.connection._db.execute("SELECT lastval()").fetchall()
         return int(found)

@@ -25,8 +25,9 @@ import psycopg
 from psycopg import errors, pq, sql
 
 from plait.gyro.belt.database import OURS, AgainError
+from plait.gyro.belt.dbapi import SAVEPOINT
 from plait.gyro.belt.log import Log, append_surely
-from plait.gyro.belt.pgapi import SAVEPOINT, PgConnection
+from plait.gyro.belt.pgapi import PgConnection
 from plait.gyro.belt.pgrows import Table, install, tables
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError
@@ -39,6 +40,7 @@ _DONE = (
     f"INSERT INTO {OURS}done (request, operation, arguments, reply, seq, at) "
     "VALUES (%s, %s, %s, %s, %s, %s) RETURNING position"
 )
+_AGAIN = f"SELECT reply, seq, position, operation, arguments FROM {OURS}done WHERE request = %s"
 
 Result = TypeVar("Result")
 
@@ -73,7 +75,6 @@ class PostgresqlDatabase:
         self._pruned = time.time()
         self._alone = threading.Lock() if parallel == 1 else None
         """With one local operation at a time, the order of commits is known to the client."""
-        self._position = 0
         self._closed = False
         self._pool: queue.LifoQueue[psycopg.Connection[Any]] = queue.LifoQueue()
         self._own: dict[str, psycopg.Connection[Any]] = {}
@@ -81,6 +82,7 @@ class PostgresqlDatabase:
             with self._connection("") as db:
                 install(db, schema, server, servers)
                 self._tables = tables(db)
+                self._position = _int(db, f"SELECT last_value * is_called::int FROM {OURS}done_position_seq")
                 ((prepared,),) = db.execute("SHOW max_prepared_transactions").fetchall()
                 if int(prepared) < 2:
                     raise UsageError(
@@ -124,7 +126,7 @@ class PostgresqlDatabase:
 
     def _local(self, call: Call, begin: str, *, reads: bool) -> Outcome:
         with self._connection("") as db:
-            if not reads and (again := _repeated(db, call.request)) is not None:
+            if not reads and (again := _repeated(db, call)) is not None:
                 return again
             with _transaction(db, begin):
                 seq = _int(db, f"SELECT applied FROM {OURS}state")
@@ -289,9 +291,9 @@ class PostgresqlVisit:
         """Whether the transaction is still open."""
         return self._db.info.transaction_status == pq.TransactionStatus.INTRANS
 
-    def repeated(self, request: str) -> Outcome | None:
+    def repeated(self, call: Call) -> Outcome | None:
         """The reply that a request got before."""
-        return _repeated(self._db, request)
+        return _repeated(self._db, call)
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
         """Execute in a savepoint of its own; triggers note what changes."""
@@ -372,9 +374,11 @@ def _int(db: psycopg.Connection[Any], statement: str) -> int:
     return int(found)
 
 
-def _repeated(db: psycopg.Connection[Any], request: str) -> Outcome | None:
-    found = db.execute(f"SELECT reply, seq, position FROM {OURS}done WHERE request = %s", (request,)).fetchall()
-    return Outcome(found[0][0], found[0][1], found[0][2], repeated=True) if found else None
+def _repeated(db: psycopg.Connection[Any], call: Call) -> Outcome | None:
+    for reply, seq, position, operation, arguments in db.execute(_AGAIN, (call.request,)).fetchall():
+        call.check_same(operation, arguments)
+        return Outcome(reply, seq, position, repeated=True)
+    return None
 
 
 def _remember(

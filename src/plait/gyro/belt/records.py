@@ -49,6 +49,14 @@ class Call(msgspec.Struct, frozen=True):
     run: Callable[[Any], bytes]
     """Executes it on a connection; the reply as JSON."""
 
+    def check_same(self, operation: str, arguments: bytes) -> None:
+        """A name stands for one request: whoever uses it for another one is told so, and does not get that one's reply."""
+        if (operation, arguments) != (self.operation, msgspec.json.encode(self.arguments)):
+            raise OperationError(
+                "RequestError",
+                f"{self.request} is the name of another request, of {operation}: each needs its own",
+            )
+
 
 class Outcome(msgspec.Struct, frozen=True):
     """A reply, and where the operation stands in the order: after update `seq`, after `position` local writers."""

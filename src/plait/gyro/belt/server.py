@@ -43,6 +43,8 @@ from plait.kernel.errors import PlaitError, UsageError
 
 logger = logging.getLogger("plait.gyro")
 _CALL = "/call/"
+_NAME = 200
+"""Characters of a request's name at most."""
 
 
 class CallBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -94,10 +96,16 @@ class Server:
             body = await self._body(request, self.settings.limit)
             try:
                 given = self._decoder.decode(body) if body else CallBody()
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise RequestError(
                     400, f"the body is not a call: {error}", 'send {"parameters": {…}}, and perhaps "request"'
                 ) from None
+            if len(given.request) > _NAME or "\0" in given.request:
+                raise RequestError(
+                    400,
+                    f"request={given.request[:40]!r} does not fit",
+                    f"a name has at most {_NAME} characters, and no NUL",
+                )
             call = self.application.call(given.request or uuid.uuid4().hex, operation, given.parameters)
             route = self.application.routes[call.operation]
             server, kind = place(route, call.arguments, self.settings.servers, self.number)

@@ -21,10 +21,11 @@ import apsw
 import msgspec
 
 from plait.gyro.belt.database import OURS
-from plait.gyro.belt.dbapi import GONE, SAVEPOINT, Connection
+from plait.gyro.belt.dbapi import SAVEPOINT
 from plait.gyro.belt.ids import COUNTERS, TABLE, Ids, quoted
 from plait.gyro.belt.log import BehindError, FencedError, Log, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
+from plait.gyro.belt.sqliteapi import GONE, SqliteConnection
 from plait.kernel.errors import UsageError
 
 _OURS = f"""
@@ -35,7 +36,7 @@ CREATE TABLE IF NOT EXISTS {OURS}done (
   reply BLOB NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL);
 """
 _DONE = f"INSERT INTO {OURS}done (request, operation, arguments, reply, seq, at) VALUES (?, ?, ?, ?, ?, ?)"
-_AGAIN = f"SELECT reply, seq, position FROM {OURS}done WHERE request = ?"
+_AGAIN = f"SELECT reply, seq, position, operation, arguments FROM {OURS}done WHERE request = ?"
 _PLACE = f"SELECT applied, (SELECT coalesce(max(position), 0) FROM {OURS}done) FROM {OURS}state"
 FULL, NORMAL = 2, 1
 
@@ -178,7 +179,7 @@ class SqliteDatabase:
         """Execute alone; the reply is kept with the effects, so that a request that comes again is not executed again."""
         with self._turn, self._transaction(self._local) as db:
             self._whole()
-            if (again := _repeated(db, call.request)) is not None:
+            if (again := _repeated(db, call)) is not None:
                 return again
             before = db.total_changes()
             reply = _run(db, call, self._ids)
@@ -298,9 +299,9 @@ class SqliteVisit:
         """Whether the transaction is still open."""
         return self._db.in_transaction
 
-    def repeated(self, request: str) -> Outcome | None:
+    def repeated(self, call: Call) -> Outcome | None:
         """The reply that a request got before."""
-        return _repeated(self._db, request)
+        return _repeated(self._db, call)
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
         """Execute in a savepoint of its own, with a session that notes what changes."""
@@ -336,7 +337,7 @@ def _run(db: apsw.Connection, call: Call, ids: Ids | None) -> bytes:
     """Run the application's function; if it raises, nothing of it stays."""
     db.execute(f"SAVEPOINT {SAVEPOINT}")
     try:
-        reply = call.run(Connection(db, ids))
+        reply = call.run(SqliteConnection(db, ids))
     except GONE:
         raise
     except Exception as error:
@@ -347,8 +348,9 @@ def _run(db: apsw.Connection, call: Call, ids: Ids | None) -> bytes:
     return reply
 
 
-def _repeated(db: apsw.Connection, request: str) -> Outcome | None:
-    for reply, seq, position in db.execute(_AGAIN, (request,)):
+def _repeated(db: apsw.Connection, call: Call) -> Outcome | None:
+    for reply, seq, position, operation, arguments in db.execute(_AGAIN, (call.request,)):
+        call.check_same(operation, arguments)
         return Outcome(reply, seq, position, repeated=True)
     return None
 
