@@ -1,11 +1,12 @@
 //! The engine as Python sees it: a system's transition relation, and the searches over it.
 
+use crate::automaton::{Automaton, AutomatonNode};
 use crate::bridge::PyModel;
 use crate::classes::Split;
 use crate::control::{Control, Limit, Options, Por};
 use crate::graph::{Graph, Looks, MOST_PREDICATES};
 use crate::lens::Lens;
-use crate::liveness::{Automaton, AutomatonNode, Product};
+use crate::liveness::Product;
 use crate::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::offers::Fairness;
 use crate::path::{self, Step};
@@ -310,7 +311,7 @@ impl Engine {
     }
 
     /// Per automaton, a fair run that it accepts, as the steps to a loop and those of the loop; none if there is none.
-    #[pyo3(signature = (*, predicates, automata, max_states, timeout, memory, progress, safety = false,
+    #[pyo3(signature = (*, predicates, automata, workers, max_states, timeout, memory, progress, safety = false,
         por = None, forget = vec![]))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn liveness<'py>(
@@ -318,6 +319,7 @@ impl Engine {
         py: Python<'py>,
         predicates: Vec<usize>,
         automata: Vec<(Automaton, Vec<Fairness>)>,
+        workers: usize,
         max_states: Option<usize>,
         timeout: Option<f64>,
         memory: Option<usize>,
@@ -331,6 +333,7 @@ impl Engine {
         }
         let por = por.map(|(split, seeds)| partial_order(&split, &seeds)).transpose()?;
         let options = Options {
+            workers: workers.max(1),
             max_states: max_states.unwrap_or(usize::MAX),
             timeout: timeout.map(Duration::from_secs_f64),
             memory: memory.unwrap_or(usize::MAX),
@@ -349,10 +352,9 @@ impl Engine {
                 silent.store(graph.silent, Relaxed);
                 bytes.store(graph.bytes(), Relaxed);
                 if safety {
-                    let parents = graph.parents();
-                    control.keep_runs(|fingerprint| Ok(graph.run_to(&parents, fingerprint)))?;
+                    let mut run_to = graph.runs_to();
+                    control.keep_runs(|fingerprint| Ok(run_to(fingerprint)))?;
                     control.terminal.store(graph.terminals() as u64, Relaxed);
-                    control.depth.store(depth(&parents), Relaxed);
                 }
                 for (automaton, fairness) in &automata {
                     let mut product = Product::new(&mut lens, &control, &graph, automaton, fairness)?;
@@ -426,15 +428,6 @@ fn partial_order(split: &str, seeds: &str) -> PyResult<Por> {
 /// What a search found, as (property, fingerprint, depth, run).
 fn findings(control: &Control) -> Vec<(usize, u64, u32, Option<Vec<u64>>)> {
     control.findings().into_iter().map(|f| (f.property, f.fingerprint, f.depth, f.run)).collect()
-}
-
-/// The length of the longest of the shortest runs to states, from where each was first met.
-fn depth(parents: &[u32]) -> u32 {
-    let mut depths = vec![0u32; parents.len()];
-    for id in 1..parents.len() {
-        depths[id] = depths[parents[id] as usize] + 1;
-    }
-    depths.last().copied().unwrap_or(0)
 }
 
 /// The limit that ended a search, by name.

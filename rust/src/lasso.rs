@@ -1,12 +1,13 @@
 //! A run that ends in a loop: found in a component of the product, and executed on the system.
 
-use crate::graph::{Graph, StateId};
+use crate::components::{Component, Local};
+use crate::graph::{Graph, STUTTER, StateId};
+use crate::large::Large;
 use crate::lens::Lens;
-use crate::liveness::{Component, Node, Product, STUTTER};
+use crate::liveness::{Node, Product};
 use crate::model::Result;
 use crate::offers::ClassId;
 use crate::path::{self, Step};
-use std::collections::VecDeque;
 
 /// Each step is the state that it leaves and the number of its edge there.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +74,7 @@ impl Run {
 }
 
 /// Nodes with the edges that are taken there, and the node that they lead to.
-type Way = (Vec<(Node, u32)>, Node);
+type Way = (Vec<(u32, u32)>, u32);
 
 /// What a run has to come by in a component.
 enum Goal {
@@ -87,47 +88,52 @@ enum Goal {
 
 impl Product<'_, '_> {
     /// A run to a component, and round it: by way of all that makes it fair and accepted, unless it comes by anyway.
-    pub(crate) fn run(&mut self, component: &Component, roots: &[Node]) -> Result<Lasso> {
-        let to_entry = self.way(roots, None, |product, node| Ok(product.is_in(node, component)))?;
-        let (stem, entry) = to_entry.expect("the component was reached");
-        let (mut path, mut here): (Vec<(Node, u32)>, Node) = (Vec::new(), entry);
+    pub(crate) fn run(&mut self, component: &Component) -> Result<Lasso> {
+        let edges = |product: &Self, node: Node, each: &mut Each| product.edges(node, each);
+        let enters = |product: &mut Self, node: Node| Ok(product.inside(node, component).is_some());
+        let (stem, entry) = self.way(self.size(), &self.roots(), edges, enters)?.expect("the component was reached");
+        let stem = stem.into_iter().map(|(node, edge)| (self.parts(node).0, edge)).collect();
+        let entry = self.inside(entry, component).expect("it is entered");
+        let cycle = self.round(component, entry)?;
+        let region = &self.regions[component.region];
+        let cycle = cycle.into_iter().map(|(node, edge)| (region.split(node).0, edge)).collect();
+        let plain = |steps: Vec<(StateId, u32)>| steps.into_iter().filter(|&(_, edge)| edge != STUTTER).collect();
+        Ok(Lasso { stem: plain(stem), cycle: plain(cycle) })
+    }
+
+    /// The way round a component, from a node.
+    fn round(&mut self, component: &Component, entry: Local) -> Result<Vec<(Local, u32)>> {
+        let (mut path, mut here): (Vec<(Local, u32)>, Local) = (Vec::new(), entry);
         for set in 0..self.automaton.sets {
             self.go(component, &mut path, &mut here, &Goal::Set(set))?;
         }
-        let cycle = loop {
+        loop {
             // Before it goes home, which may be far: it goes on as long as it has neglected something all the way.
-            let so_far: Vec<(Node, u32)> = path.iter().copied().chain([(here, STUTTER)]).collect();
+            let so_far: Vec<(Local, u32)> = path.iter().copied().chain([(here, STUTTER)]).collect();
             if !path.is_empty()
-                && let Some(goal @ Goal::Ceases(_)) = self.neglected(&so_far)?
+                && let Some(goal @ Goal::Ceases(_)) = self.neglected(component, &so_far)?
             {
                 self.go(component, &mut path, &mut here, &goal)?;
                 continue;
             }
-            let home = self.way(&[here], Some(component), |_, node| Ok(node == entry))?;
+            let home = self.way_within(component, here, |_, node| Ok(node == entry))?;
             let mut cycle = path.clone();
-            cycle.extend(home.expect("a component is connected").0);
+            cycle.extend(home.0);
             if cycle.is_empty() {
-                let mut edges = self.edges(entry).filter(|&(_, target)| self.is_in(target, component));
-                let (edge, target) = edges.next().expect("the component is not trivial");
-                drop(edges);
+                let (edge, target) = self.edges_within(component, entry, &mut |_, _| true).expect("it is not trivial");
                 path.push((entry, edge));
                 here = target;
                 continue;
             }
-            match self.neglected(&cycle)? {
+            match self.neglected(component, &cycle)? {
                 Some(goal) => self.go(component, &mut path, &mut here, &goal)?,
-                None => break cycle,
+                None => return Ok(cycle),
             }
-        };
-        let plain = |steps: Vec<(Node, u32)>| -> Vec<(StateId, u32)> {
-            let real = steps.into_iter().filter(|&(_, edge)| edge != STUTTER);
-            real.map(|(node, edge)| (self.parts(node).0, edge)).collect()
-        };
-        Ok(Lasso { stem: plain(stem), cycle: plain(cycle) })
+        }
     }
 
     /// What a cycle has to come by in order to be fair, if it is not.
-    fn neglected(&mut self, cycle: &[(Node, u32)]) -> Result<Option<Goal>> {
+    fn neglected(&mut self, component: &Component, cycle: &[(Local, u32)]) -> Result<Option<Goal>> {
         if self.forgets_weak || self.forgets_strong {
             return Ok(None);
         }
@@ -135,7 +141,8 @@ impl Product<'_, '_> {
         // Per class: in how many nodes it is enabled, and whether it happens.
         let mut records: Vec<(usize, bool)> = Vec::new();
         for &(node, edge) in cycle {
-            self.offers.list(self.lens, self.graph, self.parts(node).0, &mut offered)?;
+            let state = self.regions[component.region].split(node).0;
+            self.offers.list(self.lens, self.graph, state, &mut offered)?;
             records.resize(self.offers.len(), (0, false));
             for &(class, step) in &offered {
                 records[class as usize].1 |= step == edge;
@@ -152,80 +159,104 @@ impl Product<'_, '_> {
     }
 
     /// Go on to where a goal is met.
-    fn go(&mut self, component: &Component, path: &mut Vec<(Node, u32)>, here: &mut Node, goal: &Goal) -> Result<()> {
-        if let Goal::Set(set) = goal {
-            let met = |&(node, _): &(Node, u32)| self.accepts(node, *set);
-            if path.iter().any(met) {
-                return Ok(());
-            }
+    fn go(&mut self, component: &Component, path: &mut Vec<(Local, u32)>, here: &mut Local, goal: &Goal) -> Result<()> {
+        if let Goal::Set(set) = goal
+            && path.iter().any(|&(node, _)| self.accepts(component, node, *set))
+        {
+            return Ok(());
         }
-        let there = self.way(&[*here], Some(component), |product, node| Ok(product.meets(component, goal, node)?.0))?;
-        let (steps, node) = there.expect("a component is connected");
+        let met = |product: &mut Self, node| Ok(product.meets(component, goal, node)?.0);
+        let (steps, node) = self.way_within(component, *here, met)?;
         path.extend(steps);
         *here = node;
         if let (true, Some(edge)) = self.meets(component, goal, node)? {
-            let mut after = self.edges(node).filter(|&(e, target)| e == edge && self.is_in(target, component));
-            let target = after.next().expect("it leads inside").1;
-            drop(after);
+            let step = self.edges_within(component, node, &mut |other, _| other == edge);
             path.push((node, edge));
-            *here = target;
+            *here = step.expect("it leads inside").1;
         }
         Ok(())
     }
 
-    fn accepts(&self, node: Node, set: u32) -> bool {
-        self.automaton.nodes[self.parts(node).1].accepting >> set & 1 == 1
+    fn accepts(&self, component: &Component, node: Local, set: u32) -> bool {
+        self.regions[component.region].accepting(self.graph, node) >> set & 1 == 1
     }
 
     /// Whether a goal is met in a node, and if by a step, by which edge.
-    fn meets(&mut self, component: &Component, goal: &Goal, node: Node) -> Result<(bool, Option<u32>)> {
+    fn meets(&mut self, component: &Component, goal: &Goal, node: Local) -> Result<(bool, Option<u32>)> {
         let (class, may_cease) = match goal {
-            Goal::Set(set) => return Ok((self.accepts(node, *set), None)),
+            Goal::Set(set) => return Ok((self.accepts(component, node, *set), None)),
             Goal::Happens(class) => (*class, false),
             Goal::Ceases(class) => (*class, true),
         };
         let mut offered = Vec::new();
-        self.offers.list(self.lens, self.graph, self.parts(node).0, &mut offered)?;
+        let state = self.regions[component.region].split(node).0;
+        self.offers.list(self.lens, self.graph, state, &mut offered)?;
         offered.retain(|(one, _)| *one == class);
         if offered.is_empty() {
             return Ok((may_cease, None));
         }
-        let edge = offered.iter().map(|&(_, edge)| edge).find(|&edge| self.leads_inside(node, edge, component));
+        let is_step = &mut |edge, _| offered.iter().any(|&(_, step)| step == edge);
+        let edge = self.edges_within(component, node, is_step).map(|(edge, _)| edge);
         Ok((edge.is_some(), edge))
     }
 
-    /// A shortest way from some nodes to a goal, within a component.
+    #[inline]
+    fn edges_within(&self, component: &Component, node: Local, each: &mut Each) -> Option<(u32, Local)> {
+        self.regions[component.region].edges(self.graph, component, node, each)
+    }
+
+    /// A shortest way from a node to a goal, within a component.
+    fn way_within(
+        &mut self,
+        component: &Component,
+        from: Local,
+        goal: impl FnMut(&mut Self, Local) -> Result<bool>,
+    ) -> Result<Way> {
+        let edges = |product: &Self, node: Local, each: &mut Each| product.edges_within(component, node, each);
+        let size = self.regions[component.region].size();
+        Ok(self.way(size, &[from], edges, goal)?.expect("a component is connected"))
+    }
+
+    /// A shortest way from some nodes to a goal; there are `size` nodes.
     fn way(
         &mut self,
-        from: &[Node],
-        within: Option<&Component>,
-        mut goal: impl FnMut(&mut Self, Node) -> Result<bool>,
+        size: usize,
+        from: &[u32],
+        edges: impl Fn(&Self, u32, &mut Each) -> Option<(u32, u32)>,
+        mut goal: impl FnMut(&mut Self, u32) -> Result<bool>,
     ) -> Result<Option<Way>> {
-        // How a node was met: one more than the parent, and the edge. Memory that is not written to is not taken.
-        const UNMET: u64 = 0;
-        const START: u64 = u64::MAX;
-        let mut parents = vec![UNMET; self.size()];
-        from.iter().for_each(|&node| parents[node as usize] = START);
-        let mut queue: VecDeque<Node> = from.iter().copied().collect();
-        while let Some(node) = queue.pop_front() {
+        // Per node, one more than the one it was met from; for those to begin with, than itself.
+        const UNMET: u32 = 0;
+        let mut parents = Large::<u32>::zeros(size)?;
+        from.iter().for_each(|&node| parents[node as usize] = node + 1);
+        let mut queue: Vec<u32> = from.to_vec();
+        let mut at = 0;
+        while let Some(&node) = queue.get(at) {
+            at += 1;
             if goal(self, node)? {
                 let mut steps = Vec::new();
                 let mut at = node;
-                while parents[at as usize] != START {
-                    let met = parents[at as usize];
-                    at = (met >> 32) as Node - 1;
-                    steps.push((at, met as u32));
+                while parents[at as usize] != at + 1 {
+                    let parent = parents[at as usize] - 1;
+                    let (edge, _) = edges(self, parent, &mut |_, target| target == at).expect("it leads here");
+                    steps.push((parent, edge));
+                    at = parent;
                 }
                 steps.reverse();
                 return Ok(Some((steps, node)));
             }
-            for (edge, target) in self.edges(node) {
-                if parents[target as usize] == UNMET && within.is_none_or(|component| self.is_in(target, component)) {
-                    parents[target as usize] = u64::from(node + 1) << 32 | u64::from(edge);
-                    queue.push_back(target);
+            edges(self, node, &mut |_, target| {
+                let parent = &mut parents[target as usize];
+                if *parent == UNMET {
+                    *parent = node + 1;
+                    queue.push(target);
                 }
-            }
+                false
+            });
         }
         Ok(None)
     }
 }
+
+/// Told of an edge and where it leads, whether this is the one.
+type Each<'a> = dyn FnMut(u32, u32) -> bool + 'a;

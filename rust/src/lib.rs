@@ -1,9 +1,12 @@
 //! The native engine of Plait. Python tabulates steps, this crate composes them: see `docs/architecture.md`.
 
 mod acts;
+pub mod automaton;
 pub mod bfs;
+mod building;
 mod class_set;
 pub mod classes;
+mod components;
 pub mod control;
 pub mod dfs;
 pub mod dpor;
@@ -13,17 +16,18 @@ pub mod graph;
 pub mod hash;
 pub mod inbox;
 pub mod intern;
+mod large;
 pub mod lasso;
 pub mod lens;
 pub mod liveness;
 pub mod model;
-mod numbering;
 mod offers;
 mod orbit;
 pub mod path;
 mod profile;
 pub mod property;
 pub mod quorum;
+mod reach;
 pub mod search;
 pub mod stubborn;
 pub mod symmetry;

@@ -4,9 +4,10 @@
 //! share a bucket of one cache line, so that a look-up is one miss. The bucket follows from the fingerprint by
 //! multiplication, so that the table is nearly sorted: entries that share their upper half are neighbours, the parent of
 //! any entry can be looked up by its hint, and growing is one sequential pass in place. 12.8 bytes a slot at a load of 57 % to
-//! 80 % make 16 to 22.4 bytes a state.
+//! 80 % make 16 to 22.4 bytes a state. Where states are numbered (`graph`), the number takes the place of the hint.
 
 use crate::control::resident;
+use crate::large;
 use memmap2::MmapMut;
 use parking_lot::{RwLock, RwLockReadGuard};
 use std::io;
@@ -20,7 +21,7 @@ const ENTRIES: usize = 5;
 /// After the last home bucket there is room for probes to run on, so that no probe wraps around.
 const OVERFLOW: usize = 256;
 
-/// Filled from the front; nothing is ever removed, so a bucket with room ends a probe.
+/// Filled from the front; nothing is ever removed, so a bucket with room ends a probe. Where no key is, the hint is 0.
 #[repr(C, align(64))]
 struct Bucket {
     keys: [AtomicU64; ENTRIES],
@@ -38,12 +39,7 @@ struct Slots {
 
 impl Slots {
     fn new(buckets: usize) -> io::Result<Slots> {
-        let memory = MmapMut::map_anon((buckets + OVERFLOW) * BUCKET_BYTES)?;
-        #[cfg(target_os = "linux")]
-        {
-            // Fewer misses of the address translation cache; only advice.
-            let _ = memory.advise(memmap2::Advice::HugePage);
-        }
+        let memory = large::mapped((buckets + OVERFLOW) * BUCKET_BYTES)?;
         Ok(Slots { memory, buckets, limit: limit(buckets) })
     }
 
@@ -58,14 +54,16 @@ impl Slots {
         ((u128::from(fingerprint) * self.buckets as u128) >> 64) as usize
     }
 
+    /// The hint of a fingerprint, if that is in.
     #[inline]
-    fn contains(&self, fingerprint: u64) -> bool {
+    fn find(&self, fingerprint: u64) -> Option<&AtomicU32> {
         let mut index = self.home(fingerprint);
         loop {
-            for key in &self.all()[index].keys {
+            let bucket = &self.all()[index];
+            for (key, hint) in bucket.keys.iter().zip(&bucket.hints) {
                 match key.load(Relaxed) {
-                    0 => return false,
-                    found if found == fingerprint => return true,
+                    0 => return None,
+                    found if found == fingerprint => return Some(hint),
                     _ => {}
                 }
             }
@@ -73,31 +71,28 @@ impl Slots {
         }
     }
 
-    /// Whether the fingerprint is new; it is in afterwards. `alone`: nobody else inserts meanwhile.
+    /// Whether the fingerprint is new; it is in afterwards, and if it is new its hint is to be set. `alone`: nobody else
+    /// inserts meanwhile.
     #[inline]
-    fn insert(&self, fingerprint: u64, hint: u32, alone: bool) -> bool {
+    fn insert(&self, fingerprint: u64, alone: bool) -> (bool, &AtomicU32) {
         let all = self.all();
         let mut index = self.home(fingerprint);
         loop {
             let bucket = &all[index];
-            for (key, slot) in bucket.keys.iter().zip(&bucket.hints) {
+            for (key, hint) in bucket.keys.iter().zip(&bucket.hints) {
                 let mut found = key.load(Relaxed);
                 if found == 0 && alone {
                     key.store(fingerprint, Relaxed);
-                    slot.store(hint, Relaxed);
-                    return true;
+                    return (true, hint);
                 }
                 if found == 0 {
                     match key.compare_exchange(0, fingerprint, Relaxed, Relaxed) {
-                        Ok(_) => {
-                            slot.store(hint, Relaxed);
-                            return true;
-                        }
+                        Ok(_) => return (true, hint),
                         Err(other) => found = other,
                     }
                 }
                 if found == fingerprint {
-                    return false;
+                    return (false, hint);
                 }
             }
             index += 1;
@@ -146,8 +141,9 @@ impl Slots {
                 if key == 0 {
                     break;
                 }
-                slot.store(0, Relaxed);
                 entries.push((key, hint.load(Relaxed)));
+                slot.store(0, Relaxed);
+                hint.store(0, Relaxed);
             }
             if index >= LOW || index == 0 {
                 entries.drain(..).for_each(|(key, hint)| self.put(key, hint));
@@ -173,19 +169,7 @@ impl Slots {
 
     /// More memory with the same content; what is new is zero.
     fn resize(&mut self, buckets: usize) -> io::Result<()> {
-        let bytes = (buckets + OVERFLOW) * BUCKET_BYTES;
-        #[cfg(target_os = "linux")]
-        // SAFETY: nobody holds a reference into the mapping while `self` is borrowed mutably.
-        unsafe {
-            self.memory.remap(bytes, memmap2::RemapOptions::new().may_move(true))?;
-            let _ = self.memory.advise(memmap2::Advice::HugePage);
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            let mut bigger = MmapMut::map_anon(bytes)?;
-            bigger[..self.memory.len()].copy_from_slice(&self.memory);
-            self.memory = bigger;
-        }
+        large::remap(&mut self.memory, (buckets + OVERFLOW) * BUCKET_BYTES)?;
         self.buckets = buckets;
         self.limit = limit(buckets);
         Ok(())
@@ -317,15 +301,48 @@ impl Session<'_> {
     /// Whether the fingerprint is in.
     #[inline]
     pub fn contains(&self, fingerprint: u64) -> bool {
-        self.slots.contains(fingerprint)
+        self.slots.find(fingerprint).is_some()
     }
 
     /// Whether the fingerprint is new; it is in afterwards.
     #[inline]
     pub fn insert(&mut self, fingerprint: u64, parent: u64) -> bool {
-        let new = self.slots.insert(fingerprint, (parent >> 32) as u32, self.alone);
+        let (new, hint) = self.slots.insert(fingerprint, self.alone);
+        if new {
+            hint.store((parent >> 32) as u32, Relaxed);
+        }
         self.added += usize::from(new);
         new
+    }
+
+    /// The number of a fingerprint, where each has a number instead of a parent.
+    #[inline]
+    pub fn number(&self, fingerprint: u64) -> Option<u32> {
+        self.slots.find(fingerprint).map(number)
+    }
+
+    /// The number of a fingerprint, and whether it is new: then it got the `next` one.
+    #[inline]
+    pub fn number_or(&mut self, fingerprint: u64, next: &AtomicU32) -> (u32, bool) {
+        let (new, hint) = self.slots.insert(fingerprint, self.alone);
+        if !new {
+            return (number(hint), false);
+        }
+        let own = next.fetch_add(1, Relaxed);
+        hint.store(own + 1, Relaxed);
+        self.added += 1;
+        (own, true)
+    }
+}
+
+/// The hint of an entry as a number; the worker that made the entry may be about to set it.
+#[inline]
+fn number(hint: &AtomicU32) -> u32 {
+    loop {
+        match hint.load(Relaxed) {
+            0 => std::thread::yield_now(),
+            known => return known - 1,
+        }
     }
 }
 
@@ -382,5 +399,35 @@ mod tests {
             workers.into_iter().map(|w| w.join().unwrap()).sum()
         });
         assert_eq!(new, 100_000);
+    }
+
+    #[test]
+    fn workers_agree_on_numbers() {
+        let visited = Visited::new(usize::MAX).unwrap();
+        let next = AtomicU32::new(0);
+        let numbers: Vec<Vec<u32>> = std::thread::scope(|scope| {
+            let work = || {
+                let mut numbers = Vec::new();
+                for start in (0..100_000u64).step_by(100) {
+                    let mut session = visited.session(100, 300).unwrap();
+                    numbers.extend((start..start + 100).map(|i| session.number_or(number(i), &next).0));
+                }
+                numbers
+            };
+            let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().map(|w| w.join().unwrap()).collect()
+        });
+        assert!(numbers.iter().all(|one| *one == numbers[0]));
+        let mut each = numbers[0].clone();
+        each.sort_unstable();
+        assert!(each.into_iter().eq(0..100_000));
+        // Where nothing is, growing has left no number behind that could be taken for that of what comes there.
+        let slots = visited.slots.read();
+        let entries = slots.all().iter().flat_map(|bucket| bucket.keys.iter().zip(&bucket.hints));
+        assert!(entries.into_iter().all(|(key, hint)| key.load(Relaxed) != 0 || hint.load(Relaxed) == 0));
+        drop(slots);
+        let session = visited.session(1, 0).unwrap();
+        assert!((0..100_000).all(|i| session.number(number(i)) == Some(numbers[0][i as usize])));
+        assert_eq!(session.number(number(100_000)), None);
     }
 }

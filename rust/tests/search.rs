@@ -1,7 +1,9 @@
 //! The searches on models written in Rust, with counts that can be computed by hand. No Python.
 
 use _native::control::{Control, Limit, Options};
+use _native::graph::{Graph, Looks};
 use _native::hash;
+use _native::lens::Lens;
 use _native::model::{
     Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
     Parts, PropertyKind, Result, Shape, Status, field_bit,
@@ -279,4 +281,37 @@ fn a_tick_ends_the_search() {
     let tables = Tables::new(Arc::new(Counters::new(8, 9, true, Network::Bag)));
     run(&tables, &control, Strategy::Bfs, || false).unwrap();
     assert_eq!(control.bound(), Some(Limit::Interrupted));
+}
+
+#[test]
+fn any_number_of_workers_build_the_same_graph() {
+    // By fingerprint: label, whether it is terminal, targets in order.
+    let graph = |workers: usize| {
+        let options = Options { workers, ..Options::default() };
+        let model = Counters::new(4, 14, false, Network::Bag);
+        let control = Control::new(&model.shape, options).unwrap();
+        let tables = Tables::new(Arc::new(model));
+        let looks = Looks { control: &control, predicates: &[0], safety: false };
+        let graph = Graph::explored(&mut Lens::new(&tables), looks, None).unwrap();
+        assert_eq!(graph.depth, 4 * 14);
+        let ids = 0..graph.len() as u32;
+        // Layers follow each other: the numbers of states that are met later are greater than those of all before.
+        let sum = |id: u32| graph.state(id).iter().map(|&node| tables.node(node).local).sum::<u32>();
+        assert!(ids.clone().skip(1).all(|id| sum(id - 1) <= sum(id)));
+        let mut states: Vec<_> = ids
+            .map(|id| {
+                let targets: Vec<u64> = graph.targets(id).iter().map(|&target| graph.fingerprint(target)).collect();
+                (graph.fingerprint(id), graph.label(id), graph.is_terminal(id), targets)
+            })
+            .collect();
+        states.sort_unstable();
+        states
+    };
+    let alone = graph(1);
+    assert_eq!(alone.len(), 15usize.pow(4));
+    assert_eq!(alone.iter().map(|state| state.3.len()).sum::<usize>(), 4 * 14 * 15usize.pow(3));
+    assert_eq!(alone.iter().filter(|state| state.2).count(), 1);
+    for workers in [2, 4] {
+        assert!(graph(workers) == alone, "{workers} workers");
+    }
 }

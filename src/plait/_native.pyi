@@ -113,6 +113,7 @@ class Engine:
         *,
         predicates: Sequence[int],
         automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]]],
+        workers: int,
         max_states: int | None,
         timeout: float | None,
         memory: int | None,

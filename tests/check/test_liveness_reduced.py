@@ -30,6 +30,7 @@ from plait import (
 from plait.check import api, liveness
 from plait.check.replay import replay
 from plait.model.temporal import Atom, Formula, Next
+from plait.report.facts import claim
 from tests.check.test_liveness import Flip, Worker, compare, done, up, verdict
 from tests.oracle import alike, loose
 from tests.oracle.cyclic import Drawn, drawn, formulas
@@ -403,3 +404,29 @@ def test_unreduced_and_reduced_together() -> None:
     with pytest.raises(UsageError, match="next says"):
         check(system, reduce="por")
     assert check(system, reduce="por", properties=["done"]).status == "violated"
+
+
+def test_the_graph_of_runs_is_counted_by_itself() -> None:
+    """Reduced by rules of its own, it is not the space that the search for violations in states saw."""
+
+    class Finite(Process):
+        y: int = 0
+
+        @action(when=lambda self: self.y < 3)
+        def go(self) -> None:
+            self.y += 1
+
+    def statistics(**options: Any) -> Any:
+        system = System([Flip(), Finite(), Finite()], properties=[eventually(up)])
+        found = check(system, **options)
+        return found.statistics, claim(found)
+
+    whole, said = statistics()
+    assert whole.states == whole.graph_states == 2 * 4 * 4
+    assert "graph" not in said
+    reduced, said = statistics(reduce="por")
+    assert reduced.graph_states < whole.states
+    assert reduced.graph_states != reduced.states
+    assert f"a graph of {reduced.graph_states} states" in said
+    safe = check(System([Flip()]))
+    assert safe.statistics.graph_states == 0

@@ -109,7 +109,13 @@ def check(
     told = (lambda counters: progress(_progress(counters, search))) if progress else None
     runs: liveness.Findings | None = None
     report: dict[str, Any] | None = None
-    limits: dict[str, Any] = {"max_states": max_states, "memory": memory, "progress": told, "forget": _FORGET}
+    limits: dict[str, Any] = {
+        "workers": crew,
+        "max_states": max_states,
+        "memory": memory,
+        "progress": told,
+        "forget": _FORGET,
+    }
     more = [premise.atom for premise in asked]
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
     try:
@@ -117,11 +123,10 @@ def check(
             # The graph has all states: what is asked of states can be asked on the way, breadth first.
             runs = liveness.search(runner, temporal, more, safety=True, tidy=not raw, timeout=timeout, **limits)
             if not _violated(system, runs.report):
-                report, crew = runs.report, 1
+                report = runs.report
         if report is None:
             report = runner.search(
                 search,
-                workers=crew,
                 max_depth=max_depth,
                 timeout=timeout,
                 seed=seed,
@@ -141,6 +146,7 @@ def check(
                     runner, temporal, more, whole=whole, tidy=not raw, timeout=left, por=por, **limits
                 )
                 report["seconds"] += runs.report["seconds"]
+                report["memory_bytes"] = max(report["memory_bytes"], runs.report["memory_bytes"])
                 report["bound"] = runs.report["bound"]
     except StuckError:
         raise ModelError("the model did not answer when the search was to end", hint="make handlers do less") from None
@@ -229,6 +235,7 @@ def _verdict(
         memory_bytes=report["memory_bytes"],
         table_bytes=report["table_bytes"],
         walks=report["walks"],
+        graph_states=runs.report["states"] if runs else 0,
         stack_operations=report["stack_operations"],
         stack_operations_saved=report["stack_operations_saved"],
         reductions=reductions.outcome(report["given_up"]),

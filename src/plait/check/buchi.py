@@ -105,7 +105,45 @@ def automaton(formula: Formula, predicates: Sequence[Atom]) -> Automaton:
     untils = sorted({f for node in done for f in node.old if isinstance(f, Until)}, key=str)
     nodes = [_node(number, node, done, untils, predicates) for number, node in enumerate(done)]
     initial = [number for number, node in enumerate(done) if _START in node.incoming]
-    return Automaton(nodes, initial, len(untils))
+    return told_apart(merged(Automaton(nodes, initial, len(untils))))
+
+
+def merged(found: Automaton) -> Automaton:
+    """The same with one node for all that are alike: in label, acceptance and what follows."""
+    while True:
+        firsts: dict[tuple[int, int, tuple[int, ...], int], int] = {}
+        place = [firsts.setdefault((n.yes, n.no, tuple(n.next), n.accepting), len(firsts)) for n in found.nodes]
+        if len(firsts) == len(place):
+            return found
+
+        def mapped(numbers: Sequence[int], place: Sequence[int] = place) -> list[int]:
+            return sorted({place[number] for number in numbers})
+
+        nodes = [Node(yes, no, mapped(after), accepting) for yes, no, after, accepting in firsts]
+        found = Automaton(nodes, mapped(found.initial), found.sets)
+
+
+def told_apart(found: Automaton) -> Automaton:
+    """The same with fewer choices: a run need not take a node where another one does as well.
+
+    If A follows wherever B does, leads to where B leads and is in the sets that B is in, then a run that is in B while the
+    label of A is true can be in A instead, each time. If A asks for one literal more than B, B may ask for its negation.
+    """
+    nodes = list(found.nodes)
+
+    def does_as_well(a: int, b: int) -> bool:
+        follows = all(a in node.next for node in nodes if b in node.next) and (
+            a in found.initial or b not in found.initial
+        )
+        return follows and set(nodes[b].next) <= set(nodes[a].next) and not nodes[b].accepting & ~nodes[a].accepting
+
+    for a, better in enumerate(nodes):
+        for b, node in enumerate(nodes):
+            yes, no = nodes[a].yes & ~node.yes, nodes[a].no & ~node.no
+            less = not (node.yes & ~nodes[a].yes or node.no & ~nodes[a].no)
+            if better is not node and less and (yes | no).bit_count() == 1 and not yes & no and does_as_well(a, b):
+                nodes[b] = node._replace(yes=node.yes | no, no=node.no | yes)
+    return found._replace(nodes=nodes)
 
 
 def _decide(node: _Tableau, formula: Formula) -> list[_Tableau]:

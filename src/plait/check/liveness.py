@@ -72,6 +72,7 @@ def search(
     safety: bool = False,
     por: tuple[str, str] | None = None,
     tidy: bool = True,
+    workers: int = 1,
     max_states: int | None = None,
     timeout: float | None = None,
     memory: int | None = None,
@@ -91,7 +92,7 @@ def search(
             hint="check some of them at a time: --property NAME",
         )
     first = len(system.properties) - len(atoms)
-    limits: dict[str, Any] = {"max_states": max_states, "timeout": timeout, "memory": memory}
+    limits: dict[str, Any] = {"workers": workers, "max_states": max_states, "timeout": timeout, "memory": memory}
     found = runner.engine.liveness(
         predicates=[first + number for number in range(len(atoms))],
         automata=[(automaton(Not(p.formula), atoms), engine_fairness(system, assumed(system, p))) for p in properties],

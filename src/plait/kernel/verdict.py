@@ -61,6 +61,9 @@ class Statistics(msgspec.Struct, frozen=True):
     """The visited set with its parent hints alone."""
     walks: int = 0
     """Runs tried, for the random search."""
+    graph_states: int = 0
+    """States of the graph in which runs were looked for, for temporal properties. It may have more than the search saw, or
+    fewer: partial-order reduction of runs has rules of its own."""
     stack_operations: int = 0
     """Pushes and pops of the backtracking stack, for depth-first searches."""
     stack_operations_saved: int = 0
@@ -124,6 +127,7 @@ class Verdict(msgspec.Struct, frozen=True):
             "search": s.search,
             "workers": s.workers,
             "walks": s.walks,
+            "graph_states": s.graph_states,
             "stack_operations": s.stack_operations,
             "stack_operations_saved": s.stack_operations_saved,
             "reductions": [r.name for r in s.reductions if r.applied],

@@ -211,6 +211,14 @@ def claim(verdict: Verdict) -> str:
     s = verdict.statistics
     if s.formula is not None:
         return _bounded_claim(verdict, s.formula)
+    if s.graph_states in (0, s.states):
+        return _searched_claim(verdict)
+    return f"{_searched_claim(verdict)} Runs were looked for in a graph of {plural(s.graph_states, 'state')}."
+
+
+def _searched_claim(verdict: Verdict) -> str:
+    """What a search has shown."""
+    s = verdict.statistics
     walks = f" in {plural(s.walks, 'random walk')}" if s.walks else ""
     states = plural(s.states, "state")
     if verdict.status == "violated":
@@ -351,6 +359,8 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         ("workers", f"{s.workers:,}"),
         ("reductions", reductions(verdict) or "none"),
     ]
+    if s.graph_states not in (0, s.states):
+        rows.append(("graph of runs", plural(s.graph_states, "state")))
     if s.walks:
         rows.append(("random walks", f"{s.walks:,}"))
     if s.stack_operations or s.stack_operations_saved:

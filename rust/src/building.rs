@@ -1,0 +1,441 @@
+//! Building the graph of all states, breadth first, by several workers.
+//!
+//! A round expands some states of one layer, in chunks. A worker lists the successors of a chunk and looks their numbers up
+//! in a batch, with their slots prefetched; a state that has none gets the next one. Layers follow each other, so that a
+//! state that is deeper has a greater number; within a layer, numbers are in the order in which states are met, which is
+//! the same each time only with one worker, or if the layer is small. After the round, what the workers have found is put
+//! into the graph.
+//!
+//! Partial-order reduction needs to know of each successor whether it will be expanded later, and is done by one worker.
+
+use crate::control::{Finding, Limit};
+use crate::graph::{Graph, Looks, StateId, TERMINAL, edges};
+use crate::lens::{Lens, Successor, Touched, Way, look};
+use crate::model::{Fault, Result};
+use crate::stubborn::{ALL, Stubborn};
+use crate::visited::{Session, Visited};
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+
+/// States of a round, at most: what is found in it stays in the cache until it is put into the graph.
+const ROUND: usize = 1 << 16;
+const CHUNK: usize = 256;
+/// Successors that are looked up together.
+const BATCH: usize = 512;
+const AHEAD: usize = 16;
+/// In one session of the numbering, at most: a state may have many successors.
+const MOST: usize = 2 * BATCH;
+/// Rounds of fewer states are not worth waking the other workers for, nor are those in which the model is asked more often
+/// than once in so many states (see `bfs`).
+const SMALL: usize = 4 * CHUNK;
+const ASKING: usize = 128;
+/// Fingerprints that were met a short while ago: siblings' successors meet at once.
+const RECENT: usize = 1 << 14;
+/// Instead of a number: the place in the batch.
+const PENDING: u32 = 1 << 31;
+
+/// States beyond the limits have no edges, and are not terminal.
+pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -> Result<Graph> {
+    let control = looks.control;
+    let initial = lens.tables.initial()?;
+    let root = lens.fingerprint(&initial);
+    let label = judge(lens, looks, &initial, root, Touched::EVERYWHERE, 0)?;
+    let mut graph = Graph::new(&initial, root, label)?;
+    let numbering = Visited::new(control.options.memory)?;
+    let next = AtomicU32::new(0);
+    numbering.session(1, 0)?.number_or(root, &next);
+    control.visits.store(1, Relaxed);
+    control.transitions.store(0, Relaxed);
+
+    let tables = lens.tables;
+    let workers = if stubborn.is_some() { 1 } else { control.options.workers.max(1) };
+    let mut others: Vec<Lens> = (1..workers).map(|_| Lens::new(tables)).collect();
+    let mut crew: Vec<Worker> = std::iter::once(lens).chain(&mut others).map(Worker::new).collect();
+    crew[0].stubborn = stubborn;
+    let (mut start, mut layer, mut busy) = (0, 1, false);
+    while start < graph.len() && !control.stopped() {
+        let end = layer.min(start + ROUND);
+        let asked = tables.fillings();
+        let alone = workers == 1 || end - start < SMALL || busy;
+        let round = Round { graph: &graph, looks, numbering: &numbering, next: &next, alone, end, at: start.into() };
+        if alone {
+            crew[0].work(&round);
+        } else {
+            std::thread::scope(|scope| {
+                for worker in &mut crew {
+                    let round = &round;
+                    scope.spawn(move || tables.model.in_thread(&mut || worker.work(round)));
+                }
+            });
+        }
+        if let Some(fault) = crew.iter_mut().find_map(|worker| worker.fault.take()) {
+            return Err(fault);
+        }
+        busy = (tables.fillings() - asked) * ASKING > end - start;
+        let found: Vec<&Found> = crew.iter().map(|worker| &worker.found).collect();
+        take_in(&mut graph, &found, start..end, !alone)?;
+        crew.iter_mut().for_each(|worker| worker.found.clear());
+        start = end;
+        if start == layer && layer < graph.len() {
+            layer = graph.len();
+            graph.depth += 1;
+        }
+        control.depth.store(graph.depth, Relaxed);
+    }
+    control.frontier.store(0, Relaxed);
+    let edges = graph.targets.len() as u64;
+    let expanded = graph.offsets.len();
+    graph.offsets.grow(graph.len() + 1)?;
+    graph.offsets[expanded..].fill(edges);
+    if crew[0].stubborn.is_some() {
+        graph.taken.resize(graph.len(), ALL);
+    }
+    Ok(graph)
+}
+
+/// What the workers share in a round.
+struct Round<'a> {
+    graph: &'a Graph,
+    looks: Looks<'a>,
+    numbering: &'a Visited,
+    next: &'a AtomicU32,
+    /// One worker does it.
+    alone: bool,
+    /// The states that nobody has begun with yet.
+    at: AtomicUsize,
+    end: usize,
+}
+
+impl Round<'_> {
+    fn session(&self, count: usize) -> Result<Session<'_>> {
+        let others = if self.alone { 0 } else { self.looks.control.options.workers - 1 };
+        Ok(self.numbering.session(count, others * MOST)?)
+    }
+}
+
+/// What a worker has found in a round. Its memory is used again in the next one.
+#[derive(Default)]
+struct Found {
+    /// Chunks of states that follow each other: the first state, and where its edges and its ends begin.
+    chunks: Vec<(usize, usize, usize)>,
+    targets: Vec<StateId>,
+    /// Per state, how many targets the chunk has up to its last one.
+    ends: Vec<u32>,
+    terminals: Vec<usize>,
+    /// With partial-order reduction, per state the processes whose transitions it has.
+    taken: Vec<u64>,
+    /// New states: their numbers, components, fingerprints and labels.
+    numbers: Vec<StateId>,
+    states: Vec<u32>,
+    fingerprints: Vec<u64>,
+    labels: Vec<u64>,
+    silent: bool,
+}
+
+impl Found {
+    fn clear(&mut self) {
+        self.chunks.clear();
+        self.targets.clear();
+        self.ends.clear();
+        self.terminals.clear();
+        self.taken.clear();
+        self.numbers.clear();
+        self.states.clear();
+        self.fingerprints.clear();
+        self.labels.clear();
+    }
+}
+
+/// A successor that waits to be looked up.
+struct Pending {
+    fingerprint: u64,
+    parent: StateId,
+    way: Way,
+}
+
+/// Aligned, so that two workers share no cache line.
+#[repr(align(128))]
+struct Worker<'a, 't> {
+    lens: &'a mut Lens<'t>,
+    recent: Box<[(u64, u32)]>,
+    batch: Vec<Pending>,
+    /// The numbers of the batch, as they become known, and the places of those that have none and of those that are new.
+    numbers: Vec<StateId>,
+    unknown: Vec<usize>,
+    fresh: Vec<usize>,
+    found: Found,
+    fault: Option<Fault>,
+    stubborn: Option<Stubborn>,
+}
+
+impl<'a, 't> Worker<'a, 't> {
+    fn new(lens: &'a mut Lens<'t>) -> Self {
+        Worker {
+            lens,
+            recent: vec![(0, 0); RECENT].into(),
+            batch: Vec::new(),
+            numbers: Vec::new(),
+            unknown: Vec::new(),
+            fresh: Vec::new(),
+            found: Found::default(),
+            fault: None,
+            stubborn: None,
+        }
+    }
+
+    /// Expand chunks until none is left.
+    fn work(&mut self, round: &Round) {
+        let control = round.looks.control;
+        while !control.stopped() {
+            let first = round.at.fetch_add(CHUNK, Relaxed);
+            if first >= round.end {
+                break;
+            }
+            if let Err(fault) = self.expand(round, first..round.end.min(first + CHUNK)) {
+                self.fault = Some(fault);
+                round.at.store(round.end, Relaxed);
+                break;
+            }
+            let met = round.next.load(Relaxed) as usize;
+            control.visits.store(met as u64, Relaxed);
+            control.frontier.store(met - first, Relaxed);
+            if met > control.options.max_states {
+                control.stop_at(Limit::MaxStates);
+            }
+        }
+    }
+
+    /// Find the edges of some states.
+    fn expand(&mut self, round: &Round, ids: Range<usize>) -> Result<()> {
+        let Looks { control, safety, .. } = round.looks;
+        let graph = round.graph;
+        let begin = self.found.targets.len();
+        self.found.chunks.push((ids.start, begin, self.found.ends.len()));
+        let (mut unknown_from, mut met) = (begin, 0);
+        for id in ids {
+            let (state, fingerprint) = (graph.state(id as StateId), graph.fingerprints[id]);
+            let mut processes = ALL;
+            if self.stubborn.is_some() {
+                processes = self.processes(round, id)?;
+                self.found.taken.push(processes);
+            }
+            let (recent, batch, targets) = (&mut self.recent, &mut self.batch, &mut self.found.targets);
+            let told = edges(self.lens, state, fingerprint, processes, |successor| {
+                let met = &mut recent[successor.fingerprint as usize & (RECENT - 1)];
+                if met.0 != successor.fingerprint {
+                    *met = (successor.fingerprint, PENDING | batch.len() as u32);
+                    let Successor { fingerprint, way, .. } = successor;
+                    batch.push(Pending { fingerprint, parent: id as StateId, way });
+                }
+                targets.push(met.1);
+            })?;
+            self.found.ends.push((targets.len() - begin) as u32);
+            met += told.met;
+            self.found.silent |= told.silent;
+            let finding = |property| Finding { property, fingerprint, depth: 0, run: None };
+            if told.fails && safety {
+                // It is a violation, or a mistake of the model, which ends the search here.
+                self.lens.outlook(state, fingerprint, ALL, |_, _| {})?;
+                control.record(finding(control.assertion()));
+            }
+            if !told.moves {
+                self.found.terminals.push(id);
+                if safety {
+                    look(self.lens, control, state, Touched::EVERYWHERE, true, |property| {
+                        control.record(finding(property));
+                    })?;
+                }
+            }
+            if self.batch.len() >= BATCH || self.stubborn.is_some() {
+                self.look_up(round, unknown_from)?;
+                unknown_from = self.found.targets.len();
+            }
+        }
+        self.look_up(round, unknown_from)?;
+        control.transitions.fetch_add(met, Relaxed);
+        Ok(())
+    }
+
+    /// Look up the numbers of the batch, and put them where its places are among the last targets; what is new is judged.
+    ///
+    /// With other workers, reads come first, so that their misses overlap: see `bfs`.
+    fn look_up(&mut self, round: &Round, from: usize) -> Result<()> {
+        let Worker { batch, numbers, unknown, fresh, recent, found, .. } = self;
+        numbers.clear();
+        fresh.clear();
+        for (part, first) in batch.chunks(MOST).zip((0..).step_by(MOST)) {
+            let mut session = round.session(part.len())?;
+            part.iter().take(AHEAD).for_each(|pending| session.prefetch(pending.fingerprint));
+            unknown.clear();
+            for (place, pending) in (first..).zip(part) {
+                if let Some(later) = batch.get(place + AHEAD) {
+                    session.prefetch(later.fingerprint);
+                }
+                if round.alone {
+                    let (number, new) = session.number_or(pending.fingerprint, round.next);
+                    numbers.push(number);
+                    if new {
+                        fresh.push(place);
+                    }
+                } else {
+                    let known = session.number(pending.fingerprint);
+                    numbers.push(known.unwrap_or(0));
+                    if known.is_none() {
+                        unknown.push(place);
+                    }
+                }
+            }
+            for &place in unknown.iter() {
+                let (number, new) = session.number_or(batch[place].fingerprint, round.next);
+                numbers[place] = number;
+                if new {
+                    fresh.push(place);
+                }
+            }
+        }
+        if round.next.load(Relaxed) >= PENDING - CHUNK as u32 {
+            return Err("the graph has more than 2**31 states".into());
+        }
+        for target in found.targets[from..].iter_mut().filter(|target| **target & PENDING != 0) {
+            *target = numbers[(*target & !PENDING) as usize];
+        }
+        for (pending, &number) in batch.iter().zip(numbers.iter()) {
+            let met = &mut recent[pending.fingerprint as usize & (RECENT - 1)];
+            if met.0 == pending.fingerprint {
+                met.1 = number;
+            }
+        }
+        self.keep_fresh(round)?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    /// Build and judge the new states of the batch.
+    fn keep_fresh(&mut self, round: &Round) -> Result<()> {
+        let Worker { lens, batch, fresh, found, numbers, .. } = self;
+        for &place in fresh.iter() {
+            let Pending { fingerprint, parent, way } = batch[place];
+            let start = found.states.len();
+            found.states.extend_from_slice(round.graph.state(parent));
+            let state = &mut found.states[start..];
+            let touched = lens.take(state, way)?;
+            let label = judge(lens, round.looks, state, fingerprint, touched, round.graph.label(parent))?;
+            found.numbers.push(numbers[place]);
+            found.fingerprints.push(fingerprint);
+            found.labels.push(label);
+        }
+        Ok(())
+    }
+
+    /// The processes whose transitions are enough in a state.
+    fn processes(&mut self, round: &Round, id: usize) -> Result<u64> {
+        let Some(stubborn) = &mut self.stubborn else { return Ok(ALL) };
+        let state = round.graph.state(id as StateId);
+        let processes = stubborn.processes(self.lens.tables, state)?;
+        if processes == ALL {
+            return Ok(ALL);
+        }
+        let proviso = stubborn.relations().needs_proviso();
+        let mut successors = Vec::new();
+        let fingerprint = round.graph.fingerprints[id];
+        let told = edges(self.lens, state, fingerprint, processes, |successor| successors.push(successor))?;
+        // What leaves its own process as it is may be silent elsewhere, in a state that is left out.
+        let stays = successors.iter().any(|successor| self.lens.stays(state, successor.way));
+        self.found.silent |= told.silent || stays;
+        let session = round.session(0)?;
+        let later = |fingerprint: u64| session.number(fingerprint).is_none_or(|known| known as usize > id);
+        // The cycle proviso is that of whole runs, and not the one that is enough for states. (A test leaves it out.)
+        let mut later = successors.iter().map(|successor| later(successor.fingerprint));
+        let every = !round.looks.control.forgets("every-cycle");
+        let forward = !proviso || if every { later.all(|later| later) } else { later.any(|later| later) };
+        Ok(if told.moves && forward { processes } else { ALL })
+    }
+}
+
+/// The label of a state, from that of its parent: evaluate the predicates that a change may have touched. Properties of
+/// states are looked at as well, if that is asked for.
+fn judge(
+    lens: &mut Lens,
+    looks: Looks,
+    state: &[u32],
+    fingerprint: u64,
+    touched: Touched,
+    mut label: u64,
+) -> Result<u64> {
+    let control = looks.control;
+    if looks.safety {
+        look(lens, control, state, touched, false, |property| {
+            control.record(Finding { property, fingerprint, depth: 0, run: None });
+        })?;
+    }
+    for (bit, &predicate) in looks.predicates.iter().enumerate() {
+        if !control.reads.concern(predicate, touched) {
+            continue;
+        }
+        let value = lens.evaluate(predicate, state, &control.reads)?;
+        if lens.orbits.any() {
+            lens.audit_property(predicate, state, value, &control.reads)?;
+        }
+        label = label & !(1 << bit) | u64::from(value) << bit;
+    }
+    Ok(label)
+}
+
+/// Put what was found in a round into the graph; with help, by two threads.
+fn take_in<'a>(graph: &mut Graph, found: &[&'a Found], round: Range<usize>, helped: bool) -> Result<()> {
+    graph.silent |= found.iter().any(|one| one.silent);
+    let Graph { width, states, fingerprints, labels, offsets, targets, taken, .. } = graph;
+    let mut nodes = || -> std::io::Result<()> {
+        let len = labels.len() + found.iter().map(|one| one.numbers.len()).sum::<usize>();
+        states.grow(len * *width)?;
+        fingerprints.grow(len)?;
+        labels.grow(len)?;
+        for one in found {
+            for (at, &number) in one.numbers.iter().enumerate() {
+                let number = number as usize;
+                states[number * *width..][..*width].copy_from_slice(&one.states[at * *width..][..*width]);
+                fingerprints[number] = one.fingerprints[at];
+                labels[number] = one.labels[at];
+            }
+            one.terminals.iter().for_each(|&id| labels[id] |= TERMINAL);
+        }
+        Ok(())
+    };
+    let mut edges = || -> std::io::Result<()> {
+        // Each with the worker's next one, which begins where it ends.
+        let chunks = |one: &'a Found| {
+            let end = (0, one.targets.len(), one.ends.len());
+            let after = one.chunks.iter().skip(1).copied().chain([end]);
+            one.chunks
+                .iter()
+                .zip(after)
+                .map(move |(&(first, t, e), (_, to_t, to_e))| (first, &one.targets[t..to_t], &one.ends[e..to_e]))
+        };
+        let mut chunks: Vec<_> = found.iter().copied().flat_map(chunks).collect();
+        chunks.sort_unstable_by_key(|chunk| chunk.0);
+        let mut ends = Vec::with_capacity(round.len());
+        let mut base = targets.len() as u64;
+        for (first, chunk, last) in chunks {
+            // If it was stopped, some may be missing.
+            ends.resize(first - round.start, base);
+            ends.extend(last.iter().map(|&end| base + u64::from(end)));
+            targets.extend(chunk)?;
+            base = targets.len() as u64;
+        }
+        found.iter().for_each(|one| taken.extend(&one.taken));
+        ends.resize(round.len(), base);
+        offsets.extend(&ends)
+    };
+    if helped {
+        std::thread::scope(|scope| {
+            let nodes = scope.spawn(nodes);
+            edges()?;
+            nodes.join().expect("it does not panic")
+        })?;
+    } else {
+        nodes()?;
+        edges()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,302 @@
+//! The strongly connected components of a part of the product of graph and automaton: Tarjan's algorithm in Pearce's form,
+//! with one number per node, and without recursion.
+//!
+//! What bounds the speed is the latency of memory. So the edges of a node are read once, when it is entered; those that lead
+//! to nodes not met by then wait on a stack, where it can be seen early which marks will be needed.
+
+use crate::automaton::{Automaton, AutomatonNode, Part};
+use crate::control::Control;
+use crate::graph::{Graph, StateId};
+use crate::large::{Large, prefetch};
+use std::io;
+
+/// A node of a region: state times the width of the region, plus the place of the automaton node there.
+pub(crate) type Local = u32;
+
+/// Marks of nodes: not met yet; while their component is being looked for, the order in which they were met, from 1; then
+/// the number of the component, from the top down, or that it is trivial. Those whose predicates do not fit are no nodes.
+pub(crate) type Mark = u32;
+const UNMET: Mark = 0;
+const NONE: Mark = u32::MAX;
+const TRIVIAL: Mark = NONE - 1;
+
+/// Nodes that wait, between the one that is looked at and the one whose mark is fetched.
+const AHEAD: usize = 6;
+
+/// The nodes of the product in a part of the automaton.
+pub(crate) struct Region {
+    nodes: Vec<AutomatonNode>,
+    /// Per place, the places that it leads to within the part.
+    next: Vec<Vec<u32>>,
+    /// If no state fits two nodes of the part, and each of them leads to all, then a state has one place, and it need not
+    /// be said which.
+    plain: bool,
+    width: u32,
+    all: u64,
+    marks: Large<Mark>,
+    /// The number of the next component.
+    component: Mark,
+}
+
+/// A component that has an edge, and a node of each acceptance set: its number, and its nodes in order.
+pub(crate) struct Component {
+    pub region: usize,
+    pub number: Mark,
+    pub nodes: Vec<Local>,
+}
+
+impl Region {
+    pub fn new(graph: &Graph, automaton: &Automaton, part: &Part) -> io::Result<Region> {
+        let nodes: Vec<_> = part.nodes.iter().map(|&node| automaton.nodes[node as usize].clone()).collect();
+        let place = |node: &u32| part.nodes.iter().position(|one| one == node).map(|place| place as u32);
+        let mut next: Vec<Vec<u32>> = nodes.iter().map(|node| node.next.iter().filter_map(place).collect()).collect();
+        let apart = |a: usize, b: usize| a == b || nodes[a].excludes(&nodes[b]);
+        let plain = next.iter().all(|next| next.len() == nodes.len())
+            && (0..nodes.len()).all(|a| (0..nodes.len()).all(|b| apart(a, b)));
+        if plain {
+            next = vec![vec![0]];
+        }
+        let width = next.len();
+        let mut marks = Large::<Mark>::zeros(graph.len() * width)?;
+        for (state, marks) in (0..).zip(marks.chunks_exact_mut(width)) {
+            let label = graph.label(state);
+            if plain {
+                marks[0] = if nodes.iter().any(|node| node.fits(label)) { UNMET } else { NONE };
+            } else {
+                let fits = nodes.iter().map(|node| node.fits(label));
+                marks.iter_mut().zip(fits).for_each(|(mark, fits)| *mark = if fits { UNMET } else { NONE });
+            }
+        }
+        let (width, all) = (width as u32, automaton.all());
+        Ok(Region { nodes, next, plain, width, all, marks, component: TRIVIAL - 1 })
+    }
+
+    /// The node of a state and a node of the part that it fits.
+    #[inline]
+    pub fn local(&self, state: StateId, number: u32) -> Local {
+        if self.plain { state } else { state * self.width + number }
+    }
+
+    /// The state of a node, and its place.
+    #[inline]
+    pub fn split(&self, node: Local) -> (StateId, usize) {
+        match self.width {
+            1 => (node, 0),
+            width => (node / width, (node % width) as usize),
+        }
+    }
+
+    /// The mark of a state and a node of the part, whether it fits or not.
+    #[inline]
+    fn mark(&self, graph: &Graph, state: StateId, number: u32) -> Mark {
+        if self.plain && !self.nodes[number as usize].fits(graph.label(state)) {
+            return NONE;
+        }
+        self.marks[self.local(state, number) as usize]
+    }
+
+    /// Whether a state and a node of the part were met by a search.
+    #[inline]
+    pub fn is_met(&self, graph: &Graph, state: StateId, number: u32) -> bool {
+        !matches!(self.mark(graph, state, number), UNMET | NONE)
+    }
+
+    /// Whether a state and a node of the part are in a component.
+    pub fn is_in(&self, graph: &Graph, state: StateId, number: u32, component: &Component) -> bool {
+        self.mark(graph, state, number) == component.number
+    }
+
+    /// How many nodes there may be.
+    pub fn size(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// Whether a node leads to one of its component by an edge of its state.
+    #[inline]
+    pub fn stays(&self, graph: &Graph, component: &Component, node: Local, edge: u32) -> bool {
+        let (state, place) = self.split(node);
+        let target = graph.targets(state)[edge as usize] * self.width;
+        self.next[place].iter().any(|&after| self.marks[(target + after) as usize] == component.number)
+    }
+
+    /// Hand the edges of a node within its component to `each`, with the nodes that they lead to, until it says that this is
+    /// the one.
+    #[inline]
+    pub fn edges(
+        &self,
+        graph: &Graph,
+        component: &Component,
+        node: Local,
+        mut each: impl FnMut(u32, Local) -> bool,
+    ) -> Option<(u32, Local)> {
+        let (state, place) = self.split(node);
+        for (edge, target) in graph.edges(state) {
+            for &after in &self.next[place] {
+                let target = target * self.width + after;
+                if self.marks[target as usize] == component.number && each(edge, target) {
+                    return Some((edge, target));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether an edge of a node leads back to it.
+    fn returns(&self, graph: &Graph, node: Local) -> bool {
+        let (state, place) = self.split(node);
+        self.next[place].contains(&(place as u32)) && graph.edges(state).any(|(_, target)| target == state)
+    }
+
+    /// The acceptance sets that a node is in.
+    #[inline]
+    pub fn accepting(&self, graph: &Graph, node: Local) -> u64 {
+        let (state, place) = self.split(node);
+        match &self.nodes[..] {
+            [node] => node.accepting,
+            nodes if !self.plain => nodes[place].accepting,
+            nodes => {
+                let label = graph.label(state);
+                nodes.iter().find(|node| node.fits(label)).map_or(0, |node| node.accepting)
+            }
+        }
+    }
+
+    /// Look at some nodes again.
+    pub fn forget(&mut self, nodes: &[Local]) {
+        nodes.iter().for_each(|&node| self.marks[node as usize] = UNMET);
+    }
+
+    /// The components, of what is unmet and can be reached from some nodes, that are not trivial and are accepted. If they
+    /// were met before, `within` are the nodes that may be met.
+    pub fn components(
+        &mut self,
+        control: &Control,
+        graph: &Graph,
+        region: usize,
+        from: impl Iterator<Item = Local>,
+        within: Option<&[Local]>,
+    ) -> Vec<Component> {
+        let first = self.component;
+        let mut search =
+            Search { frames: Vec::new(), waiting: Vec::new(), open: Vec::new(), count: 1, sizes: Vec::new() };
+        search.run(self, control, graph, from);
+        let new = |(at, size)| (0, Component { region, number: first - at, nodes: Vec::with_capacity(size) });
+        let mut found: Vec<(u64, Component)> = (0..).zip(search.sizes).map(new).collect();
+        let mut sort = |node: Local, mark: Mark| {
+            if mark <= first && mark > self.component {
+                let (accepted, component) = &mut found[(first - mark) as usize];
+                component.nodes.push(node);
+                *accepted |= self.accepting(graph, node);
+            }
+        };
+        match within {
+            Some(within) => within.iter().for_each(|&node| sort(node, self.marks[node as usize])),
+            None => (0..).zip(self.marks.iter()).for_each(|(node, &mark)| sort(node, mark)),
+        }
+        found.into_iter().filter(|(sets, _)| sets & self.all == self.all).map(|(_, component)| component).collect()
+    }
+}
+
+struct Search {
+    frames: Vec<Frame>,
+    /// Nodes that edges of the nodes on the way lead to, and that were not met when these were entered; before those of each
+    /// node, `NONE`.
+    waiting: Vec<Local>,
+    /// Nodes whose component is not complete, but for those that it may be named after.
+    open: Vec<Local>,
+    count: Mark,
+    /// Of the components that are not trivial.
+    sizes: Vec<usize>,
+}
+
+/// A node that was entered and not left, and the least mark of an open node that it leads to as far as is known: its own, if
+/// no node met earlier can be reached.
+struct Frame {
+    node: Local,
+    least: Mark,
+}
+
+impl Search {
+    /// Mark all that can be reached with its component.
+    fn run(&mut self, region: &mut Region, control: &Control, graph: &Graph, from: impl Iterator<Item = Local>) {
+        let mut visits = 0u32;
+        for root in from {
+            if region.marks[root as usize] == UNMET {
+                self.enter(region, graph, root);
+            }
+            while let Some(frame) = self.frames.last_mut() {
+                let last = self.waiting.len() - 1;
+                let node = self.waiting[last];
+                if node == NONE {
+                    self.waiting.pop();
+                    self.leave(region, graph);
+                    continue;
+                }
+                if let Some(at) = last.checked_sub(AHEAD) {
+                    prefetch(&region.marks, self.waiting[at] as usize);
+                }
+                let mark = region.marks[node as usize];
+                if mark != UNMET {
+                    frame.least = frame.least.min(mark);
+                    self.waiting.pop();
+                    continue;
+                }
+                // It is looked at again afterwards.
+                self.enter(region, graph, node);
+                visits = visits.wrapping_add(1);
+                if visits.is_multiple_of(1 << 16) && control.stopped() {
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, region: &mut Region, graph: &Graph, node: Local) {
+        let (state, place) = region.split(node);
+        let (next, width) = (&region.next[place], region.width);
+        let mut least = self.count;
+        self.waiting.push(NONE);
+        region.marks[node as usize] = self.count;
+        self.count += 1;
+        if !next.is_empty() {
+            let targets = graph.targets(state);
+            for &target in targets {
+                prefetch(&region.marks, (target * width) as usize);
+                graph.prefetch(target);
+            }
+            for (_, target) in graph.edges(state) {
+                for &after in next {
+                    let target = target * width + after;
+                    match region.marks[target as usize] {
+                        UNMET => self.waiting.push(target),
+                        mark => least = least.min(mark),
+                    }
+                }
+            }
+        }
+        self.frames.push(Frame { node, least });
+    }
+
+    /// Done with a node, and with its component if that is complete now.
+    #[inline]
+    fn leave(&mut self, region: &mut Region, graph: &Graph) {
+        let Frame { node, least } = self.frames.pop().expect("it is being left");
+        if least < region.marks[node as usize] {
+            region.marks[node as usize] = least;
+            self.open.push(node);
+            return;
+        }
+        let met = self.open.iter().rev().take_while(|&&other| least <= region.marks[other as usize]).count();
+        self.count -= met as u32 + 1;
+        let mut number = TRIVIAL;
+        if met > 0 || region.returns(graph, node) {
+            number = region.component;
+            region.component -= 1;
+            self.sizes.push(met + 1);
+        }
+        region.marks[node as usize] = number;
+        let rest = self.open.len() - met;
+        self.open.drain(rest..).for_each(|node| region.marks[node as usize] = number);
+    }
+}
