@@ -29,7 +29,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 """The first two are the thesis'; the one before the last is what `plait bmc` does."""
 
-_SEEDS, _ENOUGH = 31, 30.0
+_SEEDS, _ENOUGH = 31, 10.0
 """A formula is solved with so many seeds, and the mean counts; fewer, once that took so many seconds."""
 
 
