@@ -394,3 +394,21 @@ def test_a_trace_is_a_projection() -> None:
         trace = check(program, depth=2, encoding=encoding, projection="off").trace  # type: ignore[arg-type]
         assert trace is not None
         assert [e.label for e in trace.events] == ["x = 1;"]
+
+
+def test_threads_and_their_arguments() -> None:
+    @thread
+    def sets(s, i, value):  # type: ignore[no-untyped-def]
+        s.a[i] = value
+
+    def plain(s):  # type: ignore[no-untyped-def]
+        s.a[0] = 1
+
+    program = build({"a": [0, 0]}, [sets(0, value=3), sets(i=1, value=4)], final={"both": "s.a[0] + s.a[1] == 7"})
+    assert check(program).status == "holds"
+    for wrong in (lambda: sets(0), lambda: sets(0, other=1), lambda: sets(0, 1, i=1)):
+        with pytest.raises(UsageError, match="sets has 2 arguments besides s"):
+            wrong()
+    with pytest.raises(UsageError, match="is no thread") as caught:
+        build({"a": [0, 0]}, [plain])  # type: ignore[list-item]
+    assert "@thread" in (caught.value.hint or "")

@@ -176,7 +176,7 @@ def test_an_index_out_of_range_is_a_violation() -> None:
     verdict = check(program)
     assert (verdict.status, verdict.property) == ("violated", "bounds")
     assert verdict.trace is not None
-    assert verdict.trace.events[-1].note == "an index is out of range"
+    assert verdict.trace.events[-1].note == "the index 3 is out of range: a has 3 cells"
     safe = parse_program("int a[3] = 0, x = 0; process p { while (x < 3) { a[x] = 1; x = x + 1; } }")
     assert check(safe).status == "holds"
 

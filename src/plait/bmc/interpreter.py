@@ -58,10 +58,12 @@ class Taken(NamedTuple):
     state: State
     reads: frozenset[Cell]
     writes: frozenset[Cell]
+    lost: str | None = None
+    """The index that was out of range, in words."""
 
 
 class _OutOfRangeError(Exception):
-    """An index was."""
+    """An index was: this one."""
 
 
 class _BlockedError(Exception):
@@ -147,13 +149,14 @@ class Interpreter:
         code = self.program.processes[process]
         location = state.locations[process]
         run = _Run(self, state, tuple(map(self.wrap, inputs)))
+        lost = None
         try:
             target = run.actions(code.steps[location].body)
         except _BlockedError:
             return None
-        except _OutOfRangeError:
+        except _OutOfRangeError as error:
             run.fail(BOUNDS)
-            target = None
+            target, lost = None, str(error)
         target = code.stuck if target is None else target
         locations = (*state.locations[:process], target, *state.locations[process + 1 :])
         after = State(tuple(run.values), locations)
@@ -164,6 +167,7 @@ class Interpreter:
             after,
             frozenset(run.reads) | {process},
             frozenset(run.writes) | {process},
+            lost,
         )
 
     def evaluate(self, e: Expr, state: State, reads: set[Cell] | None = None) -> Value:
@@ -232,7 +236,7 @@ class _Run:
             return 0
         at = int(self.value(index))
         if not 0 <= at < variable.cells:
-            raise _OutOfRangeError
+            raise _OutOfRangeError(f"the index {at} is out of range: {variable.name} has {variable.cells} cells")
         return at
 
     def value(self, e: Expr) -> Value:

@@ -89,10 +89,14 @@ class Thread:
             raise self.source.error(place, f"{self.tree.name} needs the shared memory", "write def p(s, i): …")
         self.memory, self.arguments = names[0], names[1:]
 
-    def __call__(self, *arguments: int | bool) -> Instance:
-        if len(arguments) != len(self.arguments):
+    def __call__(self, *arguments: int | bool, **named: int | bool) -> Instance:
+        unknown = [name for name in named if name not in self.arguments[len(arguments) :]]
+        if not unknown:
+            arguments += tuple(named[name] for name in self.arguments if name in named)
+        if unknown or len(arguments) != len(self.arguments):
             raise UsageError(
-                f"{self.tree.name} has {len(self.arguments)} arguments besides {self.memory}, and got {len(arguments)}",
+                f"{self.tree.name} has {len(self.arguments)} arguments besides {self.memory}, and got "
+                f"{len(arguments) + len(unknown)}",
                 hint=f"they are: {', '.join(self.arguments) or 'none'}",
             )
         for value in arguments:
@@ -129,6 +133,11 @@ def build(
     function are numbered: `worker_0`, `worker_1`; a property reads their locals as `s.worker_0.t`.
     """
     instances = [t() if isinstance(t, Thread) else t for t in threads]
+    for instance in instances:
+        if not isinstance(instance, Instance):
+            raise UsageError(
+                f"{instance!r} is no thread", hint="mark the function with @thread, and give it or a call of it"
+            )
     counts: dict[str, int] = {}
     totals: dict[str, int] = {}
     for instance in instances:

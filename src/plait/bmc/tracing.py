@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from plait.bmc.dependence import execute, projection, relevant_cells
 from plait.bmc.interpreter import Cell, Interpreter, State, Taken
-from plait.bmc.program import ASSERTIONS, BOUNDS, Program, Property, Value, Variable
+from plait.bmc.program import Program, Property, Value, Variable
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Lane, Snapshot, Trace
 from plait.kernel.values import Data, to_data
@@ -58,7 +58,7 @@ def event(interpreter: Interpreter, before: State, taken: Taken, note: str | Non
         variable, k = cell
         at = interpreter.offsets[variable] + k
         if variable.hidden:
-            notes.append({ASSERTIONS: "the assertion fails", BOUNDS: "an index is out of range"}[variable.name])
+            notes.append(taken.lost or "the assertion fails")
         elif before.values[at] != taken.state.values[at]:
             changed[cell_text(program, cell)] = (to_data(before.values[at]), to_data(taken.state.values[at]))
     step = code.steps[taken.location]
