@@ -159,7 +159,9 @@ def _once(name: str, setting: Setting, way: str, timeout: float, seed: int) -> T
         raise KeyboardInterrupt
     found = verdict.properties[0]
     limit = verdict.bound is not None and not verdict.bound.startswith("depth")
-    outcome = "sat" if found.trace is not None else (verdict.bound or "limit") if limit else "unsat"
+    outcome = "sat" if found.trace is not None else "unsat"
+    if limit:
+        outcome = "too large" if "too large" in (verdict.bound or "") else verdict.bound or "limit"
     formula = verdict.statistics.formula
     assert formula is not None
     solving, whole = {BMC: setting.bmc, PBMC: setting.pbmc}.get(way) or (None, None)
