@@ -332,6 +332,16 @@ int main(void) {
     assert check(recording).verdict.status == "inconclusive"
 
 
+def test_a_thread_records_no_more_than_it_may(built: Build, tmp_path: Path) -> None:
+    """Faulty runs that never end would fill the disk, and then the memory of who reads them."""
+    source = HEAD + "int main(void) { volatile long sum = 0; for (long i = 0;; i++) sum += i; return 0; }\n"
+    run(built(source), [], tmp_path / "trace", timeout=1.0, most=1 << 20)
+    assert (tmp_path / "trace" / "thread-0.bin").stat().st_size < 2 << 20
+    recording = Recording(tmp_path / "trace")
+    assert recording.cuts
+    assert recording.threads[0].events > 1_000
+
+
 @pytest.mark.parametrize("damage", ["table.json", "layout.txt", "thread-0.bin"])
 def test_a_damaged_trace_is_refused(damage: str, record: Record) -> None:
     folder = record("listing4.c").folder

@@ -55,8 +55,9 @@ def run(
     fault: Fault | None = None,
     yields: int | None = None,
     timeout: float | None = None,
+    most: int | None = None,
 ) -> Run:
-    """Run a program; its trace, its output and how it ended go to a folder."""
+    """Run a program; its trace, its output and how it ended go to a folder. A thread records at most so many bytes."""
     if not program.is_file() or not os.access(program, os.X_OK):
         raise UsageError(f"{program} is not a program", hint="build one: plait epa build prog.c -o prog.epa")
     prepare(folder)
@@ -66,6 +67,8 @@ def run(
         environment["EPA_FAULT"] = fault.plan
     if yields is not None:
         environment["EPA_YIELD"] = str(yields)
+    if most is not None:
+        environment["EPA_MOST"] = str(most)
     timed_out = False
     started = time.monotonic()
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:

@@ -62,10 +62,14 @@ static void use(thread *t, int now) {
     t->end = half(t, now) + HALF - 16;
 }
 
-/* Append the half in use to the file; the other one is next. 0 if the disk is full. */
+/* Bytes that a thread may record: who repeats a program with faults does not want all that one records which never ends. */
+static uint64_t most = UINT64_MAX;
+
+/* Append the half in use to the file; the other one is next. 0 if the disk is full, or that was enough. */
 static int flush(thread *t) {
     int now = which(t, t->next);
     size_t length = (size_t)(t->next - half(t, now)), written = 0;
+    if (t->begin[now] + length > most) return 0;
     while (written < length) {
         off_t at = (off_t)(PAGE + 2 * HALF + t->begin[now] + written);
         ssize_t n = pwrite(t->fd, half(t, now) + written, length - written, at);
@@ -305,7 +309,7 @@ static void describe_arguments(int fd, int argc, char **argv, char **envp) {
 }
 
 __attribute__((constructor(101))) static void at_start(int argc, char **argv, char **envp) {
-    const char *path = getenv("EPA_TRACE"), *seed = getenv("EPA_YIELD");
+    const char *path = getenv("EPA_TRACE"), *seed = getenv("EPA_YIELD"), *enough = getenv("EPA_MOST");
     if (!path) return;
     folder = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     if (folder < 0) {
@@ -313,6 +317,7 @@ __attribute__((constructor(101))) static void at_start(int argc, char **argv, ch
         _exit(127);
     }
     if (seed) yields = strtoull(seed, NULL, 10) | 1;
+    if (enough) most = strtoull(enough, NULL, 10);
     read_fault(getenv("EPA_FAULT"));
     pthread_key_create(&key, end_of_thread);
     pthread_atfork(NULL, NULL, in_child);
