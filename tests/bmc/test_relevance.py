@@ -112,8 +112,6 @@ MUTANTS: dict[str, Any] = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_caught(mutant: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, name, owner, attribute, wrong = MUTANTS[mutant]
-    if attribute == "latest" and way != "clock, projected":
-        pytest.skip("only clocks use it")
     ways = {way: test_encodings.WAYS[way]}
     test_encodings.compare(Random(text, [name]), ways)
     monkeypatch.setattr(owner, attribute, wrong)

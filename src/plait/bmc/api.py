@@ -18,13 +18,14 @@ from plait.bmc.program import (
     Branch,
     Constant,
     Expr,
+    Operation,
     Program,
     Property,
     Require,
     Value,
     cases,
-    either,
     ended_in,
+    joined,
     variables_of,
 )
 from plait.bmc.ranges import Ranges, ranges
@@ -212,15 +213,15 @@ class _Search:
         """Whether there is an initial state; if time is up, it is assumed."""
         if not self.program.initial:
             return True
-        known = ranges(self.program, 0, self.width)
-        start = StepsEncoding(self.program, 0, known, known.bits if self.width is None else self.width)
+        known, bits = self._numbers(0)
+        start = StepsEncoding(self.program, 0, known, bits)
         return self._decide(start.f, []).outcome != "unsat"
 
     def decide(self, property_: Property) -> Finding:
         """Look for a run that decides a property, deeper and deeper."""
+        self.reached = None
         if self.encoding == "explicit":
             return self._explicit(property_)
-        self.reached = None
         for depth in self._depths():
             self.tell(f"{property_.name}: depth {depth}")
             answer, run = self.query(property_, depth)
@@ -258,8 +259,7 @@ class _Search:
 
     def encode(self, relevant: Expr, depth: int, *, exact: bool = False) -> StepsEncoding | ClockEncoding:
         """The formula of runs of at most so many steps (with `exact`, of just as many)."""
-        known = ranges(self.program, depth, self.width)
-        bits = known.bits if self.width is None else self.width
+        known, bits = self._numbers(depth)
         self.bits.add(bits)
         projected = self.projection != "off" and not exact
         kind = self.encoding if self.encoding != "auto" else automatic(self.program)
@@ -279,6 +279,11 @@ class _Search:
             exact=exact,
         )
 
+    def _numbers(self, depth: int) -> tuple[Ranges, int | None]:
+        """How large numbers get within a depth, and in how many bits the formula has them."""
+        known = ranges(self.program, depth, self.width)
+        return known, known.bits if self.width is None else self.width
+
     def query(self, property_: Property, depth: int) -> tuple[Answer, Run | None]:
         """Whether a run of at most so many steps decides a property, and which.
 
@@ -291,7 +296,7 @@ class _Search:
         answer, run = self._query(property_, first, depth)
         if not others or answer.outcome != "unsat":
             return answer, run
-        return self._query(property_, either(others), depth)
+        return self._query(property_, joined(others, functools.partial(Operation, "||")), depth)
 
     def _query(self, property_: Property, case: Expr, depth: int) -> tuple[Answer, Run | None]:
         start = time.process_time()
@@ -368,11 +373,10 @@ class _Search:
     def _explicit(self, property_: Property) -> Finding:
         enumeration = Enumeration(self.program, self.width)
         self.used.add("explicit")
-        reached = 0
         start = time.process_time()
         try:
             for layer in enumeration.layers(self.limits.deadline, None):
-                reached = self.reached = layer.depth
+                self.reached = layer.depth
                 for state in layer.states:
                     if self.interpreter.evaluate(property_.bad, state):
                         first, moves = enumeration.path(state)
@@ -382,17 +386,17 @@ class _Search:
                             assert taken is not None
                             steps.append(taken)
                             now = taken.state
-                        return Finding(property_, Run(first, steps), False, reached, None)
+                        return Finding(property_, Run(first, steps), False, self.reached, None)
                 if layer.depth == self.depth:
                     more = any(True for s in layer.states for _ in self.interpreter.successors(s))
-                    return Finding(property_, None, not more, reached, f"depth {self.depth}" if more else None)
-            return Finding(property_, None, True, reached, None, f"in all {len(enumeration.parents):,} states")
+                    return Finding(property_, None, not more, self.reached, f"depth {self.depth}" if more else None)
+            return Finding(property_, None, True, self.reached, None, f"in all {len(enumeration.parents):,} states")
         except TimeoutError:
-            return Finding(property_, None, False, reached, "timeout")
+            return Finding(property_, None, False, self.reached, "timeout")
         finally:
             self.states = max(self.states, len(enumeration.parents))
             self.transitions = max(self.transitions, enumeration.transitions)
-            self.deepest = max(self.deepest, reached)
+            self.deepest = max(self.deepest, self.reached or 0)
             self.solve += time.process_time() - start
 
     # -- the verdict ---------------------------------------------------------------------------------------------------
@@ -412,9 +416,10 @@ class _Search:
             if finding.run is not None:
                 start, steps = finding.run
                 shown = trace(self.interpreter, target, parameters, finding.property, start, steps, full=full)
-            results.append(
-                PropertyResult(finding.property.name, finding.property.kind, _status(finding), _note(finding), shown)
-            )
+                note = _found(finding.property, len(steps) if full else len(shown))
+            else:
+                note = _note(finding)
+            results.append(PropertyResult(finding.property.name, finding.property.kind, _status(finding), note, shown))
         undecided = [p for p in chosen if p.name not in {r.name for r in results}]
         results += [PropertyResult(p.name, p.kind, "inconclusive", "not looked at") for p in undecided]
         bad = next((r for r in results if r.status == "violated"), None)
@@ -503,10 +508,15 @@ def _status(finding: Finding) -> Status:
     return "violated" if finding.run is not None else "holds" if finding.covered else "inconclusive"
 
 
-def _note(finding: Finding) -> str | None:
-    word = "reached" if finding.property.kind == "reachable" else "violated"
-    if finding.run is not None:
-        return f"{word} in {_steps(len(finding.run.steps))}"
+def _word(property_: Property) -> str:
+    return "reached" if property_.kind == "reachable" else "violated"
+
+
+def _found(property_: Property, steps: int) -> str:
+    return f"{_word(property_)} in {_steps(steps)}"
+
+
+def _note(finding: Finding) -> str:
     if finding.note:
         return finding.note
     if finding.depth is None:
@@ -514,7 +524,7 @@ def _note(finding: Finding) -> str | None:
     if finding.covered:
         return f"in all runs, of at most {_steps(finding.depth)}"
     limit = "" if finding.bound is None or finding.bound.startswith("depth") else f"; then: {finding.bound}"
-    return f"not {word} within {_steps(finding.depth)}{limit}"
+    return f"not {_word(finding.property)} within {_steps(finding.depth)}{limit}"
 
 
 def _steps(count: int) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from plait.bmc import symbolic
 from plait.bmc.program import Expr, Program, Variable, accesses, ended_in, longest, variables_of
 from plait.bmc.ranges import Ranges
-from plait.bmc.relevance import Relevance, relevance
+from plait.bmc.relevance import relevance
 from plait.bmc.smt import Formula, Term
 from plait.bmc.symbolic import Access
 from plait.bmc.witness import Model, Witness, cell_name, input_name
@@ -102,7 +102,8 @@ class ClockEncoding:
         self._limit(exact)
         if found:
             self._project()
-            self._stop(found)
+            for p, at in enumerate(self.at):
+                self.f.add(self.f.all(*(self.f.not_(at[place]) for place in found.never_last(p, at))))
 
     def _classify(self) -> None:
         """A variable that one process alone touches is private; one that nobody writes stays as it was."""
@@ -341,13 +342,6 @@ class ClockEncoding:
             for n, go in enumerate(slots):
                 after = slots[n + 1] if n + 1 < len(slots) else False
                 f.add(f.implies(go, f.any(after, *read.get((p, n), ()), *self.marks.get((p, n), ()))))
-
-    def _stop(self, found: Relevance) -> None:
-        """A process ends where its last step mattered to somebody."""
-        for p, at in enumerate(self.at):
-            ends = found.ends(p)
-            if ends is not None:
-                self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 
     # -- what was found ------------------------------------------------------------------------------------------------
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from plait.bmc import syntax as s
-from plait.bmc.program import Choice, Constant, Ended, Expr, Kind, Not, Operation, Read, Value, Variable
+from plait.bmc.program import Choice, Constant, Ended, Expr, Kind, Not, Operation, Read, Value, Variable, joined
 from plait.kernel.errors import ModelError
 
 MANY = 100_000
@@ -168,10 +169,7 @@ class Scope:
             raise self.error(e, f"{high - low + 1:,} values of {e.variable} are too many", f"the most is {MANY:,}")
         operator = "&&" if e.universal else "||"
         parts = [self.with_constants(**{e.variable: value}).typed(e.body, "bool") for value in range(low, high + 1)]
-        while len(parts) > 1:  # pairs of pairs: what is about many values is not deep
-            pairs = [operation(operator, *pair) for pair in zip(parts[::2], parts[1::2], strict=False)]
-            parts = [*pairs, *parts[2 * len(pairs) :]]
-        return parts[0] if parts else Constant(e.universal)
+        return joined(parts or [Constant(e.universal)], functools.partial(operation, operator))
 
     # -- names ---------------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,13 @@ def parse_program(
     >>> [v.name for v in parse_program("int x = 0; process p { int t; t = x; }").variables]
     ['x', 'p.t']
     """
-    return compile_program(parse(text, name), parameters)
+    try:
+        return compile_program(parse(text, name), parameters)
+    except RecursionError:
+        raise UsageError(
+            f"{name}: a statement or an expression is nested too deeply",
+            hint="give parts of it to variables, or write loops and quantifiers",
+        ) from None
 
 
 def load(target: str, parameters: Mapping[str, str | int | bool] | None = None) -> Program:

@@ -10,6 +10,7 @@ counter says which. A step runs its *body* at once. What a statement of the lang
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Literal
 
 from plait.bmc.syntax import Place, Source
@@ -298,12 +299,12 @@ def cases(e: Expr) -> list[Expr]:
             return [e]
 
 
-def either(parts: list[Expr]) -> Expr:
-    """One of them: pairs of pairs, so that what has many parts is not deep."""
+def joined(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
+    """Of one or more parts: pairs of pairs, so that what has many of them is not deep."""
     while len(parts) > 1:
-        pairs: list[Expr] = [Operation("||", a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        pairs = [join(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = [*pairs, *parts[2 * len(pairs) :]]
-    return parts[0] if parts else Constant(False)
+    return parts[0]
 
 
 def accesses(actions: tuple[Action, ...]) -> tuple[set[Variable], set[Variable]]:

@@ -11,6 +11,7 @@ step that fails writes a flag, reads nothing of the array whose index is out of 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from plait.bmc.dead import without_dead
@@ -115,6 +116,11 @@ class Relevance:
             later = {way for way in self._earlier(later) if way[:2] in near}
             found.append({way[:2] for way in later})
         return found[::-1]
+
+    def never_last(self, process: int, places: Iterable[int]) -> list[int]:
+        """Of some locations, those at which a process is not in the end: its last step mattered to somebody."""
+        ends = self.ends(process)
+        return [] if ends is None else [place for place in places if place not in ends]
 
     def ends(self, process: int) -> set[int] | None:
         """The locations at which a process may be in the end; None: all of them."""

@@ -75,7 +75,8 @@ class StepsEncoding:
         if projection != "none":
             found = relevance(program, ranges, self.relevant, self.watched)
             program = found.program
-            depth = min(depth, depth if program.longest is None else program.longest)
+            if (most := program.longest) is not None:
+                depth = min(depth, most)
         self.program, self.depth = program, depth
         self.ordered = ordered and depth > 1
         """Whether of two neighbouring steps that are independent the one of the lower process comes first."""
@@ -88,7 +89,8 @@ class StepsEncoding:
         for i in range(depth):
             self.moments.append(self._step(i))
         if found:
-            self._stop(found)
+            for p, at in enumerate(self.moments[-1].at):
+                self.f.add(self.f.all(*(self.f.not_(at[place]) for place in found.never_last(p, at))))
         if projection in ("later", "live"):
             self._project()
         if self.ordered:
@@ -317,13 +319,6 @@ class StepsEncoding:
             for cell, flag in self.reads[i].items():
                 needed[cell] = f.any(flag, needed.get(cell, False))
             later = [f.named(f.any(a, b), "Bool") for a, b in zip(self.running[i], later, strict=True)]
-
-    def _stop(self, found: Relevance) -> None:
-        """A process ends where its last step mattered to somebody."""
-        for p, at in enumerate(self.moments[-1].at):
-            ends = found.ends(p)
-            if ends is not None:
-                self.f.add(self.f.all(*(self.f.not_(here) for place, here in at.items() if place not in ends)))
 
     def _order(self) -> None:
         """Two neighbouring steps of different processes are in order of their numbers, or one depends on the other."""

@@ -71,7 +71,7 @@ def bmc(
     slice
         List the projections on this variable instead of checking anything. Give it once per variable.
     full
-        Let the run of the counterexample go on with what the other processes can do besides.
+        Show the whole run that was found instead of its projection, and let it go on with what others can do besides.
     smt2
         Write the formula of the (first) property to this file, for the depth that was given.
     json
@@ -85,8 +85,10 @@ def bmc(
     """
     for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2")):
         writable(path, option)
+    from plait.bmc import load
+
     given = split(parameters)
-    program = _loaded(target, given)
+    program = load(target, given)
     constants = {
         name: value if (known := program.constants.get(name)) is None else known for name, value in given.items()
     }
@@ -121,18 +123,6 @@ def bmc(
         write_report(verdict, html)
         say(f"report: {html}")
     return verdict.exit_code
-
-
-def _loaded(target: str, given: dict[str, str]) -> Program:
-    from plait.bmc import load
-
-    try:
-        return load(target, given)
-    except RecursionError:
-        raise UsageError(
-            f"{target}: a statement or an expression is nested too deeply",
-            hint="give parts of it to variables, or write loops and quantifiers",
-        ) from None
 
 
 def _write_formula(
