@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple, get_args
 
 from plait.bmc.clock import ClockEncoding
 from plait.bmc.explicit import Enumeration
+from plait.bmc.finding import Finding, Run, steps_text
 from plait.bmc.induction import Induction
-from plait.bmc.interpreter import Interpreter, State, Taken
+from plait.bmc.interpreter import Interpreter
 from plait.bmc.loops import idle_loop
 from plait.bmc.program import (
     Action,
@@ -62,26 +63,6 @@ class Limits(NamedTuple):
     @property
     def over(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
-
-
-class Run(NamedTuple):
-    """A run that decides a property."""
-
-    start: State
-    steps: list[Taken]
-
-
-class Finding(NamedTuple):
-    """What became of a property up to a depth."""
-
-    property: Property
-    run: Run | None
-    covered: bool
-    """Every run was considered."""
-    depth: int | None
-    """The deepest that was decided; None: not even the first."""
-    bound: str | None
-    note: str = ""
 
 
 def check(
@@ -235,13 +216,15 @@ class _Search:
             if self._covered(depth):
                 return Finding(property_, None, True, depth, None)
             if self.cover and (most := self.longest_projection(property_)) is not None and most <= depth:
-                note = f"in all runs: no projection has more than {_steps(most)}" if most else "no step can change it"
+                note = (
+                    f"in all runs: no projection has more than {steps_text(most)}" if most else "no step can change it"
+                )
                 return Finding(property_, None, True, depth, None, note)
             if self.induction and (property_.kind != "reachable"):
                 self.tell(f"{property_.name}: induction at depth {depth}")
                 proof = self._induction.holds(property_.condition, depth)
                 if proof.outcome == "unsat":
-                    return Finding(property_, None, True, depth, None, f"by induction over {_steps(depth)}")
+                    return Finding(property_, None, True, depth, None, f"by induction over {steps_text(depth)}")
             if self.limits.over:
                 return Finding(property_, None, False, depth, "timeout")
         return Finding(property_, None, False, self.depth or 0, f"depth {self.depth}")
@@ -412,14 +395,13 @@ class _Search:
     ) -> Verdict:
         results: list[PropertyResult] = []
         for finding in findings:
-            shown = None
+            shown, length = None, 0
             if finding.run is not None:
                 start, steps = finding.run
                 shown = trace(self.interpreter, target, parameters, finding.property, start, steps, full=full)
-                note = _found(finding.property, len(steps) if full else len(shown))
-            else:
-                note = _note(finding)
-            results.append(PropertyResult(finding.property.name, finding.property.kind, _status(finding), note, shown))
+                length = len(steps) if full else len(shown)
+            name, kind = finding.property.name, finding.property.kind
+            results.append(PropertyResult(name, kind, finding.status(), finding.text(length), shown))
         undecided = [p for p in chosen if p.name not in {r.name for r in results}]
         results += [PropertyResult(p.name, p.kind, "inconclusive", "not looked at") for p in undecided]
         bad = next((r for r in results if r.status == "violated"), None)
@@ -441,11 +423,11 @@ class _Search:
     def _message(self, findings: list[Finding], status: Status) -> str | None:
         if status != "inconclusive":
             return None
-        depths = [f.depth for f in findings if _status(f) == "inconclusive"]
+        depths = [f.depth for f in findings if f.status() == "inconclusive"]
         if None in depths or not depths:
             return "not every property was looked at"
         least = min(depth for depth in depths if depth is not None)
-        return f"nothing was found in runs of at most {_steps(least)}; longer runs exist, or may"
+        return f"nothing was found in runs of at most {steps_text(least)}; longer runs exist, or may"
 
     def _statistics(self, seconds: float) -> Statistics:
         width = f"{self.width} bits, wrapping around"
@@ -500,32 +482,3 @@ def _waits(actions: Sequence[Action]) -> bool:
     return any(
         isinstance(a, Require) or (isinstance(a, Branch) and (_waits(a.then) or _waits(a.otherwise))) for a in actions
     )
-
-
-def _status(finding: Finding) -> Status:
-    if finding.property.kind == "reachable":
-        return "holds" if finding.run is not None else "violated" if finding.covered else "inconclusive"
-    return "violated" if finding.run is not None else "holds" if finding.covered else "inconclusive"
-
-
-def _word(property_: Property) -> str:
-    return "reached" if property_.kind == "reachable" else "violated"
-
-
-def _found(property_: Property, steps: int) -> str:
-    return f"{_word(property_)} in {_steps(steps)}"
-
-
-def _note(finding: Finding) -> str:
-    if finding.note:
-        return finding.note
-    if finding.depth is None:
-        return f"not decided: {finding.bound}"
-    if finding.covered:
-        return f"in all runs, of at most {_steps(finding.depth)}"
-    limit = "" if finding.bound is None or finding.bound.startswith("depth") else f"; then: {finding.bound}"
-    return f"not {_word(finding.property)} within {_steps(finding.depth)}{limit}"
-
-
-def _steps(count: int) -> str:
-    return f"{count} step{'s' if count != 1 else ''}"

@@ -1,0 +1,55 @@
+"""What became of a property up to a depth, and how to say it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from plait.bmc.interpreter import State, Taken
+from plait.bmc.program import Property
+from plait.kernel.verdict import Status
+
+
+class Run(NamedTuple):
+    """A run that decides a property."""
+
+    start: State
+    steps: list[Taken]
+
+
+class Finding(NamedTuple):
+    """What became of a property up to a depth."""
+
+    property: Property
+    run: Run | None
+    covered: bool
+    """Every run was considered."""
+    depth: int | None
+    """The deepest that was decided; None: not even the first."""
+    bound: str | None
+    note: str = ""
+
+    def status(self) -> Status:
+        """Whether the property holds."""
+        if self.run is None:
+            covered: Status = "violated" if self.property.kind == "reachable" else "holds"
+            return covered if self.covered else "inconclusive"
+        return "holds" if self.property.kind == "reachable" else "violated"
+
+    def text(self, shown: int) -> str:
+        """It in words; of a run, so many steps are shown."""
+        word = "reached" if self.property.kind == "reachable" else "violated"
+        if self.run is not None:
+            return f"{word} in {steps_text(shown)}"
+        if self.note:
+            return self.note
+        if self.depth is None:
+            return f"not decided: {self.bound}"
+        if self.covered:
+            return f"in all runs, of at most {steps_text(self.depth)}"
+        limit = "" if self.bound is None or self.bound.startswith("depth") else f"; then: {self.bound}"
+        return f"not {word} within {steps_text(self.depth)}{limit}"
+
+
+def steps_text(count: int) -> str:
+    """So many steps, in words."""
+    return f"{count} step{'s' if count != 1 else ''}"
