@@ -41,7 +41,11 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
     let initial = lens.tables.initial()?;
     let root = lens.fingerprint(&initial);
     let label = judge(lens, looks, &initial, root, Touched::EVERYWHERE, 0)?;
-    let mut graph = Graph::new(&initial, root, label)?;
+    let mut graph = Graph::new(initial.len(), looks.predicates.len())?;
+    let mut fringe = Fringe { start: 0, end: 1, these: vec![root], next: Vec::new() };
+    graph.states.extend(&initial)?;
+    graph.labels.grow(1)?;
+    graph.labels.set(0, label << 1);
     let numbering = Visited::new(control.options.memory)?;
     let next = AtomicU32::new(0);
     numbering.session(1, 0)?.number_or(root, &next);
@@ -53,12 +57,21 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
     let mut others: Vec<Lens> = (1..workers).map(|_| Lens::new(tables)).collect();
     let mut crew: Vec<Worker> = std::iter::once(lens).chain(&mut others).map(Worker::new).collect();
     crew[0].stubborn = stubborn;
-    let (mut start, mut layer, mut busy) = (0, 1, false);
+    let (mut start, mut busy) = (0, false);
     while start < graph.len() && !control.stopped() {
-        let end = layer.min(start + ROUND);
+        let end = fringe.end.min(start + ROUND);
         let asked = tables.fillings();
         let alone = workers == 1 || end - start < SMALL || busy;
-        let round = Round { graph: &graph, looks, numbering: &numbering, next: &next, alone, end, at: start.into() };
+        let round = Round {
+            graph: &graph,
+            fringe: &fringe,
+            looks,
+            numbering: &numbering,
+            next: &next,
+            alone,
+            end,
+            at: start.into(),
+        };
         if alone {
             crew[0].work(&round);
         } else {
@@ -74,11 +87,11 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
         }
         busy = (tables.fillings() - asked) * ASKING > end - start;
         let found: Vec<&Found> = crew.iter().map(|worker| &worker.found).collect();
-        take_in(&mut graph, &found, start..end, !alone)?;
+        take_in(&mut graph, &mut fringe, &found, start..end, !alone)?;
         crew.iter_mut().for_each(|worker| worker.found.clear());
         start = end;
-        if start == layer && layer < graph.len() {
-            layer = graph.len();
+        if start == fringe.end && start < graph.len() {
+            fringe.advance();
             graph.depth += 1;
         }
         control.depth.store(graph.depth, Relaxed);
@@ -86,17 +99,40 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
     control.frontier.store(0, Relaxed);
     let edges = graph.targets.len() as u64;
     let expanded = graph.offsets.len();
-    graph.offsets.grow(graph.len() + 1)?;
-    graph.offsets[expanded..].fill(edges);
+    graph.offsets.extend(std::iter::repeat_n(edges, graph.len() + 1 - expanded))?;
     if crew[0].stubborn.is_some() {
         graph.taken.resize(graph.len(), ALL);
     }
     Ok(graph)
 }
 
+/// The fingerprints of the states of the layer that is expanded, and of those that were met for the next one.
+struct Fringe {
+    start: usize,
+    end: usize,
+    these: Vec<u64>,
+    next: Vec<u64>,
+}
+
+impl Fringe {
+    /// Of a state of the layer.
+    #[inline]
+    fn fingerprint(&self, id: usize) -> u64 {
+        self.these[id - self.start]
+    }
+
+    /// Go on to the next layer.
+    fn advance(&mut self) {
+        std::mem::swap(&mut self.these, &mut self.next);
+        self.next.clear();
+        (self.start, self.end) = (self.end, self.end + self.these.len());
+    }
+}
+
 /// What the workers share in a round.
 struct Round<'a> {
     graph: &'a Graph,
+    fringe: &'a Fringe,
     looks: Looks<'a>,
     numbering: &'a Visited,
     next: &'a AtomicU32,
@@ -214,7 +250,7 @@ impl<'a, 't> Worker<'a, 't> {
         self.found.chunks.push((ids.start, begin, self.found.ends.len()));
         let (mut unknown_from, mut met) = (begin, 0);
         for id in ids {
-            let (state, fingerprint) = (graph.state(id as StateId), graph.fingerprints[id]);
+            let (state, fingerprint) = (graph.state(id as StateId), round.fringe.fingerprint(id));
             let mut processes = ALL;
             if self.stubborn.is_some() {
                 processes = self.processes(round, id)?;
@@ -338,7 +374,7 @@ impl<'a, 't> Worker<'a, 't> {
         }
         let proviso = stubborn.relations().needs_proviso();
         let mut successors = Vec::new();
-        let fingerprint = round.graph.fingerprints[id];
+        let fingerprint = round.fringe.fingerprint(id);
         let told = edges(self.lens, state, fingerprint, processes, |successor| successors.push(successor))?;
         // What leaves its own process as it is may be silent elsewhere, in a state that is left out.
         let stays = successors.iter().any(|successor| self.lens.stays(state, successor.way));
@@ -383,22 +419,28 @@ fn judge(
 }
 
 /// Put what was found in a round into the graph; with help, by two threads.
-fn take_in<'a>(graph: &mut Graph, found: &[&'a Found], round: Range<usize>, helped: bool) -> Result<()> {
+fn take_in<'a>(
+    graph: &mut Graph,
+    fringe: &mut Fringe,
+    found: &[&'a Found],
+    round: Range<usize>,
+    helped: bool,
+) -> Result<()> {
     graph.silent |= found.iter().any(|one| one.silent);
-    let Graph { width, states, fingerprints, labels, offsets, targets, taken, .. } = graph;
+    let Graph { width, states, labels, offsets, targets, taken, .. } = graph;
     let mut nodes = || -> std::io::Result<()> {
         let len = labels.len() + found.iter().map(|one| one.numbers.len()).sum::<usize>();
         states.grow(len * *width)?;
-        fingerprints.grow(len)?;
         labels.grow(len)?;
+        fringe.next.resize(len - fringe.end, 0);
         for one in found {
             for (at, &number) in one.numbers.iter().enumerate() {
                 let number = number as usize;
                 states[number * *width..][..*width].copy_from_slice(&one.states[at * *width..][..*width]);
-                fingerprints[number] = one.fingerprints[at];
-                labels[number] = one.labels[at];
+                fringe.next[number - fringe.end] = one.fingerprints[at];
+                labels.set(number, one.labels[at] << 1);
             }
-            one.terminals.iter().for_each(|&id| labels[id] |= TERMINAL);
+            one.terminals.iter().for_each(|&id| labels.set(id, labels.get(id) | TERMINAL));
         }
         Ok(())
     };
@@ -425,7 +467,7 @@ fn take_in<'a>(graph: &mut Graph, found: &[&'a Found], round: Range<usize>, help
         }
         found.iter().for_each(|one| taken.extend(&one.taken));
         ends.resize(round.len(), base);
-        offsets.extend(&ends)
+        offsets.extend(ends.into_iter())
     };
     if helped {
         std::thread::scope(|scope| {

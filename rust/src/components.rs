@@ -74,7 +74,14 @@ impl Region {
     /// The node of a state and a node of the part that it fits.
     #[inline]
     pub fn local(&self, state: StateId, number: u32) -> Local {
-        if self.plain { state } else { state * self.width + number }
+        self.locals(number)(state)
+    }
+
+    /// The same for all states.
+    #[inline]
+    pub fn locals(&self, number: u32) -> impl Fn(StateId) -> Local + use<> {
+        let (times, plus) = if self.plain { (1, 0) } else { (self.width, number) };
+        move |state| state * times + plus
     }
 
     /// The state of a node, and its place.
@@ -119,26 +126,31 @@ impl Region {
         self.next[place].iter().any(|&after| self.marks[(target + after) as usize] == component.number)
     }
 
-    /// Hand the edges of a node within its component to `each`, with the nodes that they lead to, until it says that this is
-    /// the one.
+    /// Hand the edges of a node to `each`, with the nodes that they lead to, until it says that this is the one. What does not
+    /// fit is among them.
     #[inline]
-    pub fn edges(
+    pub fn edges(&self, graph: &Graph, node: Local, mut each: impl FnMut(u32, Local) -> bool) -> Option<(u32, Local)> {
+        let (state, place) = self.split(node);
+        for (edge, target) in graph.edges(state) {
+            for &after in &self.next[place] {
+                let target = target * self.width + after;
+                if each(edge, target) {
+                    return Some((edge, target));
+                }
+            }
+        }
+        None
+    }
+
+    /// The edges within a component.
+    pub fn edges_within(
         &self,
         graph: &Graph,
         component: &Component,
         node: Local,
         mut each: impl FnMut(u32, Local) -> bool,
     ) -> Option<(u32, Local)> {
-        let (state, place) = self.split(node);
-        for (edge, target) in graph.edges(state) {
-            for &after in &self.next[place] {
-                let target = target * self.width + after;
-                if self.marks[target as usize] == component.number && each(edge, target) {
-                    return Some((edge, target));
-                }
-            }
-        }
-        None
+        self.edges(graph, node, |edge, target| self.marks[target as usize] == component.number && each(edge, target))
     }
 
     /// Whether an edge of a node leads back to it.

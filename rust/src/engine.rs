@@ -352,7 +352,7 @@ impl Engine {
                 silent.store(graph.silent, Relaxed);
                 bytes.store(graph.bytes(), Relaxed);
                 if safety {
-                    let mut run_to = graph.runs_to();
+                    let mut run_to = graph.runs_to(&mut lens);
                     control.keep_runs(|fingerprint| Ok(run_to(fingerprint)))?;
                     control.terminal.store(graph.terminals() as u64, Relaxed);
                 }

@@ -10,9 +10,10 @@
 
 use crate::building::build;
 use crate::control::{Control, Por};
-use crate::large::{Large, prefetch};
+use crate::large::Large;
 use crate::lens::{Lens, Successor, Way};
 use crate::model::Result;
+use crate::packed::{Labels, Offsets};
 use crate::stubborn::{ALL, Relations, Rules, Stubborn};
 use std::io;
 use std::sync::Arc;
@@ -24,12 +25,11 @@ pub const STUTTER: u32 = u32::MAX;
 pub struct Graph {
     pub(crate) width: usize,
     pub(crate) states: Large<u32>,
-    pub(crate) fingerprints: Large<u64>,
     /// Where the edges of each state begin; one more than there are states.
-    pub(crate) offsets: Large<u64>,
+    pub(crate) offsets: Offsets,
     pub(crate) targets: Large<StateId>,
-    /// Per state, which of the predicates are true, as bits; the last bit says that it is terminal.
-    pub(crate) labels: Large<u64>,
+    /// Per state, whether it is terminal, and after that bit, which of the predicates are true.
+    pub(crate) labels: Labels,
     /// Per state, the processes whose transitions it has; empty without partial-order reduction.
     pub(crate) taken: Vec<u64>,
     /// There is a step that changes nothing. (After a decomposition: nothing relevant.)
@@ -48,9 +48,9 @@ pub struct Looks<'a> {
     pub safety: bool,
 }
 
-/// Predicates of a graph, at most: the last bit of a label is taken.
+/// Predicates of a graph, at most: the first bit of a label is taken.
 pub const MOST_PREDICATES: usize = 63;
-pub(crate) const TERMINAL: u64 = 1 << MOST_PREDICATES;
+pub(crate) const TERMINAL: u64 = 1;
 
 impl Graph {
     /// All states that can be reached, up to the limits of the search, or as many as partial-order reduction leaves. As in
@@ -78,15 +78,16 @@ impl Graph {
         }
     }
 
-    /// A state with its label, and no edges yet.
-    pub(crate) fn new(state: &[u32], fingerprint: u64, label: u64) -> io::Result<Graph> {
+    /// No states yet: of so many components, with so many predicates.
+    pub(crate) fn new(width: usize, predicates: usize) -> io::Result<Graph> {
+        let mut offsets = Offsets::new()?;
+        offsets.extend([0].into_iter())?;
         Ok(Graph {
-            width: state.len(),
-            states: Large::of(state)?,
-            fingerprints: Large::of(&[fingerprint])?,
-            offsets: Large::of(&[0])?,
+            width,
+            states: Large::zeros(0)?,
+            offsets,
             targets: Large::zeros(0)?,
-            labels: Large::of(&[label])?,
+            labels: Labels::new(predicates + 1)?,
             taken: Vec::new(),
             silent: false,
             depth: 0,
@@ -109,15 +110,15 @@ impl Graph {
     }
 
     /// The fingerprints of a shortest run to each of some states.
-    pub fn runs_to(&self) -> impl FnMut(u64) -> Option<Vec<u64>> {
+    pub fn runs_to(&self, lens: &mut Lens) -> impl FnMut(u64) -> Option<Vec<u64>> {
         let mut parents = None;
         move |fingerprint| {
             let parents = parents.get_or_insert_with(|| self.parents());
-            let mut at = self.fingerprints.iter().position(|&one| one == fingerprint)?;
+            let mut at = (0..self.len() as StateId).find(|&id| lens.fingerprint(self.state(id)) == fingerprint)?;
             let mut run = vec![fingerprint];
             while at != 0 {
-                at = parents[at] as usize;
-                run.push(self.fingerprints[at]);
+                at = parents[at as usize];
+                run.push(lens.fingerprint(self.state(at)));
             }
             run.reverse();
             Some(run)
@@ -127,11 +128,11 @@ impl Graph {
     /// Memory in use.
     pub fn bytes(&self) -> usize {
         let edges = self.offsets.bytes() + self.targets.bytes();
-        self.states.bytes() + self.fingerprints.bytes() + self.labels.bytes() + edges + self.taken.len() * 8
+        self.states.bytes() + self.labels.bytes() + edges + self.taken.len() * 8
     }
 
     pub fn terminals(&self) -> usize {
-        self.labels.iter().filter(|label| **label & TERMINAL != 0).count()
+        (0..self.len() as StateId).filter(|&id| self.is_terminal(id)).count()
     }
 
     pub fn len(&self) -> usize {
@@ -139,7 +140,7 @@ impl Graph {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.labels.is_empty()
+        self.len() == 0
     }
 
     #[inline]
@@ -147,25 +148,22 @@ impl Graph {
         &self.states[id as usize * self.width..][..self.width]
     }
 
-    pub fn fingerprint(&self, id: StateId) -> u64 {
-        self.fingerprints[id as usize]
-    }
-
     /// Which predicates are true, as bits.
     #[inline]
     pub fn label(&self, id: StateId) -> u64 {
-        self.labels[id as usize] & !TERMINAL
+        self.labels.get(id as usize) >> 1
     }
 
     /// Whether no step of a process leads out of the state.
     #[inline]
     pub fn is_terminal(&self, id: StateId) -> bool {
-        self.labels[id as usize] & TERMINAL != 0
+        self.labels.get(id as usize) & TERMINAL != 0
     }
 
     #[inline]
     pub fn targets(&self, id: StateId) -> &[StateId] {
-        &self.targets[self.offsets[id as usize] as usize..self.offsets[id as usize + 1] as usize]
+        let (start, end) = (self.offsets.get(id as usize), self.offsets.get(id as usize + 1));
+        &self.targets[start as usize..end as usize]
     }
 
     /// The edges of a state by number, with their targets. A terminal state, which may have edges by faults, stays as well.
@@ -178,14 +176,15 @@ impl Graph {
     /// Have at hand soon where the edges of a state are.
     #[inline]
     pub(crate) fn prefetch(&self, id: StateId) {
-        prefetch(&self.offsets, id as usize);
+        self.offsets.prefetch(id as usize);
     }
 
     /// The transitions of a state, in the order of its targets.
     pub fn ways(&self, lens: &mut Lens, id: StateId) -> Result<Vec<Way>> {
         let mut successors = Vec::new();
         let processes = self.taken.get(id as usize).copied().unwrap_or(ALL);
-        edges(lens, self.state(id), self.fingerprint(id), processes, |s| successors.push(s.way))?;
+        let fingerprint = lens.fingerprint(self.state(id));
+        edges(lens, self.state(id), fingerprint, processes, |s| successors.push(s.way))?;
         Ok(successors)
     }
 }

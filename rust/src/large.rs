@@ -42,6 +42,7 @@ fn advise(memory: &MmapMut) {
 mod sealed {
     /// Numbers of which any bytes are one, and zeros are zero.
     pub trait Number: Copy {}
+    impl Number for u8 {}
     impl Number for u32 {}
     impl Number for u64 {}
 }
@@ -60,12 +61,6 @@ impl<T: sealed::Number> Large<T> {
     pub fn zeros(len: usize) -> io::Result<Self> {
         let memory = mapped((len * size_of::<T>()).max(Self::LEAST_BYTES))?;
         Ok(Large { memory, len, kind: PhantomData })
-    }
-
-    pub fn of(values: &[T]) -> io::Result<Self> {
-        let mut array = Large::zeros(0)?;
-        array.extend(values)?;
-        Ok(array)
     }
 
     /// Make it longer; what is new is zero.
@@ -130,7 +125,8 @@ mod tests {
 
     #[test]
     fn it_keeps_its_content_and_grows_by_zeros() {
-        let mut array = Large::<u32>::of(&[7]).unwrap();
+        let mut array = Large::<u32>::zeros(0).unwrap();
+        array.extend(&[7]).unwrap();
         let mut plain = vec![7];
         for n in 0..300u32 {
             let more: Vec<u32> = (0..n).collect();

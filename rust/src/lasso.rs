@@ -1,8 +1,8 @@
 //! A run that ends in a loop: found in a component of the product, and executed on the system.
 
+use crate::bits::Bits;
 use crate::components::{Component, Local};
 use crate::graph::{Graph, STUTTER, StateId};
-use crate::large::Large;
 use crate::lens::Lens;
 use crate::liveness::{Node, Product};
 use crate::model::Result;
@@ -53,7 +53,7 @@ impl Run {
             let way = graph.ways(lens, from)?[edge as usize];
             let expansion = lens.expansion(graph.state(from)[way.process as usize])?;
             let wanted = &expansion.details[way.transition as usize];
-            let there = graph.fingerprint(graph.targets(from)[edge as usize]);
+            let there = lens.fingerprint(graph.state(graph.targets(from)[edge as usize]));
             let shape = lens.tables.model.shape();
             let image = |process: usize| shape.group.moves(way.process as usize, process);
             let here = lens.fingerprint(&self.state);
@@ -91,7 +91,8 @@ impl Product<'_, '_> {
     pub(crate) fn run(&mut self, component: &Component) -> Result<Lasso> {
         let edges = |product: &Self, node: Node, each: &mut Each| product.edges(node, each);
         let enters = |product: &mut Self, node: Node| Ok(product.inside(node, component).is_some());
-        let (stem, entry) = self.way(self.size(), &self.roots(), edges, enters)?.expect("the component was reached");
+        let (stem, entry) =
+            self.way(Bits::all(self.size()), &self.roots(), edges, enters)?.expect("the component was reached");
         let stem = stem.into_iter().map(|(node, edge)| (self.parts(node).0, edge)).collect();
         let entry = self.inside(entry, component).expect("it is entered");
         let cycle = self.round(component, entry)?;
@@ -103,30 +104,34 @@ impl Product<'_, '_> {
 
     /// The way round a component, from a node.
     fn round(&mut self, component: &Component, entry: Local) -> Result<Vec<(Local, u32)>> {
-        let (mut path, mut here): (Vec<(Local, u32)>, Local) = (Vec::new(), entry);
+        let mut nodes = Bits::none(self.regions[component.region].size());
+        for &node in &component.nodes {
+            nodes.insert(node);
+        }
+        let mut tour = Tour { component, nodes, path: Vec::new(), here: entry };
         for set in 0..self.automaton.sets {
-            self.go(component, &mut path, &mut here, &Goal::Set(set))?;
+            self.go(&mut tour, &Goal::Set(set))?;
         }
         loop {
             // Before it goes home, which may be far: it goes on as long as it has neglected something all the way.
-            let so_far: Vec<(Local, u32)> = path.iter().copied().chain([(here, STUTTER)]).collect();
-            if !path.is_empty()
+            let so_far: Vec<(Local, u32)> = tour.path.iter().copied().chain([(tour.here, STUTTER)]).collect();
+            if !tour.path.is_empty()
                 && let Some(goal @ Goal::Ceases(_)) = self.neglected(component, &so_far)?
             {
-                self.go(component, &mut path, &mut here, &goal)?;
+                self.go(&mut tour, &goal)?;
                 continue;
             }
-            let home = self.way_within(component, here, |_, node| Ok(node == entry))?;
-            let mut cycle = path.clone();
+            let home = self.way_within(&tour, |_, node| Ok(node == entry))?;
+            let mut cycle = tour.path.clone();
             cycle.extend(home.0);
             if cycle.is_empty() {
                 let (edge, target) = self.edges_within(component, entry, &mut |_, _| true).expect("it is not trivial");
-                path.push((entry, edge));
-                here = target;
+                tour.path.push((entry, edge));
+                tour.here = target;
                 continue;
             }
             match self.neglected(component, &cycle)? {
-                Some(goal) => self.go(component, &mut path, &mut here, &goal)?,
+                Some(goal) => self.go(&mut tour, &goal)?,
                 None => return Ok(cycle),
             }
         }
@@ -159,20 +164,21 @@ impl Product<'_, '_> {
     }
 
     /// Go on to where a goal is met.
-    fn go(&mut self, component: &Component, path: &mut Vec<(Local, u32)>, here: &mut Local, goal: &Goal) -> Result<()> {
+    fn go(&mut self, tour: &mut Tour, goal: &Goal) -> Result<()> {
+        let component = tour.component;
         if let Goal::Set(set) = goal
-            && path.iter().any(|&(node, _)| self.accepts(component, node, *set))
+            && tour.path.iter().any(|&(node, _)| self.accepts(component, node, *set))
         {
             return Ok(());
         }
         let met = |product: &mut Self, node| Ok(product.meets(component, goal, node)?.0);
-        let (steps, node) = self.way_within(component, *here, met)?;
-        path.extend(steps);
-        *here = node;
+        let (steps, node) = self.way_within(tour, met)?;
+        tour.path.extend(steps);
+        tour.here = node;
         if let (true, Some(edge)) = self.meets(component, goal, node)? {
             let step = self.edges_within(component, node, &mut |other, _| other == edge);
-            path.push((node, edge));
-            *here = step.expect("it leads inside").1;
+            tour.path.push((node, edge));
+            tour.here = step.expect("it leads inside").1;
         }
         Ok(())
     }
@@ -200,62 +206,62 @@ impl Product<'_, '_> {
         Ok((edge.is_some(), edge))
     }
 
-    #[inline]
     fn edges_within(&self, component: &Component, node: Local, each: &mut Each) -> Option<(u32, Local)> {
-        self.regions[component.region].edges(self.graph, component, node, each)
+        self.regions[component.region].edges_within(self.graph, component, node, each)
     }
 
-    /// A shortest way from a node to a goal, within a component.
-    fn way_within(
-        &mut self,
-        component: &Component,
-        from: Local,
-        goal: impl FnMut(&mut Self, Local) -> Result<bool>,
-    ) -> Result<Way> {
-        let edges = |product: &Self, node: Local, each: &mut Each| product.edges_within(component, node, each);
-        let size = self.regions[component.region].size();
-        Ok(self.way(size, &[from], edges, goal)?.expect("a component is connected"))
+    /// A shortest way from where a tour is to a goal, within its component.
+    fn way_within(&mut self, tour: &Tour, goal: impl FnMut(&mut Self, Local) -> Result<bool>) -> Result<Way> {
+        let region = tour.component.region;
+        let edges =
+            |product: &Self, node: Local, each: &mut Each| product.regions[region].edges(product.graph, node, each);
+        Ok(self.way(tour.nodes.clone(), &[tour.here], edges, goal)?.expect("a component is connected"))
     }
 
-    /// A shortest way from some nodes to a goal; there are `size` nodes.
+    /// A shortest way from some nodes to a goal, by way of nodes that are `left`.
     fn way(
         &mut self,
-        size: usize,
+        mut left: Bits,
         from: &[u32],
         edges: impl Fn(&Self, u32, &mut Each) -> Option<(u32, u32)>,
         mut goal: impl FnMut(&mut Self, u32) -> Result<bool>,
     ) -> Result<Option<Way>> {
-        // Per node, one more than the one it was met from; for those to begin with, than itself.
-        const UNMET: u32 = 0;
-        let mut parents = Large::<u32>::zeros(size)?;
-        from.iter().for_each(|&node| parents[node as usize] = node + 1);
-        let mut queue: Vec<u32> = from.to_vec();
+        // The nodes that were met, and the places here of those that they were met from.
+        let mut met: Vec<u32> = from.iter().copied().filter(|&node| left.remove(node)).collect();
+        let roots = met.len();
+        let mut parents: Vec<u32> = vec![0; roots];
         let mut at = 0;
-        while let Some(&node) = queue.get(at) {
-            at += 1;
+        while let Some(&node) = met.get(at) {
             if goal(self, node)? {
                 let mut steps = Vec::new();
-                let mut at = node;
-                while parents[at as usize] != at + 1 {
-                    let parent = parents[at as usize] - 1;
-                    let (edge, _) = edges(self, parent, &mut |_, target| target == at).expect("it leads here");
-                    steps.push((parent, edge));
-                    at = parent;
+                while at >= roots {
+                    let (target, place) = (met[at], parents[at]);
+                    at = place as usize;
+                    let (edge, _) = edges(self, met[at], &mut |_, other| other == target).expect("it leads here");
+                    steps.push((met[at], edge));
                 }
                 steps.reverse();
                 return Ok(Some((steps, node)));
             }
             edges(self, node, &mut |_, target| {
-                let parent = &mut parents[target as usize];
-                if *parent == UNMET {
-                    *parent = node + 1;
-                    queue.push(target);
+                if left.remove(target) {
+                    met.push(target);
+                    parents.push(at as u32);
                 }
                 false
             });
+            at += 1;
         }
         Ok(None)
     }
+}
+
+/// A way round a component, as far as it is known.
+struct Tour<'a> {
+    component: &'a Component,
+    nodes: Bits,
+    path: Vec<(Local, u32)>,
+    here: Local,
 }
 
 /// Told of an edge and where it leads, whether this is the one.

@@ -3,6 +3,7 @@
 mod acts;
 pub mod automaton;
 pub mod bfs;
+mod bits;
 mod building;
 mod class_set;
 pub mod classes;
@@ -23,6 +24,7 @@ pub mod liveness;
 pub mod model;
 mod offers;
 mod orbit;
+mod packed;
 pub mod path;
 mod profile;
 pub mod property;

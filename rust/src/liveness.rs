@@ -114,12 +114,12 @@ impl<'a, 't> Product<'a, 't> {
             }
             let number = self.regions.len();
             let mut region = Region::new(graph, automaton, part)?;
-            let mut from = Vec::new();
             for (place, &node) in (0..).zip(&part.nodes) {
                 self.homes[node as usize] = Some((number, place));
-                from.extend(reach.states(node).map(|state| region.local(state, place)));
             }
-            found.extend(region.components(control, graph, number, from.into_iter(), None));
+            let met = |(place, &node): (u32, &u32)| reach.states(node).map(region.locals(place));
+            let from: Vec<_> = (0..).zip(&part.nodes).map(met).collect();
+            found.extend(region.components(control, graph, number, from.into_iter().flatten(), None));
             for (place, &node) in (0..).zip(&part.nodes) {
                 reach.leave(part, node, |state| region.is_met(graph, state, place));
             }

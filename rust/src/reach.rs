@@ -1,6 +1,7 @@
 //! Which nodes of the product of graph and automaton can be reached, by the parts of the automaton.
 
 use crate::automaton::{Automaton, Part};
+use crate::bits::Bits;
 use crate::control::Control;
 use crate::graph::{Graph, StateId};
 
@@ -17,7 +18,7 @@ impl<'a> Reach<'a> {
     pub fn new(graph: &'a Graph, automaton: &'a Automaton, parts: &[Part]) -> Self {
         let mut matters = vec![false; automaton.nodes.len()];
         parts.iter().flat_map(|part| &part.nodes).for_each(|&node| matters[node as usize] = true);
-        let met = matters.iter().map(|&matters| Bits::new(if matters { graph.len() } else { 0 })).collect();
+        let met = matters.iter().map(|&matters| Bits::none(if matters { graph.len() } else { 0 })).collect();
         let mut reach = Reach { graph, automaton, met, matters };
         for &node in &automaton.initial {
             reach.meet(node, 0);
@@ -97,41 +98,5 @@ impl<'a> Reach<'a> {
     fn meet(&mut self, node: u32, state: StateId) -> bool {
         let fits = self.matters[node as usize] && self.automaton.nodes[node as usize].fits(self.graph.label(state));
         fits && self.met[node as usize].insert(state)
-    }
-}
-
-/// A set of states.
-#[derive(Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn new(len: usize) -> Bits {
-        Bits(vec![0; len.div_ceil(64)])
-    }
-
-    #[inline]
-    fn contains(&self, state: StateId) -> bool {
-        self.0[state as usize / 64] >> (state % 64) & 1 == 1
-    }
-
-    /// Whether it is new.
-    #[inline]
-    fn insert(&mut self, state: StateId) -> bool {
-        let (word, bit) = (&mut self.0[state as usize / 64], 1 << (state % 64));
-        let new = *word & bit == 0;
-        *word |= bit;
-        new
-    }
-
-    fn iter(&self) -> impl Iterator<Item = StateId> + '_ {
-        let states = |(at, &word): (usize, &u64)| {
-            let mut left = word;
-            std::iter::from_fn(move || {
-                let lowest = (left != 0).then(|| left.trailing_zeros())?;
-                left &= left - 1;
-                Some(at as StateId * 64 + lowest)
-            })
-        };
-        self.0.iter().enumerate().flat_map(states)
     }
 }
