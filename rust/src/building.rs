@@ -43,7 +43,8 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
     let label = judge(lens, looks, &initial, root, Touched::EVERYWHERE, 0)?;
     let mut graph = Graph::new(initial.len(), looks.predicates.len())?;
     let mut fringe = Fringe { start: 0, end: 1, these: vec![root], next: Vec::new() };
-    graph.states.extend(&initial)?;
+    graph.states.grow(1, initial.iter().copied().max().unwrap_or(0))?;
+    graph.states.set(0, &initial);
     graph.labels.grow(1)?;
     graph.labels.set(0, label << 1);
     let numbering = Visited::new(control.options.memory)?;
@@ -170,6 +171,17 @@ struct Found {
 }
 
 impl Found {
+    /// Chunks of states: the first state, the edges, and per state, how many edges there are up to its last one.
+    fn chunks(&self) -> impl Iterator<Item = (usize, &[StateId], &[u32])> {
+        let end = (0, self.targets.len(), self.ends.len());
+        // Each with the next one, which begins where it ends.
+        let after = self.chunks.iter().skip(1).copied().chain([end]);
+        let part = |(&(first, t, e), (_, to_t, to_e)): (&(usize, usize, usize), (usize, usize, usize))| {
+            (first, &self.targets[t..to_t], &self.ends[e..to_e])
+        };
+        self.chunks.iter().zip(after).map(part)
+    }
+
     fn clear(&mut self) {
         self.chunks.clear();
         self.targets.clear();
@@ -194,6 +206,8 @@ struct Pending {
 #[repr(align(128))]
 struct Worker<'a, 't> {
     lens: &'a mut Lens<'t>,
+    /// The one that is expanded.
+    state: Vec<u32>,
     recent: Box<[(u64, u32)]>,
     batch: Vec<Pending>,
     /// The numbers of the batch, as they become known, and the places of those that have none and of those that are new.
@@ -209,6 +223,7 @@ impl<'a, 't> Worker<'a, 't> {
     fn new(lens: &'a mut Lens<'t>) -> Self {
         Worker {
             lens,
+            state: Vec::new(),
             recent: vec![(0, 0); RECENT].into(),
             batch: Vec::new(),
             numbers: Vec::new(),
@@ -250,14 +265,16 @@ impl<'a, 't> Worker<'a, 't> {
         self.found.chunks.push((ids.start, begin, self.found.ends.len()));
         let (mut unknown_from, mut met) = (begin, 0);
         for id in ids {
-            let (state, fingerprint) = (graph.state(id as StateId), round.fringe.fingerprint(id));
+            let fingerprint = round.fringe.fingerprint(id);
+            self.state.clear();
+            graph.states.read(id, &mut self.state);
             let mut processes = ALL;
             if self.stubborn.is_some() {
                 processes = self.processes(round, id)?;
                 self.found.taken.push(processes);
             }
-            let (recent, batch, targets) = (&mut self.recent, &mut self.batch, &mut self.found.targets);
-            let told = edges(self.lens, state, fingerprint, processes, |successor| {
+            let Worker { lens, state, recent, batch, found: Found { targets, .. }, .. } = self;
+            let told = edges(lens, state, fingerprint, processes, |successor| {
                 let met = &mut recent[successor.fingerprint as usize & (RECENT - 1)];
                 if met.0 != successor.fingerprint {
                     *met = (successor.fingerprint, PENDING | batch.len() as u32);
@@ -272,13 +289,13 @@ impl<'a, 't> Worker<'a, 't> {
             let finding = |property| Finding { property, fingerprint, depth: 0, run: None };
             if told.fails && safety {
                 // It is a violation, or a mistake of the model, which ends the search here.
-                self.lens.outlook(state, fingerprint, ALL, |_, _| {})?;
+                lens.outlook(state, fingerprint, ALL, |_, _| {})?;
                 control.record(finding(control.assertion()));
             }
             if !told.moves {
                 self.found.terminals.push(id);
                 if safety {
-                    look(self.lens, control, state, Touched::EVERYWHERE, true, |property| {
+                    look(lens, control, state, Touched::EVERYWHERE, true, |property| {
                         control.record(finding(property));
                     })?;
                 }
@@ -353,7 +370,7 @@ impl<'a, 't> Worker<'a, 't> {
         for &place in fresh.iter() {
             let Pending { fingerprint, parent, way } = batch[place];
             let start = found.states.len();
-            found.states.extend_from_slice(round.graph.state(parent));
+            round.graph.states.read(parent as usize, &mut found.states);
             let state = &mut found.states[start..];
             let touched = lens.take(state, way)?;
             let label = judge(lens, round.looks, state, fingerprint, touched, round.graph.label(parent))?;
@@ -367,17 +384,16 @@ impl<'a, 't> Worker<'a, 't> {
     /// The processes whose transitions are enough in a state.
     fn processes(&mut self, round: &Round, id: usize) -> Result<u64> {
         let Some(stubborn) = &mut self.stubborn else { return Ok(ALL) };
-        let state = round.graph.state(id as StateId);
-        let processes = stubborn.processes(self.lens.tables, state)?;
+        let processes = stubborn.processes(self.lens.tables, &self.state)?;
         if processes == ALL {
             return Ok(ALL);
         }
         let proviso = stubborn.relations().needs_proviso();
         let mut successors = Vec::new();
         let fingerprint = round.fringe.fingerprint(id);
-        let told = edges(self.lens, state, fingerprint, processes, |successor| successors.push(successor))?;
+        let told = edges(self.lens, &self.state, fingerprint, processes, |successor| successors.push(successor))?;
         // What leaves its own process as it is may be silent elsewhere, in a state that is left out.
-        let stays = successors.iter().any(|successor| self.lens.stays(state, successor.way));
+        let stays = successors.iter().any(|successor| self.lens.stays(&self.state, successor.way));
         self.found.silent |= told.silent || stays;
         let session = round.session(0)?;
         let later = |fingerprint: u64| session.number(fingerprint).is_none_or(|known| known as usize > id);
@@ -419,24 +435,44 @@ fn judge(
 }
 
 /// Put what was found in a round into the graph; with help, by two threads.
-fn take_in<'a>(
-    graph: &mut Graph,
-    fringe: &mut Fringe,
-    found: &[&'a Found],
-    round: Range<usize>,
-    helped: bool,
-) -> Result<()> {
+fn take_in(graph: &mut Graph, fringe: &mut Fringe, found: &[&Found], round: Range<usize>, helped: bool) -> Result<()> {
     graph.silent |= found.iter().any(|one| one.silent);
-    let Graph { width, states, labels, offsets, targets, taken, .. } = graph;
+    let Graph { states, labels, offsets, targets, taken, .. } = graph;
+    let mut chunks: Vec<_> = found.iter().flat_map(|one| one.chunks()).collect();
+    chunks.sort_unstable_by_key(|chunk| chunk.0);
+    let begin = targets.len();
+    let mut ends = Vec::with_capacity(round.len());
+    let mut base = begin as u64;
+    for &(first, edges, last) in &chunks {
+        // If it was stopped, some may be missing.
+        ends.resize(first - round.start, base);
+        ends.extend(last.iter().map(|&end| base + u64::from(end)));
+        base += edges.len() as u64;
+    }
+    ends.resize(round.len(), base);
+    offsets.extend(ends.into_iter())?;
+    found.iter().for_each(|one| taken.extend(&one.taken));
+    targets.grow(base as usize)?;
+    let (one_half, other_half) = chunks.split_at(chunks.len() / 2);
+    let middle = one_half.iter().map(|(_, edges, _)| edges.len()).sum();
+    let (one_place, other_place) = targets[begin..].split_at_mut(middle);
+    let put = |chunks: &[(usize, &[StateId], &[u32])], mut place: &mut [StateId]| {
+        for (_, edges, _) in chunks {
+            place[..edges.len()].copy_from_slice(edges);
+            place = &mut place[edges.len()..];
+        }
+    };
     let mut nodes = || -> std::io::Result<()> {
         let len = labels.len() + found.iter().map(|one| one.numbers.len()).sum::<usize>();
-        states.grow(len * *width)?;
+        let greatest = found.iter().flat_map(|one| &one.states).copied().max().unwrap_or(0);
+        states.grow(len, greatest)?;
         labels.grow(len)?;
         fringe.next.resize(len - fringe.end, 0);
         for one in found {
+            let width = one.states.len() / one.numbers.len().max(1);
             for (at, &number) in one.numbers.iter().enumerate() {
                 let number = number as usize;
-                states[number * *width..][..*width].copy_from_slice(&one.states[at * *width..][..*width]);
+                states.set(number, &one.states[at * width..][..width]);
                 fringe.next[number - fringe.end] = one.fingerprints[at];
                 labels.set(number, one.labels[at] << 1);
             }
@@ -444,40 +480,16 @@ fn take_in<'a>(
         }
         Ok(())
     };
-    let mut edges = || -> std::io::Result<()> {
-        // Each with the worker's next one, which begins where it ends.
-        let chunks = |one: &'a Found| {
-            let end = (0, one.targets.len(), one.ends.len());
-            let after = one.chunks.iter().skip(1).copied().chain([end]);
-            one.chunks
-                .iter()
-                .zip(after)
-                .map(move |(&(first, t, e), (_, to_t, to_e))| (first, &one.targets[t..to_t], &one.ends[e..to_e]))
-        };
-        let mut chunks: Vec<_> = found.iter().copied().flat_map(chunks).collect();
-        chunks.sort_unstable_by_key(|chunk| chunk.0);
-        let mut ends = Vec::with_capacity(round.len());
-        let mut base = targets.len() as u64;
-        for (first, chunk, last) in chunks {
-            // If it was stopped, some may be missing.
-            ends.resize(first - round.start, base);
-            ends.extend(last.iter().map(|&end| base + u64::from(end)));
-            targets.extend(chunk)?;
-            base = targets.len() as u64;
-        }
-        found.iter().for_each(|one| taken.extend(&one.taken));
-        ends.resize(round.len(), base);
-        offsets.extend(ends.into_iter())
-    };
     if helped {
         std::thread::scope(|scope| {
-            let nodes = scope.spawn(nodes);
-            edges()?;
-            nodes.join().expect("it does not panic")
+            scope.spawn(|| put(other_half, other_place));
+            put(one_half, one_place);
+            nodes()
         })?;
     } else {
+        put(one_half, one_place);
+        put(other_half, other_place);
         nodes()?;
-        edges()?;
     }
     Ok(())
 }

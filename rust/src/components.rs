@@ -273,10 +273,9 @@ impl Search {
         self.count += 1;
         if !next.is_empty() {
             let targets = graph.targets(state);
-            for &target in targets {
-                prefetch(&region.marks, (target * width) as usize);
-                graph.prefetch(target);
-            }
+            // The last of them is entered first.
+            targets.iter().rev().take(2).for_each(|&target| graph.prefetch(target));
+            targets.iter().rev().for_each(|&target| prefetch(&region.marks, (target * width) as usize));
             for (_, target) in graph.edges(state) {
                 for &after in next {
                     let target = target * width + after;
@@ -299,16 +298,17 @@ impl Search {
             self.open.push(node);
             return;
         }
-        let met = self.open.iter().rev().take_while(|&&other| least <= region.marks[other as usize]).count();
-        self.count -= met as u32 + 1;
+        // What was entered after it, and is in no component yet.
+        let others = (self.count - least - 1) as usize;
+        self.count = least;
         let mut number = TRIVIAL;
-        if met > 0 || region.returns(graph, node) {
+        if others > 0 || region.returns(graph, node) {
             number = region.component;
             region.component -= 1;
-            self.sizes.push(met + 1);
+            self.sizes.push(others + 1);
         }
         region.marks[node as usize] = number;
-        let rest = self.open.len() - met;
+        let rest = self.open.len() - others;
         self.open.drain(rest..).for_each(|node| region.marks[node as usize] = number);
     }
 }

@@ -13,7 +13,7 @@ use crate::control::{Control, Por};
 use crate::large::Large;
 use crate::lens::{Lens, Successor, Way};
 use crate::model::Result;
-use crate::packed::{Labels, Offsets};
+use crate::packed::{Labels, Offsets, States};
 use crate::stubborn::{ALL, Relations, Rules, Stubborn};
 use std::io;
 use std::sync::Arc;
@@ -23,8 +23,7 @@ pub type StateId = u32;
 pub const STUTTER: u32 = u32::MAX;
 
 pub struct Graph {
-    pub(crate) width: usize,
-    pub(crate) states: Large<u32>,
+    pub(crate) states: States,
     /// Where the edges of each state begin; one more than there are states.
     pub(crate) offsets: Offsets,
     pub(crate) targets: Large<StateId>,
@@ -83,8 +82,7 @@ impl Graph {
         let mut offsets = Offsets::new()?;
         offsets.extend([0].into_iter())?;
         Ok(Graph {
-            width,
-            states: Large::zeros(0)?,
+            states: States::new(width)?,
             offsets,
             targets: Large::zeros(0)?,
             labels: Labels::new(predicates + 1)?,
@@ -114,11 +112,11 @@ impl Graph {
         let mut parents = None;
         move |fingerprint| {
             let parents = parents.get_or_insert_with(|| self.parents());
-            let mut at = (0..self.len() as StateId).find(|&id| lens.fingerprint(self.state(id)) == fingerprint)?;
+            let mut at = (0..self.len() as StateId).find(|&id| lens.fingerprint(&self.state(id)) == fingerprint)?;
             let mut run = vec![fingerprint];
             while at != 0 {
                 at = parents[at as usize];
-                run.push(lens.fingerprint(self.state(at)));
+                run.push(lens.fingerprint(&self.state(at)));
             }
             run.reverse();
             Some(run)
@@ -143,9 +141,16 @@ impl Graph {
         self.len() == 0
     }
 
+    pub fn state(&self, id: StateId) -> Vec<u32> {
+        let mut state = Vec::new();
+        self.states.read(id as usize, &mut state);
+        state
+    }
+
+    /// A component of a state.
     #[inline]
-    pub fn state(&self, id: StateId) -> &[u32] {
-        &self.states[id as usize * self.width..][..self.width]
+    pub fn component(&self, id: StateId, place: usize) -> u32 {
+        self.states.component(id as usize, place)
     }
 
     /// Which predicates are true, as bits.
@@ -183,8 +188,9 @@ impl Graph {
     pub fn ways(&self, lens: &mut Lens, id: StateId) -> Result<Vec<Way>> {
         let mut successors = Vec::new();
         let processes = self.taken.get(id as usize).copied().unwrap_or(ALL);
-        let fingerprint = lens.fingerprint(self.state(id));
-        edges(lens, self.state(id), fingerprint, processes, |s| successors.push(s.way))?;
+        let state = self.state(id);
+        let fingerprint = lens.fingerprint(&state);
+        edges(lens, &state, fingerprint, processes, |s| successors.push(s.way))?;
         Ok(successors)
     }
 }

@@ -51,9 +51,9 @@ impl Run {
     fn follow(&mut self, lens: &mut Lens, graph: &Graph, path: &[(StateId, u32)]) -> Result<()> {
         for &(from, edge) in path {
             let way = graph.ways(lens, from)?[edge as usize];
-            let expansion = lens.expansion(graph.state(from)[way.process as usize])?;
+            let expansion = lens.expansion(graph.component(from, way.process as usize))?;
             let wanted = &expansion.details[way.transition as usize];
-            let there = lens.fingerprint(graph.state(graph.targets(from)[edge as usize]));
+            let there = lens.fingerprint(&graph.state(graph.targets(from)[edge as usize]));
             let shape = lens.tables.model.shape();
             let image = |process: usize| shape.group.moves(way.process as usize, process);
             let here = lens.fingerprint(&self.state);

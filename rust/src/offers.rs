@@ -76,7 +76,7 @@ impl<'a> Offers<'a> {
         }
         let mut first = 0;
         for process in 0..lens.processes {
-            let node = graph.state(id)[process];
+            let node = graph.component(id, process);
             let mut local = self.of_node.get(node as usize).copied().unwrap_or(NOTHING);
             if local.edges == UNKNOWN {
                 local = self.local(lens, process, node)?;
@@ -95,7 +95,7 @@ impl<'a> Offers<'a> {
     fn whole(&mut self, lens: &mut Lens, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
         found.clear();
         for (way, edge) in graph.ways(lens, id)?.into_iter().zip(0..) {
-            let node = graph.state(id)[way.process as usize];
+            let node = graph.component(id, way.process as usize);
             self.classes(lens, node, way, |class| found.push((class, edge)))?;
         }
         Ok(())

@@ -3,6 +3,94 @@
 use crate::large::{Large, prefetch};
 use std::io;
 
+/// Lists of so many numbers each, in 1, 2 or 4 bytes: as few as the greatest of them needs.
+pub(crate) struct States {
+    len: usize,
+    width: usize,
+    size: usize,
+    bytes: Large<u8>,
+}
+
+impl States {
+    pub fn new(width: usize) -> io::Result<States> {
+        Ok(States { len: 0, width, size: 1, bytes: Large::zeros(0)? })
+    }
+
+    /// Make it longer, with room for numbers up to the greatest that will come; what is new is zeros.
+    pub fn grow(&mut self, len: usize, greatest: u32) -> io::Result<()> {
+        let size = match greatest {
+            0..=0xff => 1,
+            0x100..=0xffff => 2,
+            _ => 4,
+        };
+        if size > self.size {
+            let mut wider = States { size, bytes: Large::zeros(0)?, ..*self };
+            wider.bytes.grow(len * self.width * size)?;
+            let mut state = Vec::new();
+            for at in 0..self.len {
+                state.clear();
+                self.read(at, &mut state);
+                wider.set(at, &state);
+            }
+            *self = wider;
+        }
+        self.len = len;
+        self.bytes.grow(len * self.width * self.size)
+    }
+
+    #[inline]
+    pub fn component(&self, at: usize, place: usize) -> u32 {
+        let from = at * self.width + place;
+        match self.size {
+            1 => self.bytes[from].into(),
+            2 => number::<2>(&self.bytes[from * 2..]),
+            _ => number::<4>(&self.bytes[from * 4..]),
+        }
+    }
+
+    /// Append one.
+    #[inline]
+    pub fn read(&self, at: usize, into: &mut Vec<u32>) {
+        let len = self.width * self.size;
+        let bytes = &self.bytes[at * len..][..len];
+        match self.size {
+            1 => into.extend(bytes.iter().map(|&byte| u32::from(byte))),
+            2 => into.extend(bytes.chunks_exact(2).map(number::<2>)),
+            _ => into.extend(bytes.chunks_exact(4).map(number::<4>)),
+        }
+    }
+
+    #[inline]
+    pub fn set(&mut self, at: usize, state: &[u32]) {
+        let (size, len) = (self.size, self.width * self.size);
+        let bytes = &mut self.bytes[at * len..][..len];
+        match size {
+            1 => bytes.iter_mut().zip(state).for_each(|(byte, &number)| *byte = number as u8),
+            2 => write::<2>(bytes, state),
+            _ => write::<4>(bytes, state),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes.bytes()
+    }
+}
+
+/// The number that some bytes begin with.
+#[inline]
+fn number<const SIZE: usize>(bytes: &[u8]) -> u32 {
+    let mut number = [0; 4];
+    number[..SIZE].copy_from_slice(&bytes[..SIZE]);
+    u32::from_le_bytes(number)
+}
+
+#[inline]
+fn write<const SIZE: usize>(bytes: &mut [u8], numbers: &[u32]) {
+    for (bytes, number) in bytes.chunks_exact_mut(SIZE).zip(numbers) {
+        bytes.copy_from_slice(&number.to_le_bytes()[..SIZE]);
+    }
+}
+
 /// Sets of so many bits each, in whole bytes.
 pub(crate) struct Labels {
     width: usize,
@@ -91,6 +179,27 @@ impl Offsets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn states_are_as_they_were_set_while_their_numbers_grow() {
+        let mut states = States::new(3).unwrap();
+        let state = |at: u32| [at, at.wrapping_mul(at), at.wrapping_mul(0x9e37_79b9) >> 8];
+        let greatest = [(100, 255), (200, 255), (300, 256), (400, 65_535), (500, 65_536), (600, 9), (700, u32::MAX)];
+        let mut expected: Vec<u32> = Vec::new();
+        for (len, greatest) in greatest {
+            let before = states.len as u32;
+            states.grow(len, greatest).unwrap();
+            for at in before..len as u32 {
+                let fitting = state(at).map(|number| number.min(greatest));
+                states.set(at as usize, &fitting);
+                expected.extend(fitting);
+            }
+            let mut all = Vec::new();
+            (0..len).for_each(|at| states.read(at, &mut all));
+            assert_eq!(all, expected);
+            assert!((0..len * 3).all(|at| states.component(at / 3, at % 3) == expected[at]));
+        }
+    }
 
     #[test]
     fn labels_are_as_they_were_set_whatever_their_width() {
