@@ -14,12 +14,13 @@ use crate::lens::{Lens, Successor, Touched, Way, look};
 use crate::model::{Fault, Result};
 use crate::stubborn::{ALL, Stubborn};
 use crate::visited::{Session, Visited};
+use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 /// States of a round, at most: what is found in it stays in the cache until it is put into the graph.
-const ROUND: usize = 1 << 16;
+const ROUND: usize = 1 << 18;
 const CHUNK: usize = 256;
 /// Successors that are looked up together.
 const BATCH: usize = 512;
@@ -32,8 +33,7 @@ const SMALL: usize = 4 * CHUNK;
 const ASKING: usize = 128;
 /// Fingerprints that were met a short while ago: siblings' successors meet at once.
 const RECENT: usize = 1 << 14;
-/// Instead of a number: the place in the batch.
-const PENDING: u32 = 1 << 31;
+const MOST_STATES: u32 = 1 << 31;
 
 /// States beyond the limits have no edges, and are not terminal.
 pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -> Result<Graph> {
@@ -89,7 +89,7 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
         busy = (tables.fillings() - asked) * ASKING > end - start;
         let found: Vec<&Found> = crew.iter().map(|worker| &worker.found).collect();
         take_in(&mut graph, &mut fringe, &found, start..end, !alone)?;
-        crew.iter_mut().for_each(|worker| worker.found.clear());
+        crew.iter_mut().for_each(Worker::begin);
         start = end;
         if start == fringe.end && start < graph.len() {
             fringe.advance();
@@ -156,30 +156,42 @@ impl Round<'_> {
 struct Found {
     /// Chunks of states that follow each other: the first state, and where its edges and its ends begin.
     chunks: Vec<(usize, usize, usize)>,
-    targets: Vec<StateId>,
+    /// Where the edges lead to: places among the numbers that were looked up.
+    targets: Vec<u32>,
+    numbers: Vec<StateId>,
     /// Per state, how many targets the chunk has up to its last one.
     ends: Vec<u32>,
     terminals: Vec<usize>,
     /// With partial-order reduction, per state the processes whose transitions it has.
     taken: Vec<u64>,
     /// New states: their numbers, components, fingerprints and labels.
-    numbers: Vec<StateId>,
+    new: Vec<StateId>,
     states: Vec<u32>,
     fingerprints: Vec<u64>,
     labels: Vec<u64>,
     silent: bool,
 }
 
+/// States that follow each other.
+struct Chunk<'a> {
+    first: usize,
+    /// Of the worker that found it, as in `Found`.
+    targets: &'a [u32],
+    numbers: &'a [StateId],
+    ends: &'a [u32],
+}
+
 impl Found {
-    /// Chunks of states: the first state, the edges, and per state, how many edges there are up to its last one.
-    fn chunks(&self) -> impl Iterator<Item = (usize, &[StateId], &[u32])> {
+    fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
         let end = (0, self.targets.len(), self.ends.len());
         // Each with the next one, which begins where it ends.
-        let after = self.chunks.iter().skip(1).copied().chain([end]);
-        let part = |(&(first, t, e), (_, to_t, to_e)): (&(usize, usize, usize), (usize, usize, usize))| {
-            (first, &self.targets[t..to_t], &self.ends[e..to_e])
-        };
-        self.chunks.iter().zip(after).map(part)
+        let after = self.chunks.iter().skip(1).chain([&end]).copied();
+        self.chunks.iter().zip(after.collect::<Vec<_>>()).map(|(&(first, target, end), (_, to_target, to_end))| Chunk {
+            first,
+            targets: &self.targets[target..to_target],
+            numbers: &self.numbers,
+            ends: &self.ends[end..to_end],
+        })
     }
 
     fn clear(&mut self) {
@@ -189,6 +201,7 @@ impl Found {
         self.terminals.clear();
         self.taken.clear();
         self.numbers.clear();
+        self.new.clear();
         self.states.clear();
         self.fingerprints.clear();
         self.labels.clear();
@@ -208,10 +221,11 @@ struct Worker<'a, 't> {
     lens: &'a mut Lens<'t>,
     /// The one that is expanded.
     state: Vec<u32>,
-    recent: Box<[(u64, u32)]>,
+    /// Fingerprints with their places among the numbers that were looked up, in all rounds; so many were in earlier ones.
+    recent: Box<[(u64, u64)]>,
+    earlier: u64,
     batch: Vec<Pending>,
-    /// The numbers of the batch, as they become known, and the places of those that have none and of those that are new.
-    numbers: Vec<StateId>,
+    /// What of the batch has no number, and what is new.
     unknown: Vec<usize>,
     fresh: Vec<usize>,
     found: Found,
@@ -225,14 +239,20 @@ impl<'a, 't> Worker<'a, 't> {
             lens,
             state: Vec::new(),
             recent: vec![(0, 0); RECENT].into(),
+            earlier: 0,
             batch: Vec::new(),
-            numbers: Vec::new(),
             unknown: Vec::new(),
             fresh: Vec::new(),
             found: Found::default(),
             fault: None,
             stubborn: None,
         }
+    }
+
+    /// Forget what was found in the last round.
+    fn begin(&mut self) {
+        self.earlier += self.found.numbers.len() as u64;
+        self.found.clear();
     }
 
     /// Expand chunks until none is left.
@@ -263,7 +283,7 @@ impl<'a, 't> Worker<'a, 't> {
         let graph = round.graph;
         let begin = self.found.targets.len();
         self.found.chunks.push((ids.start, begin, self.found.ends.len()));
-        let (mut unknown_from, mut met) = (begin, 0);
+        let mut met = 0;
         for id in ids {
             let fingerprint = round.fringe.fingerprint(id);
             self.state.clear();
@@ -273,15 +293,15 @@ impl<'a, 't> Worker<'a, 't> {
                 processes = self.processes(round, id)?;
                 self.found.taken.push(processes);
             }
-            let Worker { lens, state, recent, batch, found: Found { targets, .. }, .. } = self;
+            let Worker { lens, state, recent, earlier, batch, found: Found { targets, numbers, .. }, .. } = self;
             let told = edges(lens, state, fingerprint, processes, |successor| {
                 let met = &mut recent[successor.fingerprint as usize & (RECENT - 1)];
-                if met.0 != successor.fingerprint {
-                    *met = (successor.fingerprint, PENDING | batch.len() as u32);
+                if met.0 != successor.fingerprint || met.1 < *earlier {
+                    *met = (successor.fingerprint, *earlier + (numbers.len() + batch.len()) as u64);
                     let Successor { fingerprint, way, .. } = successor;
                     batch.push(Pending { fingerprint, parent: id as StateId, way });
                 }
-                targets.push(met.1);
+                targets.push((met.1 - *earlier) as u32);
             })?;
             self.found.ends.push((targets.len() - begin) as u32);
             met += told.met;
@@ -301,21 +321,20 @@ impl<'a, 't> Worker<'a, 't> {
                 }
             }
             if self.batch.len() >= BATCH || self.stubborn.is_some() {
-                self.look_up(round, unknown_from)?;
-                unknown_from = self.found.targets.len();
+                self.look_up(round)?;
             }
         }
-        self.look_up(round, unknown_from)?;
+        self.look_up(round)?;
         control.transitions.fetch_add(met, Relaxed);
         Ok(())
     }
 
-    /// Look up the numbers of the batch, and put them where its places are among the last targets; what is new is judged.
+    /// Look up the numbers of the batch; what is new is judged.
     ///
     /// With other workers, reads come first, so that their misses overlap: see `bfs`.
-    fn look_up(&mut self, round: &Round, from: usize) -> Result<()> {
-        let Worker { batch, numbers, unknown, fresh, recent, found, .. } = self;
-        numbers.clear();
+    fn look_up(&mut self, round: &Round) -> Result<()> {
+        let Worker { batch, unknown, fresh, found: Found { numbers, .. }, .. } = self;
+        let begin = numbers.len();
         fresh.clear();
         for (part, first) in batch.chunks(MOST).zip((0..).step_by(MOST)) {
             let mut session = round.session(part.len())?;
@@ -341,32 +360,23 @@ impl<'a, 't> Worker<'a, 't> {
             }
             for &place in unknown.iter() {
                 let (number, new) = session.number_or(batch[place].fingerprint, round.next);
-                numbers[place] = number;
+                numbers[begin + place] = number;
                 if new {
                     fresh.push(place);
                 }
             }
         }
-        if round.next.load(Relaxed) >= PENDING - CHUNK as u32 {
+        if round.next.load(Relaxed) >= MOST_STATES {
             return Err("the graph has more than 2**31 states".into());
         }
-        for target in found.targets[from..].iter_mut().filter(|target| **target & PENDING != 0) {
-            *target = numbers[(*target & !PENDING) as usize];
-        }
-        for (pending, &number) in batch.iter().zip(numbers.iter()) {
-            let met = &mut recent[pending.fingerprint as usize & (RECENT - 1)];
-            if met.0 == pending.fingerprint {
-                met.1 = number;
-            }
-        }
-        self.keep_fresh(round)?;
+        self.keep_fresh(round, begin)?;
         self.batch.clear();
         Ok(())
     }
 
-    /// Build and judge the new states of the batch.
-    fn keep_fresh(&mut self, round: &Round) -> Result<()> {
-        let Worker { lens, batch, fresh, found, numbers, .. } = self;
+    /// Build and judge the new states of the batch, whose numbers begin there.
+    fn keep_fresh(&mut self, round: &Round, begin: usize) -> Result<()> {
+        let Worker { lens, batch, fresh, found, .. } = self;
         for &place in fresh.iter() {
             let Pending { fingerprint, parent, way } = batch[place];
             let start = found.states.len();
@@ -374,7 +384,7 @@ impl<'a, 't> Worker<'a, 't> {
             let state = &mut found.states[start..];
             let touched = lens.take(state, way)?;
             let label = judge(lens, round.looks, state, fingerprint, touched, round.graph.label(parent))?;
-            found.numbers.push(numbers[place]);
+            found.new.push(found.numbers[begin + place]);
             found.fingerprints.push(fingerprint);
             found.labels.push(label);
         }
@@ -438,39 +448,31 @@ fn judge(
 fn take_in(graph: &mut Graph, fringe: &mut Fringe, found: &[&Found], round: Range<usize>, helped: bool) -> Result<()> {
     graph.silent |= found.iter().any(|one| one.silent);
     let Graph { states, labels, offsets, targets, taken, .. } = graph;
-    let mut chunks: Vec<_> = found.iter().flat_map(|one| one.chunks()).collect();
-    chunks.sort_unstable_by_key(|chunk| chunk.0);
+    let mut chunks: Vec<Chunk> = found.iter().flat_map(|one| one.chunks()).collect();
+    chunks.sort_unstable_by_key(|chunk| chunk.first);
     let begin = targets.len();
     let mut ends = Vec::with_capacity(round.len());
     let mut base = begin as u64;
-    for &(first, edges, last) in &chunks {
+    for chunk in &chunks {
         // If it was stopped, some may be missing.
-        ends.resize(first - round.start, base);
-        ends.extend(last.iter().map(|&end| base + u64::from(end)));
-        base += edges.len() as u64;
+        ends.resize(chunk.first - round.start, base);
+        ends.extend(chunk.ends.iter().map(|&end| base + u64::from(end)));
+        base += chunk.targets.len() as u64;
     }
     ends.resize(round.len(), base);
     offsets.extend(ends.into_iter())?;
     found.iter().for_each(|one| taken.extend(&one.taken));
     targets.grow(base as usize)?;
-    let (one_half, other_half) = chunks.split_at(chunks.len() / 2);
-    let middle = one_half.iter().map(|(_, edges, _)| edges.len()).sum();
-    let (one_place, other_place) = targets[begin..].split_at_mut(middle);
-    let put = |chunks: &[(usize, &[StateId], &[u32])], mut place: &mut [StateId]| {
-        for (_, edges, _) in chunks {
-            place[..edges.len()].copy_from_slice(edges);
-            place = &mut place[edges.len()..];
-        }
-    };
+    let new: usize = found.iter().map(|one| one.new.len()).sum();
     let mut nodes = || -> std::io::Result<()> {
-        let len = labels.len() + found.iter().map(|one| one.numbers.len()).sum::<usize>();
+        let len = labels.len() + new;
         let greatest = found.iter().flat_map(|one| &one.states).copied().max().unwrap_or(0);
         states.grow(len, greatest)?;
         labels.grow(len)?;
         fringe.next.resize(len - fringe.end, 0);
         for one in found {
-            let width = one.states.len() / one.numbers.len().max(1);
-            for (at, &number) in one.numbers.iter().enumerate() {
+            let width = one.states.len() / one.new.len().max(1);
+            for (at, &number) in one.new.iter().enumerate() {
                 let number = number as usize;
                 states.set(number, &one.states[at * width..][..width]);
                 fringe.next[number - fringe.end] = one.fingerprints[at];
@@ -480,16 +482,27 @@ fn take_in(graph: &mut Graph, fringe: &mut Fringe, found: &[&Found], round: Rang
         }
         Ok(())
     };
+    // Each chunk with its place. Memory that is touched for the first time makes some of them slow: who is free takes one.
+    let mut rest = &mut targets[begin..];
+    let places = chunks.iter().map(|chunk| rest.split_off_mut(..chunk.targets.len()).expect("there is room"));
+    let places: Vec<&mut [StateId]> = places.collect();
+    let left = Mutex::new(chunks.iter().zip(places));
+    let put = || {
+        let next = || left.lock().next();
+        while let Some((Chunk { targets, numbers, .. }, place)) = next() {
+            place.iter_mut().zip(*targets).for_each(|(target, &number)| *target = numbers[number as usize]);
+        }
+    };
     if helped {
         std::thread::scope(|scope| {
-            scope.spawn(|| put(other_half, other_place));
-            put(one_half, one_place);
-            nodes()
+            scope.spawn(put);
+            nodes()?;
+            put();
+            Ok::<_, std::io::Error>(())
         })?;
     } else {
-        put(one_half, one_place);
-        put(other_half, other_place);
         nodes()?;
+        put();
     }
     Ok(())
 }
