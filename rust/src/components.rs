@@ -1,8 +1,8 @@
 //! The strongly connected components of a part of the product of graph and automaton: Tarjan's algorithm in Pearce's form,
 //! with one number per node, and without recursion.
 //!
-//! What bounds the speed is the latency of memory. So the edges of a node are read once, when it is entered; those that lead
-//! to nodes not met by then wait on a stack, where it can be seen early which marks will be needed.
+//! What bounds the speed is the latency of memory. So, when a node is entered, the marks of all nodes that it leads to are
+//! fetched at once; and when one is left, what will be needed of those below it on the way, which are known.
 
 use crate::automaton::{Automaton, AutomatonNode, Part};
 use crate::control::Control;
@@ -20,8 +20,11 @@ const UNMET: Mark = 0;
 const NONE: Mark = u32::MAX;
 const TRIVIAL: Mark = NONE - 1;
 
-/// Nodes that wait, between the one that is looked at and the one whose mark is fetched.
-const AHEAD: usize = 6;
+/// How far below the node that is left those are of which something is fetched: where their edges are, their edges, and the
+/// marks of the nodes that these lead to.
+const OFFSETS: usize = 8;
+const TARGETS: usize = 6;
+const MARKS: usize = 4;
 
 /// The nodes of the product in a part of the automaton.
 pub(crate) struct Region {
@@ -173,6 +176,12 @@ impl Region {
         }
     }
 
+    /// Have the marks of some states at hand soon.
+    #[inline]
+    fn prefetch(&self, states: &[StateId]) {
+        states.iter().rev().for_each(|&state| prefetch(&self.marks, (state * self.width) as usize));
+    }
+
     /// Look at some nodes again.
     pub fn forget(&mut self, nodes: &[Local]) {
         nodes.iter().for_each(|&node| self.marks[node as usize] = UNMET);
@@ -189,8 +198,7 @@ impl Region {
         within: Option<&[Local]>,
     ) -> Vec<Component> {
         let first = self.component;
-        let mut search =
-            Search { frames: Vec::new(), waiting: Vec::new(), open: Vec::new(), count: 1, sizes: Vec::new() };
+        let mut search = Search { frames: Vec::new(), open: Vec::new(), count: 1, sizes: Vec::new() };
         search.run(self, control, graph, from);
         let new = |(at, size)| (0, Component { region, number: first - at, nodes: Vec::with_capacity(size) });
         let mut found: Vec<(u64, Component)> = (0..).zip(search.sizes).map(new).collect();
@@ -211,9 +219,6 @@ impl Region {
 
 struct Search {
     frames: Vec<Frame>,
-    /// Nodes that edges of the nodes on the way lead to, and that were not met when these were entered; before those of each
-    /// node, `NONE`.
-    waiting: Vec<Local>,
     /// Nodes whose component is not complete, but for those that it may be named after.
     open: Vec<Local>,
     count: Mark,
@@ -221,10 +226,11 @@ struct Search {
     sizes: Vec<usize>,
 }
 
-/// A node that was entered and not left, and the least mark of an open node that it leads to as far as is known: its own, if
-/// no node met earlier can be reached.
+/// A node that was entered and not left, how many of its edges were not looked at, and the least mark of an open node that it
+/// leads to as far as is known: its own, if no node met earlier can be reached.
 struct Frame {
     node: Local,
+    left: u32,
     least: Mark,
 }
 
@@ -237,24 +243,10 @@ impl Search {
                 self.enter(region, graph, root);
             }
             while let Some(frame) = self.frames.last_mut() {
-                let last = self.waiting.len() - 1;
-                let node = self.waiting[last];
-                if node == NONE {
-                    self.waiting.pop();
-                    self.leave(region, graph);
-                    continue;
+                match frame.advance(region, graph) {
+                    Some(node) => self.enter(region, graph, node),
+                    None => self.leave(region, graph),
                 }
-                if let Some(at) = last.checked_sub(AHEAD) {
-                    prefetch(&region.marks, self.waiting[at] as usize);
-                }
-                let mark = region.marks[node as usize];
-                if mark != UNMET {
-                    frame.least = frame.least.min(mark);
-                    self.waiting.pop();
-                    continue;
-                }
-                // It is looked at again afterwards.
-                self.enter(region, graph, node);
                 visits = visits.wrapping_add(1);
                 if visits.is_multiple_of(1 << 16) && control.stopped() {
                     return;
@@ -266,33 +258,21 @@ impl Search {
     #[inline]
     fn enter(&mut self, region: &mut Region, graph: &Graph, node: Local) {
         let (state, place) = region.split(node);
-        let (next, width) = (&region.next[place], region.width);
-        let mut least = self.count;
-        self.waiting.push(NONE);
+        let targets = graph.targets(state);
+        // The last one is the first to be entered.
+        targets.iter().rev().take(2).for_each(|&target| graph.prefetch(target));
+        region.prefetch(targets);
         region.marks[node as usize] = self.count;
+        let edges = targets.len() + usize::from(graph.is_terminal(state));
+        self.frames.push(Frame { node, left: (edges * region.next[place].len()) as u32, least: self.count });
         self.count += 1;
-        if !next.is_empty() {
-            let targets = graph.targets(state);
-            // The last of them is entered first.
-            targets.iter().rev().take(2).for_each(|&target| graph.prefetch(target));
-            targets.iter().rev().for_each(|&target| prefetch(&region.marks, (target * width) as usize));
-            for (_, target) in graph.edges(state) {
-                for &after in next {
-                    let target = target * width + after;
-                    match region.marks[target as usize] {
-                        UNMET => self.waiting.push(target),
-                        mark => least = least.min(mark),
-                    }
-                }
-            }
-        }
-        self.frames.push(Frame { node, least });
     }
 
     /// Done with a node, and with its component if that is complete now.
     #[inline]
     fn leave(&mut self, region: &mut Region, graph: &Graph) {
-        let Frame { node, least } = self.frames.pop().expect("it is being left");
+        self.fetch(region, graph);
+        let Frame { node, least, .. } = self.frames.pop().expect("it is being left");
         if least < region.marks[node as usize] {
             region.marks[node as usize] = least;
             self.open.push(node);
@@ -310,5 +290,45 @@ impl Search {
         region.marks[node as usize] = number;
         let rest = self.open.len() - others;
         self.open.drain(rest..).for_each(|node| region.marks[node as usize] = number);
+    }
+    /// Have at hand soon what is needed of the nodes below.
+    #[inline]
+    fn fetch(&self, region: &Region, graph: &Graph) {
+        let below = |by: usize| self.frames.len().checked_sub(by).map(|at| &self.frames[at]);
+        if let Some(frame) = below(OFFSETS) {
+            graph.prefetch(region.split(frame.node).0);
+        }
+        if let Some(frame) = below(TARGETS) {
+            prefetch(graph.targets(region.split(frame.node).0), 0);
+            prefetch(&region.marks, frame.node as usize);
+        }
+        if let Some(frame) = below(MARKS) {
+            region.prefetch(graph.targets(region.split(frame.node).0));
+        }
+    }
+}
+
+impl Frame {
+    /// The next node that was not met and that an edge leads to; the last edge comes first. (States met together have
+    /// numbers that are close to each other, and this is where the last edges of states lead.)
+    #[inline]
+    fn advance(&mut self, region: &Region, graph: &Graph) -> Option<Local> {
+        let (state, place) = region.split(self.node);
+        let (next, targets) = (&region.next[place][..], graph.targets(state));
+        while let Some(at) = self.left.checked_sub(1) {
+            let (edge, after) = match next {
+                &[after] => (at as usize, after),
+                _ => (at as usize / next.len(), next[at as usize % next.len()]),
+            };
+            // A terminal state stays, after all edges.
+            let target = targets.get(edge).copied().unwrap_or(state) * region.width + after;
+            match region.marks[target as usize] {
+                // It is looked at again afterwards.
+                UNMET => return Some(target),
+                mark => self.least = self.least.min(mark),
+            }
+            self.left = at;
+        }
+        None
     }
 }
