@@ -121,9 +121,8 @@ impl Product<'_, '_> {
                 self.go(&mut tour, &goal)?;
                 continue;
             }
-            let home = self.way_within(&tour, |_, node| Ok(node == entry))?;
             let mut cycle = tour.path.clone();
-            cycle.extend(home.0);
+            cycle.extend(self.home(&tour, entry)?);
             if cycle.is_empty() {
                 let (edge, target) = self.edges_within(component, entry, &mut |_, _| true).expect("it is not trivial");
                 tour.path.push((entry, edge));
@@ -172,7 +171,7 @@ impl Product<'_, '_> {
             return Ok(());
         }
         let met = |product: &mut Self, node| Ok(product.meets(component, goal, node)?.0);
-        let (steps, node) = self.way_within(tour, met)?;
+        let (steps, node) = self.way_within(tour, tour.here, met)?;
         tour.path.extend(steps);
         tour.here = node;
         if let (true, Some(edge)) = self.meets(component, goal, node)? {
@@ -181,6 +180,28 @@ impl Product<'_, '_> {
             tour.here = step.expect("it leads inside").1;
         }
         Ok(())
+    }
+
+    /// The way home from where a tour is: a shortest one unless it is far, and else from each node to the next one that is
+    /// more like home.
+    fn home(&mut self, tour: &Tour, entry: Local) -> Result<Vec<(Local, u32)>> {
+        const FAR: usize = 1 << 20;
+        let region = tour.component.region;
+        let likeness = |product: &Self, node: Local| {
+            let [here, there] = [node, entry].map(|node| product.graph.state(product.regions[region].split(node).0));
+            here.iter().zip(&there).filter(|(here, there)| here == there).count()
+        };
+        let (mut path, mut here, mut looked) = (Vec::new(), tour.here, 0);
+        while here != entry {
+            let so_far = likeness(self, here);
+            let (steps, node) = self.way_within(tour, here, |product, node| {
+                looked += 1;
+                Ok(node == entry || looked > FAR && likeness(product, node) > so_far)
+            })?;
+            path.extend(steps);
+            here = node;
+        }
+        Ok(path)
     }
 
     fn accepts(&self, component: &Component, node: Local, set: u32) -> bool {
@@ -210,12 +231,17 @@ impl Product<'_, '_> {
         self.regions[component.region].edges_within(self.graph, component, node, each)
     }
 
-    /// A shortest way from where a tour is to a goal, within its component.
-    fn way_within(&mut self, tour: &Tour, goal: impl FnMut(&mut Self, Local) -> Result<bool>) -> Result<Way> {
+    /// A shortest way from a node to a goal, within the component of a tour.
+    fn way_within(
+        &mut self,
+        tour: &Tour,
+        from: Local,
+        goal: impl FnMut(&mut Self, Local) -> Result<bool>,
+    ) -> Result<Way> {
         let region = tour.component.region;
         let edges =
             |product: &Self, node: Local, each: &mut Each| product.regions[region].edges(product.graph, node, each);
-        Ok(self.way(tour.nodes.clone(), &[tour.here], edges, goal)?.expect("a component is connected"))
+        Ok(self.way(tour.nodes.clone(), &[from], edges, goal)?.expect("a component is connected"))
     }
 
     /// A shortest way from some nodes to a goal, by way of nodes that are `left`.

@@ -188,27 +188,28 @@ impl<'a, 't> Product<'a, 't> {
 
     /// Whether a class is enabled in all nodes of a component, and never happens there.
     fn starves(&mut self, component: &Component) -> Result<bool> {
-        const HAPPENS: u32 = u32::MAX;
         let mut offered = Vec::new();
-        // Per class, in how many nodes it is enabled, as long as it is in all.
-        let mut enabled: Vec<u32> = Vec::new();
-        for (count, &node) in (1..).zip(&component.nodes) {
-            let state = self.regions[component.region].split(node).0;
-            self.offers.list(self.lens, self.graph, state, &mut offered)?;
-            enabled.resize(self.offers.len(), 0);
-            for &(class, edge) in &offered {
-                let before = enabled[class as usize];
-                if before == count || before == count - 1 {
-                    enabled[class as usize] = if self.regions[component.region].stays(self.graph, component, node, edge)
-                    {
-                        HAPPENS
-                    } else {
-                        count
-                    };
-                }
+        // The classes of which this is so up to here, and their processes.
+        let (mut classes, mut processes): (Vec<ClassId>, _) = (Vec::new(), 0..self.lens.processes);
+        for (at, &node) in component.nodes.iter().enumerate() {
+            let Product { regions, graph, .. } = self;
+            let region = &regions[component.region];
+            self.offers.list_of(self.lens, graph, region.split(node).0, processes.clone(), &mut offered)?;
+            if at == 0 {
+                classes = offered.iter().map(|&(class, _)| class).collect();
+                classes.sort_unstable();
+                classes.dedup();
             }
-            if !offered.iter().any(|&(class, _)| enabled[class as usize] == count) {
+            let before = classes.len();
+            classes.retain(|&class| {
+                let mut edges = offered.iter().filter(|(one, _)| *one == class).peekable();
+                edges.peek().is_some() && edges.all(|&(_, edge)| !region.stays(graph, component, node, edge))
+            });
+            if classes.is_empty() {
                 return Ok(false);
+            }
+            if at == 0 || classes.len() < before {
+                processes = self.offers.processes(&classes);
             }
         }
         Ok(true)

@@ -8,6 +8,7 @@ use crate::lens::{Lens, Way};
 use crate::model::{MessageId, Result};
 use crate::tables::{Kind, NodeId};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// An assumption about steps of these handlers, each with its process.
 #[derive(Clone, Debug)]
@@ -26,7 +27,8 @@ type Class = (usize, Option<(u16, MessageId)>);
 pub struct Offers<'a> {
     fairness: &'a [Fairness],
     ids: FxHashMap<Class, ClassId>,
-    strong: Vec<bool>,
+    /// By number.
+    known: Vec<Class>,
     /// Per node, what its process offers there; `UNKNOWN` if that was not asked yet.
     of_node: Vec<Local>,
     classes: Vec<(ClassId, u32)>,
@@ -47,7 +49,7 @@ const NOTHING: Local = Local { edges: UNKNOWN, classes: (0, 0) };
 
 impl<'a> Offers<'a> {
     pub fn new(fairness: &'a [Fairness]) -> Self {
-        Offers { fairness, ids: FxHashMap::default(), strong: Vec::new(), of_node: Vec::new(), classes: Vec::new() }
+        Offers { fairness, ids: FxHashMap::default(), known: Vec::new(), of_node: Vec::new(), classes: Vec::new() }
     }
 
     /// Whether nothing is assumed.
@@ -60,22 +62,44 @@ impl<'a> Offers<'a> {
     }
 
     pub fn is_strong(&self, class: ClassId) -> bool {
-        self.strong[class as usize]
+        self.fairness[self.known[class as usize].0].strong
     }
 
     /// How many classes were met so far.
     pub fn len(&self) -> usize {
-        self.strong.len()
+        self.known.len()
+    }
+
+    /// The processes whose steps are in some classes, as a range that has them all.
+    pub fn processes(&self, classes: &[ClassId]) -> Range<usize> {
+        let whose = |&class: &ClassId| match self.known[class as usize] {
+            (_, Some((process, _))) => vec![usize::from(process)],
+            (number, None) => self.fairness[number].handlers.iter().map(|&(process, _)| process.into()).collect(),
+        };
+        let all: Vec<usize> = classes.iter().flat_map(whose).collect();
+        all.iter().copied().min().unwrap_or(0)..all.iter().copied().max().map_or(0, |last| last + 1)
     }
 
     /// The classes that are enabled in a state, each with the numbers of the edges that are steps of it.
     pub fn list(&mut self, lens: &mut Lens, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
+        self.list_of(lens, graph, id, 0..lens.processes, found)
+    }
+
+    /// The same for the steps of some processes; those of others may be among them.
+    pub fn list_of(
+        &mut self,
+        lens: &mut Lens,
+        graph: &Graph,
+        id: StateId,
+        processes: Range<usize>,
+        found: &mut Vec<(ClassId, u32)>,
+    ) -> Result<()> {
         found.clear();
         if self.none() {
             return Ok(());
         }
         let mut first = 0;
-        for process in 0..lens.processes {
+        for process in 0..processes.end {
             let node = graph.component(id, process);
             let mut local = self.of_node.get(node as usize).copied().unwrap_or(NOTHING);
             if local.edges == UNKNOWN {
@@ -84,8 +108,10 @@ impl<'a> Offers<'a> {
             if local.edges == VARIES {
                 return self.whole(lens, graph, id, found);
             }
-            let classes = &self.classes[local.classes.0 as usize..local.classes.1 as usize];
-            found.extend(classes.iter().map(|&(class, edge)| (class, first + edge)));
+            if process >= processes.start {
+                let classes = &self.classes[local.classes.0 as usize..local.classes.1 as usize];
+                found.extend(classes.iter().map(|&(class, edge)| (class, first + edge)));
+            }
             first += local.edges;
         }
         Ok(())
@@ -147,10 +173,10 @@ impl<'a> Offers<'a> {
     }
 
     fn id(&mut self, class: Class) -> ClassId {
-        let strong = &mut self.strong;
+        let known = &mut self.known;
         *self.ids.entry(class).or_insert_with(|| {
-            strong.push(self.fairness[class.0].strong);
-            strong.len() as ClassId - 1
+            known.push(class);
+            known.len() as ClassId - 1
         })
     }
 }

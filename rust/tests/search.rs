@@ -292,16 +292,18 @@ fn any_number_of_workers_build_the_same_graph() {
         let control = Control::new(&model.shape, options).unwrap();
         let tables = Tables::new(Arc::new(model));
         let looks = Looks { control: &control, predicates: &[0], safety: false };
-        let graph = Graph::explored(&mut Lens::new(&tables), looks, None).unwrap();
+        let mut lens = Lens::new(&tables);
+        let graph = Graph::explored(&mut lens, looks, None).unwrap();
         assert_eq!(graph.depth, 4 * 14);
         let ids = 0..graph.len() as u32;
         // Layers follow each other: the numbers of states that are met later are greater than those of all before.
         let sum = |id: u32| graph.state(id).iter().map(|&node| tables.node(node).local).sum::<u32>();
         assert!(ids.clone().skip(1).all(|id| sum(id - 1) <= sum(id)));
+        let fingerprints: Vec<u64> = ids.clone().map(|id| lens.fingerprint(&graph.state(id))).collect();
         let mut states: Vec<_> = ids
             .map(|id| {
-                let targets: Vec<u64> = graph.targets(id).iter().map(|&target| graph.fingerprint(target)).collect();
-                (graph.fingerprint(id), graph.label(id), graph.is_terminal(id), targets)
+                let targets: Vec<u64> = graph.targets(id).iter().map(|&target| fingerprints[target as usize]).collect();
+                (fingerprints[id as usize], graph.label(id), graph.is_terminal(id), targets)
             })
             .collect();
         states.sort_unstable();
