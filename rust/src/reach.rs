@@ -20,7 +20,7 @@ impl<'a> Reach<'a> {
         parts.iter().flat_map(|part| &part.nodes).for_each(|&node| matters[node as usize] = true);
         let met = matters.iter().map(|&matters| Bits::none(if matters { graph.len() } else { 0 })).collect();
         let mut reach = Reach { graph, automaton, met, matters };
-        for &node in &automaton.initial {
+        for &node in automaton.initial.iter().filter(|&&node| reach.matters[node as usize]).collect::<Vec<_>>() {
             reach.meet(node, 0);
         }
         reach
@@ -36,19 +36,31 @@ impl<'a> Reach<'a> {
         if let [node] = part.nodes[..]
             && self.automaton.idles(node)
         {
-            return self.leave_anywhere(node);
+            return self.leave_anywhere(part, node);
         }
-        let (graph, automaton) = (self.graph, self.automaton);
-        let nodes = part.nodes.iter();
-        let mut queue: Vec<(u32, StateId)> =
-            nodes.flat_map(|&node| self.states(node).map(move |state| (node, state)).collect::<Vec<_>>()).collect();
+        let (graph, width) = (self.graph, part.nodes.len() as u32);
+        // Per node of the part, where it leads to, and where in the part that is.
+        let next: Vec<Vec<(u32, Option<u32>)>> = part.nodes.iter().map(|&node| self.next(part, node)).collect();
+        // Per node of the part, the states that one comes to from there.
+        let mut targets = vec![Bits::none(graph.len()); part.nodes.len()];
+        // States times the size of the part, plus the place of the node there.
+        let mut queue: Vec<u32> = Vec::new();
+        for (place, &node) in (0..).zip(&part.nodes) {
+            queue.extend(self.states(node).map(|state| state * width + place));
+        }
         let mut at = 0;
-        while let Some(&(node, state)) = queue.get(at) {
+        while let Some(&met) = queue.get(at) {
             at += 1;
-            for &after in automaton.nodes[node as usize].next.iter().filter(|after| part.nodes.contains(after)) {
-                for (_, target) in graph.edges(state) {
-                    if self.meet(after, target) {
-                        queue.push((after, target));
+            let (state, place) = (met / width, (met % width) as usize);
+            for (_, target) in graph.edges(state) {
+                if !targets[place].insert(target) {
+                    continue;
+                }
+                for &(after, place) in &next[place] {
+                    if self.meet(after, target)
+                        && let Some(place) = place
+                    {
+                        queue.push(target * width + place);
                     }
                 }
             }
@@ -56,29 +68,32 @@ impl<'a> Reach<'a> {
                 break;
             }
         }
-        for &node in &part.nodes {
-            let met = std::mem::take(&mut self.met[node as usize]);
-            self.leave(part, node, |state| met.contains(state));
-        }
+        part.nodes.iter().for_each(|&node| self.met[node as usize] = Bits::default());
     }
 
     /// Go on from a node of the automaton, with the states that are there, to other parts.
     pub fn leave(&mut self, part: &Part, node: u32, is_here: impl Fn(StateId) -> bool) {
         let graph = self.graph;
-        for after in self.outside(part, node) {
-            for state in (0..graph.len() as StateId).filter(|&state| is_here(state)) {
-                for (_, target) in graph.edges(state) {
-                    self.meet(after, target);
+        let next = self.outside(part, node);
+        if next.is_empty() {
+            return;
+        }
+        let mut targets = Bits::none(graph.len());
+        for state in (0..graph.len() as StateId).filter(|&state| is_here(state)) {
+            for (_, target) in graph.edges(state) {
+                if targets.insert(target) {
+                    for &after in &next {
+                        self.meet(after, target);
+                    }
                 }
             }
         }
     }
 
     /// The same from where all states are: each but the first one follows another.
-    fn leave_anywhere(&mut self, node: u32) {
+    fn leave_anywhere(&mut self, part: &Part, node: u32) {
         let graph = self.graph;
-        let part = Part { nodes: vec![node], promising: false };
-        for after in self.outside(&part, node) {
+        for after in self.outside(part, node) {
             for state in 1..graph.len() as StateId {
                 self.meet(after, state);
             }
@@ -88,15 +103,24 @@ impl<'a> Reach<'a> {
         }
     }
 
-    fn outside(&self, part: &Part, node: u32) -> Vec<u32> {
+    /// The nodes that matter and that one leads to, with their places in a part.
+    fn next(&self, part: &Part, node: u32) -> Vec<(u32, Option<u32>)> {
+        let place = |after: u32| (0..).zip(&part.nodes).find_map(|(place, &one)| (one == after).then_some(place));
         let next = self.automaton.nodes[node as usize].next.iter().copied();
-        next.filter(|&after| self.matters[after as usize] && !part.nodes.contains(&after)).collect()
+        next.filter(|&after| self.matters[after as usize]).map(|after| (after, place(after))).collect()
+    }
+
+    fn outside(&self, part: &Part, node: u32) -> Vec<u32> {
+        self.next(part, node).into_iter().filter(|(_, place)| place.is_none()).map(|(after, _)| after).collect()
     }
 
     /// Whether a state is new in a node of the automaton; it was met there afterwards.
     #[inline]
     fn meet(&mut self, node: u32, state: StateId) -> bool {
-        let fits = self.matters[node as usize] && self.automaton.nodes[node as usize].fits(self.graph.label(state));
-        fits && self.met[node as usize].insert(state)
+        let met = &mut self.met[node as usize];
+        if met.contains(state) || !self.automaton.nodes[node as usize].fits(self.graph.label(state)) {
+            return false;
+        }
+        met.insert(state)
     }
 }
