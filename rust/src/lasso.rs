@@ -185,7 +185,6 @@ impl Product<'_, '_> {
     /// The way home from where a tour is: a shortest one unless it is far, and else from each node to the next one that is
     /// more like home.
     fn home(&mut self, tour: &Tour, entry: Local) -> Result<Vec<(Local, u32)>> {
-        const FAR: usize = 1 << 20;
         let region = tour.component.region;
         let likeness = |product: &Self, node: Local| {
             let [here, there] = [node, entry].map(|node| product.graph.state(product.regions[region].split(node).0));
@@ -196,7 +195,7 @@ impl Product<'_, '_> {
             let so_far = likeness(self, here);
             let (steps, node) = self.way_within(tour, here, |product, node| {
                 looked += 1;
-                Ok(node == entry || looked > FAR && likeness(product, node) > so_far)
+                Ok(node == entry || looked > product.far && likeness(product, node) > so_far)
             })?;
             path.extend(steps);
             here = node;

@@ -39,6 +39,8 @@ pub struct Product<'a, 't> {
     /// Rules that a test leaves out.
     pub(crate) forgets_strong: bool,
     pub(crate) forgets_weak: bool,
+    /// What is beyond so many nodes is far. (Fewer in a test.)
+    pub(crate) far: usize,
 }
 
 enum Judgement {
@@ -66,6 +68,7 @@ impl<'a, 't> Product<'a, 't> {
         Ok(Product {
             forgets_strong: control.forgets("strong-fairness"),
             forgets_weak: control.forgets("weak-fairness"),
+            far: if control.forgets("near") { 3 } else { 1 << 20 },
             lens,
             control,
             graph,

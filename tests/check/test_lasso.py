@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -47,6 +48,25 @@ def lasso(**options: Any) -> Trace:
     assert verdict.status == "violated"
     assert verdict.trace is not None
     return verdict.trace
+
+
+class Wheel(Process):
+    """Turns."""
+
+    at: int = 0
+
+    @action
+    def turn(self) -> None:
+        self.at = (self.at + 1) % 11
+
+
+def test_a_way_home_that_is_far_has_no_detours() -> None:
+    """Each of six wheels has to turn, and that is eleven steps or none: 66, in 1.8 million states."""
+    up = eventually(lambda s: s[Wheel][0].at < 0)
+    trace = check(System([Wheel() for _ in range(6)], properties=[up], fairness=[weak(Wheel)])).trace
+    assert trace is not None
+    assert trace.loop == 0
+    assert Counter(e.lane for e in trace.events) == {f"Wheel{i}": 11 for i in range(6)}
 
 
 def test_the_loop_is_reordered_and_nothing_else_is_left() -> None:
