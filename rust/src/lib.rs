@@ -13,6 +13,7 @@ pub mod dfs;
 pub mod dpor;
 pub mod epa;
 pub mod facts;
+mod found;
 pub mod graph;
 pub mod hash;
 pub mod inbox;

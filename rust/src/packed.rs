@@ -156,7 +156,8 @@ impl Offsets {
                 self.firsts.push(offset);
             }
             let within = offset - self.firsts[at / Self::BLOCK];
-            self.within[at] = u32::try_from(within).map_err(|_| io::Error::other("too many edges"))?;
+            self.within[at] =
+                u32::try_from(within).map_err(|_| io::Error::other("a thousand states have more than 2**32 edges"))?;
         }
         Ok(())
     }
