@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -77,6 +78,7 @@ def compare(made: Drawn, formula: Formula, length: int, **options: Any) -> None:
             stay = next(e for e in runs.edges[states[-1]] if e.target == states[-1])
             edges, loop = [*edges, stay], len(states) - 1
         else:
+            assert all(here != there for here, there in pairwise(states[loop:]))
             assert states.pop() == states[loop]
         assert runs.is_fair(states[loop:], edges[loop:])
         assert not holds_on(formula, states, loop, truths)
