@@ -193,6 +193,7 @@ def _viewer(trace: Trace, heading: str, number: int) -> str:
 def _steps(trace: Trace) -> str:
     items = ['<li data-step="0"><span class="number">0</span><div><b>Initial state</b></div></li>']
     details, marks = facts.step_details(trace), facts.mark_texts(trace)
+    idle = facts.idle_steps(trace)
     for step, event in enumerate(trace.events, start=1):
         fault = facts.FAULTS.get(event.kind)
         mark = f'<span class="fault {event.kind}">{escape(fault)}</span> ' if fault else ""
@@ -206,7 +207,7 @@ def _steps(trace: Trace) -> str:
         rounds = "".join(_mark(*lines) for lines in marks.get(step - 1, []))
         loop = '<div class="loop">the loop starts here</div>' if trace.loop == step - 1 else ""
         items.append(
-            f'<li data-step="{step}"><span class="number">{step}</span>'
+            f'<li data-step="{step}"{" class=idle" if step - 1 in idle else ""}><span class="number">{step}</span>'
             f"<div>{rounds}{loop}{mark}<b>{escape(facts.visible(event.lane))}</b> "
             f'<span class="label">{escape(facts.event_label(event))}</span>'
             f"{f'<dl>{said}</dl>' if said else ''}</div></li>"

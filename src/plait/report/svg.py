@@ -25,6 +25,7 @@ def space_time(
     `rows` are the rows of the steps, where some stay empty, and `marked` has classes for events that stand out.
     """
     layout = Layout(trace, rows)
+    idle = {i + 1 for i in idle_steps(trace)}
     w, h = _n(layout.width), _n(layout.height)
     space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
     parts = [
@@ -37,10 +38,10 @@ def space_time(
         *_loop(layout),
         *_marks(layout),
         *_spawns(layout),
-        *(_arrow(arrow) for arrow in layout.arrows),
+        *(_arrow(arrow, bool(idle & {arrow.journey.born, arrow.to_step})) for arrow in layout.arrows),
         *_initial(layout),
         *(
-            _event(layout, step, event, (marked or {}).get(step, ""))
+            _event(layout, step, event, (marked or {}).get(step, "idle" if step in idle else ""))
             for step, event in enumerate(trace.events, start=1)
         ),
         *_heads(layout),
@@ -164,9 +165,10 @@ def _cross(x: float, y: float, size: float) -> str:
     return f'<path class="cross" d="M{a} {c} L{b} {d} M{a} {d} L{b} {c}"/>'
 
 
-def _arrow(arrow: Arrow) -> str:
+def _arrow(arrow: Arrow, idle: bool) -> str:
     m = arrow.journey.message
     to = "" if arrow.to_step is None else f' data-to="{arrow.to_step}"'
+    kind = f"{arrow.kind} idle" if idle else arrow.kind
     said = f"#{m.id} {message_text(m)} from {visible(m.sender)} to {visible(m.receiver)}"
     what = {
         "pending": ", still pending",
@@ -176,7 +178,7 @@ def _arrow(arrow: Arrow) -> str:
         "merged": ", merged with an equal one that waits already",
     }
     parts = [
-        f'<g class="message {arrow.kind}" data-message="{m.id}" data-from="{arrow.journey.born}"{to}>',
+        f'<g class="message {kind}" data-message="{m.id}" data-from="{arrow.journey.born}"{to}>',
         f"<title>{escape(said + what.get(arrow.kind, ''))}</title>",
     ]
     copied = arrow.journey.copy_of is not None
@@ -225,9 +227,8 @@ def _initial(layout: Layout) -> list[str]:
 
 def _event(layout: Layout, step: int, event: Event, mark: str) -> str:
     x, y = layout.at(event.lane, step)
-    idle = f" {mark}" if mark else " idle" if step - 1 in idle_steps(layout.trace) else ""
     parts = [
-        f'<g class="event {event.kind}{idle}" data-step="{step}" data-lane="{escape(event.lane)}">',
+        f'<g class="event {event.kind}{f" {mark}" if mark else ""}" data-step="{step}" data-lane="{escape(event.lane)}">',
         f"<title>{escape(f'Step {step}: {visible(event.lane)} {visible(event.label)}')}</title>",
     ]
     if event.kind == "crash":
