@@ -34,6 +34,11 @@ class Property:
 
 def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
     def decorate(f: Callable[[Any], Any]) -> Property:
+        if isinstance(f, Property):
+            raise ModelError(
+                f"{kind}({f.name}): {f.name} is a property already ({f.kind})",
+                hint="give the function itself, without the decorator",
+            )
         if not callable(f):
             raise ModelError(f"{kind}({f!r}): expected a function of the view", hint="@always def agreement(s): …")
         label = name or str(getattr(f, "__name__", kind))

@@ -179,14 +179,14 @@ G, F, X, U, R, W = Globally, Finally, Next, Until, Release, WeakUntil
 
 
 def formula(value: Any) -> Formula:
-    """A formula as it is; a property or a function of the view as a predicate; True and False."""
+    """A formula as it is; a function of the view as a predicate; True and False."""
     if isinstance(value, Formula):
         return value
     if isinstance(value, bool):
         return Constant(value)
-    if isinstance(value, Property) and not isinstance(value, Temporal):
-        return Atom(value.name, value.predicate)
-    if callable(value) and not isinstance(value, Temporal | type):
+    if isinstance(value, Property):
+        raise _is_property(value)
+    if callable(value) and not isinstance(value, type):
         return Atom(str(getattr(value, "__name__", value)), value)
     raise ModelError(
         f"{value!r} is no formula", hint="use functions of the view, and G, F, X, U, R, W, &, |, ~ and >> on them"
@@ -195,9 +195,22 @@ def formula(value: Any) -> Formula:
 
 def predicate(function: Callable[[Any], Any]) -> Atom:
     """Make a function of the view part of formulas: `@predicate def idle(s): …`, then `G(idle >> F(busy))`."""
-    if not callable(function):
+    made = formula(function) if callable(function) and not isinstance(function, type) else None
+    if not isinstance(made, Atom):
         raise ModelError(f"predicate({function!r}): expected a function of the view", hint="@predicate def idle(s): …")
-    return Atom(str(getattr(function, "__name__", "predicate")), function)
+    return made
+
+
+def _is_property(value: Property) -> ModelError:
+    """What a property says of all states, or of whole runs, is no part of a formula."""
+    instead = {
+        "always": "give the predicate itself, or write G(…) for always",
+        "temporal": "give its formula: F(…) for eventually, G(F(…)) for always_eventually",
+    }
+    return ModelError(
+        f"{value.name} is a property ({value.kind}), and no part of a formula",
+        hint=instead.get(value.kind, "give the predicate itself: a function of the view, or one made by @predicate"),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,12 +289,20 @@ _LEVELS: list[dict[str, type[_Binary]]] = [
 """Binary operators, the weakest first; all associate to the right."""
 
 
+def _given(name: str, value: Any) -> Atom:
+    """A predicate by the name that a text has for it."""
+    try:
+        return Atom(name, predicate(value).predicate)
+    except ModelError as error:
+        raise ModelError(f"ltl(…, {name}=…): {error.message}", hint=error.hint) from None
+
+
 class _Parser:
     """A formula as text."""
 
     def __init__(self, text: str, predicates: dict[str, Callable[[Any], Any]]) -> None:
         self.text = text
-        self.predicates = predicates
+        self.predicates = {name: _given(name, value) for name, value in predicates.items()}
         self.tokens = [(m.group(m.lastindex or 0), m.start(m.lastindex or 0)) for m in _TOKEN.finditer(text.rstrip())]
         self.at = 0
 
@@ -323,7 +344,7 @@ class _Parser:
             return inner
         if token in self.predicates:
             self.at += 1
-            return Atom(token, self.predicates[token])
+            return self.predicates[token]
         if token in ("true", "false"):
             self.at += 1
             return Constant(token == "true")
