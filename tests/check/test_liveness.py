@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -320,6 +321,31 @@ def test_a_lasso_says_what_repeats() -> None:
     assert found.trace.explanation == "steps 1 to 2 repeat for ever, and F done is false on it"
     assert "no fairness assumed" in str(found)
     assert "repeating for ever" in str(found)
+
+
+@predicate
+def down(s: Any) -> bool:
+    return not s[Flip][0].up
+
+
+@pytest.mark.parametrize("formula", [F(G(up)), F(G(down)), ~F(done & F(down)), ~F(done & up & F(down))])
+def test_a_lasso_says_after_which_steps_predicates_are_true(formula: Formula) -> None:
+    """After each step that is shown: the last of a loop leads to where the loop began, and counts as well."""
+    trace = check(System([Flip(), Worker()], properties=[ltl(~G(F(up)) | formula, name="it")])).trace
+    assert trace is not None
+    assert trace.why is not None
+    states = [trace.initial.fields, *(event.state.fields for event in trace.events)]
+    truths = {
+        "up": [i for i, s in enumerate(states) if s["Flip0"]["up"]],
+        "down": [i for i, s in enumerate(states) if not s["Flip0"]["up"]],
+        "done": [i for i, s in enumerate(states) if s["Worker0"]["done"]],
+    }
+    for clause in trace.why.clauses:
+        true = {"never true": [], "always true": [*range(len(states))]}.get(clause.value)
+        if true is None:
+            spans = re.findall(r"(\d+)(?: to (\d+))?[, ]", clause.value.split("(")[0])
+            true = [i for a, b in spans for i in range(int(a), int(b or a) + 1)]
+        assert true == truths[clause.text]
 
 
 def test_safety_comes_first_and_both_are_reported() -> None:
