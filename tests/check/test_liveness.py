@@ -314,6 +314,13 @@ def test_formulas(formula: Any, expected: str) -> None:
     assert status([Flip(), Worker()], formula) == expected
 
 
+@pytest.mark.parametrize(("text", "expected"), [("G true", "holds"), ("F false", "violated"), ("true", "holds")])
+def test_a_formula_without_predicates_is_a_property(text: str, expected: str) -> None:
+    found = check(System([Flip()], properties=[ltl(text)]))
+    assert (found.status, found.warnings) == (expected, [])
+    assert "no properties" in str(check(System([Flip()])).warnings)
+
+
 def test_a_lasso_says_what_repeats() -> None:
     found = check(System([Flip(), Worker()], properties=[eventually(done)]))
     assert found.trace is not None
