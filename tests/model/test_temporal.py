@@ -10,9 +10,12 @@ from plait import (
     F,
     G,
     ModelError,
+    Process,
+    System,
     U,
     always,
     always_eventually,
+    check,
     deadlock_free,
     eventually,
     final,
@@ -82,3 +85,40 @@ def test_a_predicate_of_a_text_has_the_name_it_has_there() -> None:
     [atom] = ltl("F z", z=busy).formula.atoms()
     assert (atom.name, atom.predicate) == ("z", busy.predicate)
     assert predicate(busy) is busy
+
+
+# -- what predicates are called ----------------------------------------------------------------------------------------
+
+LONG = predicate(lambda s: s.a_very_long_name_of_a_role_of_processes == s.another_name_that_is_no_shorter)
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "formula"),
+    [
+        (eventually(lambda s: s.up, name="rises"), "rises", "F rises"),
+        (eventually(lambda s: s.up), "eventually", "F s.up"),
+        (always_eventually(LONG), "always_eventually", "G F λ1"),
+        (stable(~predicate(lambda s: s.up)), "stable", "G (!s.up -> G !s.up)"),
+        (leads_to(lambda s: s.up, lambda s: s.a or s.b), "s.up leads to (s.a or s.b)", "G (s.up -> F (s.a or s.b))"),
+        (leads_to(LONG, lambda s: (s.up ==
+                                   1), name="it"), "it", "G (p -> F q)"),
+        (leads_to(busy, LONG), "busy leads to q", "G (busy -> F q)"),
+        (ltl(G(LONG >> F(busy)), name="it"), "it", "G (λ1 -> F busy)"),
+        (ltl(F(lambda s: s.up) & F(lambda s: s.up), name="it"), "it", "(F s.up & F λ2)"),
+        (ltl(F(lambda s: True)), "F λ1", "F λ1"),
+        (ltl(F(lambda s: all(p.up for p in s.all))), "F all(p.up for p in s.all)", "F all(p.up for p in s.all)"),
+        (ltl("F z", z=lambda s: s.up), "F z", "F z"),
+        (ltl(F(eval("lambda s: s.up"))), "F λ1", "F λ1"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_lambdas_are_told_apart(made: Any, name: str, formula: str) -> None:
+    assert (made.name, str(made.formula)) == (name, formula)
+
+
+def test_an_error_says_which_property_it_is_in() -> None:
+    class Idle(Process):
+        n: int = 0
+
+    with pytest.raises(ModelError, match="wrong raised ZeroDivisionError"):
+        check(System([Idle()], properties=[eventually(lambda s: 1 // s[Idle][0].n, name="wrong")]))

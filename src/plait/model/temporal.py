@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plait.kernel.errors import ModelError
 from plait.model.fairness import Fairness, assumptions
+from plait.model.lambdas import LAMBDA, short_text
 from plait.model.properties import Property
 
 
@@ -61,6 +62,12 @@ class Formula:
         for part in self.parts:
             yield from part.atoms()
 
+    def renamed(self, names: Mapping[Atom, str]) -> Formula:
+        """The same with other names for some predicates."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        parts = {name: part.renamed(names) for name, part in fields.items() if isinstance(part, Formula)}
+        return dataclasses.replace(self, **parts)
+
 
 @dataclasses.dataclass(frozen=True)
 class Atom(Formula):
@@ -71,6 +78,9 @@ class Atom(Formula):
 
     def atoms(self) -> Iterator[Atom]:
         yield self
+
+    def renamed(self, names: Mapping[Atom, str]) -> Formula:
+        return Atom(names.get(self, self.name), self.predicate)
 
     def __call__(self, view: Any) -> Any:
         return self.predicate(view)
@@ -222,8 +232,27 @@ class Temporal(Property):
     """Assumed for this property, besides what the System assumes."""
 
 
-def _temporal(name: str, made: Formula, doc: str, fairness: Iterable[Fairness]) -> Temporal:
-    return Temporal(name, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, name))
+def _temporal(name: str | None, made: Formula, doc: str, fairness: Iterable[Fairness], kind: str = "") -> Temporal:
+    made = _told_apart(made, name)
+    label = name or kind or str(made)
+    return Temporal(label, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, label))
+
+
+def _told_apart(made: Formula, name: str | None, letters: Sequence[str] = ()) -> Formula:
+    """The formula with names for its lambdas.
+
+    A predicate that is the only one is called like the property. Others are called by their text, if that is short, else by
+    their place.
+    """
+    atoms = list(dict.fromkeys(made.atoms()))
+    lambdas = [atom for atom in atoms if atom.name == LAMBDA]
+    names: dict[Atom, str] = {}
+    for number, atom in enumerate(lambdas):
+        taken = {other.name for other in atoms} | {*names.values()}
+        by_place = letters[number] if number < len(letters) else f"λ{number + 1}"
+        wanted = name if name and len(atoms) == 1 else short_text(atom.predicate)
+        names[atom] = wanted if wanted and wanted not in taken else by_place
+    return made.renamed(names)
 
 
 def _has_no_state(view: Any) -> Any:
@@ -233,9 +262,9 @@ def _has_no_state(view: Any) -> Any:
 def _of_one(kind: str, make: Callable[[Formula], Formula], p: Any, name: str | None, fairness: Any) -> Any:
     def decorate(function: Any) -> Temporal:
         atom = formula(function)
-        label = name or (str(atom) if isinstance(atom, Atom) and str(atom) != "<lambda>" else kind)
+        label = name or (str(atom) if isinstance(atom, Atom) and atom.name != LAMBDA else None)
         doc = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
-        return _temporal(label, make(atom), "" if isinstance(function, Formula) else doc, fairness)
+        return _temporal(label, make(atom), "" if isinstance(function, Formula) else doc, fairness, kind)
 
     return decorate if p is None else decorate(p)
 
@@ -258,6 +287,9 @@ def stable(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairnes
 def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Temporal:
     """On every fair run, whenever the first is true, the second is true then or later."""
     first, second = formula(p), formula(q)
+    letters = [letter for part, letter in ((first, "p"), (second, "q")) if str(part) == LAMBDA]
+    both = _told_apart(Implies(first, second), None, letters)
+    first, second = both.parts
     made = Globally(Implies(first, Finally(second)))
     return _temporal(name or f"{first} leads to {second}", made, "", fairness)
 
@@ -275,7 +307,7 @@ def ltl(
         raise ModelError(f"ltl(…, {', '.join(predicates)}=…): predicates are named for a formula that is given as text")
     else:
         made = formula(given)
-    return _temporal(name or str(made), made, "", fairness)
+    return _temporal(name, made, "", fairness)
 
 
 _TOKEN = re.compile(r"\s*(?:(->|&&?|\|\|?|[!~()])|([A-Za-z_]\w*)|(\S))")
