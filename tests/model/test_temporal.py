@@ -110,7 +110,6 @@ LONG = predicate(lambda s: s.a_very_long_name_of_a_role_of_processes == s.anothe
         (ltl("F z", z=lambda s: s.up), "F z", "F z"),
         (ltl(F(eval("lambda s: s.up"))), "F λ1", "F λ1"),
     ],
-    ids=str,
 )  # fmt: skip
 def test_lambdas_are_told_apart(made: Any, name: str, formula: str) -> None:
     assert (made.name, str(made.formula)) == (name, formula)
@@ -122,3 +121,43 @@ def test_an_error_says_which_property_it_is_in() -> None:
 
     with pytest.raises(ModelError, match="wrong raised ZeroDivisionError"):
         check(System([Idle()], properties=[eventually(lambda s: 1 // s[Idle][0].n, name="wrong")]))
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [always, reachable, final])
+def test_a_formula_is_to_be_wrapped(kind: Any) -> None:
+    with pytest.raises(ModelError, match=r"\(F busy\): expected a function of the view\n.*wrap it in ltl\(…\)"):
+        kind(F(busy))
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"), [(G(F(busy)), "G F busy"), (busy, "busy"), (F(lambda s: s.up) | busy, r"\(F s\.up \| busy\)")]
+)
+def test_a_formula_in_a_system_is_to_be_wrapped(formula: Any, text: str) -> None:
+    with pytest.raises(ModelError, match=rf"System: {text} in properties .*\n.*wrap a formula in ltl\(…\)"):
+        System([], properties=[formula])
+
+
+@pytest.mark.parametrize("text", ["busy <-> calm", "busy until calm", "(busy then calm)", "[] busy", "busy & -> calm"])
+def test_an_unknown_operator(text: str) -> None:
+    with pytest.raises(ModelError, match=r"\n.*operators: G F X !, then U R W, then &, then \|, then ->"):
+        ltl(text, busy=busy, calm=calm)
+
+
+@pytest.mark.parametrize("word", ["F", "G", "X", "U", "R", "W", "true", "false", "not", "and", "or"])
+def test_words_of_formulas_are_reserved(word: str) -> None:
+    with pytest.raises(ModelError, match=rf"ltl\(…, {word}=…\): {word} is reserved"):
+        ltl(f"F {word}", **{word: busy})
+
+
+def test_a_misspelt_predicate() -> None:
+    with pytest.raises(ModelError, match=r"found 'buzy'\nhint: did you mean 'busy'\? predicates given: calm, busy"):
+        ltl("G(calm -> F buzy)", calm=calm, busy=busy)
+    with pytest.raises(ModelError, match="hint: predicates given: none"):
+        ltl("F anything")
+
+
+def test_a_predicate_may_have_the_name_of_the_first_parameter() -> None:
+    assert ltl("F given", given=busy).name == "F given"

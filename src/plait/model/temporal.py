@@ -14,6 +14,7 @@ A run that ends in a terminal state stays there for ever. What a run may leave u
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ from plait.model.lambdas import LAMBDA, short_text
 from plait.model.properties import Property
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Formula:
     """A formula of linear temporal logic. `&`, `|`, `~` and `>>` (implies) combine formulas."""
 
@@ -52,6 +53,12 @@ class Formula:
     def __bool__(self) -> bool:
         raise ModelError(f"{self} has no truth value", hint="use & | ~ >> instead of and, or, not, if")
 
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return str(_told_apart(self, None))
+
     @property
     def parts(self) -> tuple[Formula, ...]:
         values = (getattr(self, f.name) for f in dataclasses.fields(self))
@@ -69,7 +76,7 @@ class Formula:
         return dataclasses.replace(self, **parts)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Atom(Formula):
     """A predicate on a view of one state."""
 
@@ -89,7 +96,7 @@ class Atom(Formula):
         return self.name
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Constant(Formula):
     """True or false, whatever happens."""
 
@@ -99,7 +106,7 @@ class Constant(Formula):
         return str(self.value).lower()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class _Unary(Formula):
     of: Formula
 
@@ -107,7 +114,7 @@ class _Unary(Formula):
         object.__setattr__(self, "of", formula(self.of))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class _Binary(Formula):
     left: Formula
     right: Formula
@@ -295,7 +302,7 @@ def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fair
 
 
 def ltl(
-    given: Any, *, name: str | None = None, fairness: Iterable[Fairness] = (), **predicates: Callable[[Any], Any]
+    given: Any, /, *, name: str | None = None, fairness: Iterable[Fairness] = (), **predicates: Callable[[Any], Any]
 ) -> Temporal:
     """A formula as a property; as text, with the predicates by name: `ltl("G(request -> F reply)", request=…, reply=…)`.
 
@@ -319,10 +326,16 @@ _LEVELS: list[dict[str, type[_Binary]]] = [
     {"U": Until, "R": Release, "W": WeakUntil},
 ]
 """Binary operators, the weakest first; all associate to the right."""
+_RESERVED = {"true", "false", *_UNARY, *(sign for signs in _LEVELS for sign in signs)}
+_OPERATORS = "operators: G F X !, then U R W, then &, then |, then ->, and parentheses"
 
 
 def _given(name: str, value: Any) -> Atom:
     """A predicate by the name that a text has for it."""
+    if name in _RESERVED:
+        raise ModelError(
+            f"ltl(…, {name}=…): {name} is reserved, as a word of formulas", hint="give the predicate another name"
+        )
     try:
         return Atom(name, predicate(value).predicate)
     except ModelError as error:
@@ -347,13 +360,18 @@ class _Parser:
     def _peek(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
-    def _error(self, expected: str) -> ModelError:
+    def _error(self, expected: str, hint: str = _OPERATORS) -> ModelError:
         column = self.tokens[self.at][1] + 1 if self.at < len(self.tokens) else len(self.text) + 1
         found = f"found {self._peek()!r}" if self._peek() else "the text ends"
-        known = ", ".join(self.predicates) or "none"
-        return ModelError(
-            f"ltl({self.text!r}), column {column}: expected {expected}, {found}", hint=f"predicates given: {known}"
-        )
+        return ModelError(f"ltl({self.text!r}), column {column}: expected {expected}, {found}", hint=hint)
+
+    def _known(self) -> str:
+        """What there is for something that should be a predicate, or begin a formula."""
+        known = f"predicates given: {', '.join(self.predicates) or 'none'}"
+        if not self._peek().isidentifier() or self._peek() in _RESERVED:
+            return f"{known}; {_OPERATORS}"
+        close = difflib.get_close_matches(self._peek(), self.predicates, n=1)
+        return f"did you mean {close[0]!r}? {known}" if close else known
 
     def _level(self, level: int) -> Formula:
         if level == len(_LEVELS):
@@ -371,7 +389,7 @@ class _Parser:
             self.at += 1
             inner = self._level(0)
             if self._peek() != ")":
-                raise self._error("')'")
+                raise self._error("an operator or ')'")
             self.at += 1
             return inner
         if token in self.predicates:
@@ -383,4 +401,4 @@ class _Parser:
         if token in _UNARY:
             self.at += 1
             return _UNARY[token](self._unary())
-        raise self._error("a predicate, G, F, X, ! or '('")
+        raise self._error("a predicate, G, F, X, ! or '('", self._known())
