@@ -90,6 +90,7 @@ def test_a_predicate_of_a_text_has_the_name_it_has_there() -> None:
 # -- what predicates are called ----------------------------------------------------------------------------------------
 
 LONG = predicate(lambda s: s.a_very_long_name_of_a_role_of_processes == s.another_name_that_is_no_shorter)
+LONGER = predicate(lambda s: s.a_very_long_name_of_a_role_of_processes != s.another_name_that_is_no_shorter)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +103,8 @@ LONG = predicate(lambda s: s.a_very_long_name_of_a_role_of_processes == s.anothe
         (leads_to(lambda s: s.up, lambda s: s.a or s.b), "s.up leads to (s.a or s.b)", "G (s.up -> F (s.a or s.b))"),
         (leads_to(LONG, lambda s: (s.up ==
                                    1), name="it"), "it", "G (p -> F q)"),
+        (leads_to(~LONG, LONGER), "!λ1 leads to q", "G (!λ1 -> F q)"),
+        (leads_to(LONG, LONG), "p leads to p", "G (p -> F p)"),
         (leads_to(busy, LONG), "busy leads to q", "G (busy -> F q)"),
         (ltl(G(LONG >> F(busy)), name="it"), "it", "G (λ1 -> F busy)"),
         (ltl(F(lambda s: s.up) & F(lambda s: s.up), name="it"), "it", "(F s.up & F λ2)"),

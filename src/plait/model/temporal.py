@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from plait.kernel.errors import ModelError
@@ -245,7 +245,7 @@ def _temporal(name: str | None, made: Formula, doc: str, fairness: Iterable[Fair
     return Temporal(label, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, label))
 
 
-def _told_apart(made: Formula, name: str | None, letters: Sequence[str] = ()) -> Formula:
+def _told_apart(made: Formula, name: str | None, letters: Mapping[Formula, str] | None = None) -> Formula:
     """The formula with names for its lambdas.
 
     A predicate that is the only one is called like the property. Others are called by their text, if that is short, else by
@@ -256,7 +256,7 @@ def _told_apart(made: Formula, name: str | None, letters: Sequence[str] = ()) ->
     names: dict[Atom, str] = {}
     for number, atom in enumerate(lambdas):
         taken = {other.name for other in atoms} | {*names.values()}
-        by_place = letters[number] if number < len(letters) else f"λ{number + 1}"
+        by_place = (letters or {}).get(atom, f"λ{number + 1}")
         wanted = name if name and len(atoms) == 1 else short_text(atom.predicate)
         names[atom] = wanted if wanted and wanted not in taken else by_place
     return made.renamed(names)
@@ -294,9 +294,7 @@ def stable(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairnes
 def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Temporal:
     """On every fair run, whenever the first is true, the second is true then or later."""
     first, second = formula(p), formula(q)
-    letters = [letter for part, letter in ((first, "p"), (second, "q")) if str(part) == LAMBDA]
-    both = _told_apart(Implies(first, second), None, letters)
-    first, second = both.parts
+    first, second = _told_apart(Implies(first, second), None, {second: "q", first: "p"}).parts
     made = Globally(Implies(first, Finally(second)))
     return _temporal(name or f"{first} leads to {second}", made, "", fairness)
 
