@@ -324,8 +324,8 @@ def test_formulas() -> None:
     assert verdict.coverage is not None
     assert {u.property for u in verdict.coverage.untested} == {"leads", "gf", "or", "both", "stays", "first"}
     reasons = {u.property: f"{u.text} {u.reason}" for u in verdict.coverage.untested}
-    assert reasons["both"] == "(<lambda> & <lambda>) was never true"
-    assert reasons["first"] == "<lambda> is false in the initial state"
+    assert reasons["both"] == "((right(s).count == 1) & (right(s).count > 3)) was never true"
+    assert reasons["first"] == "(right(s).count == 1) is false in the initial state"
 
 
 def test_properties_that_were_not_judged_are_not_vacuous() -> None:

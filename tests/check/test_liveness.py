@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import re
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -317,6 +318,13 @@ def test_formulas(formula: Any, expected: str) -> None:
     assert status([Flip(), Worker()], formula) == expected
 
 
+@pytest.mark.parametrize(("text", "expected"), [("G true", "holds"), ("F false", "violated"), ("true", "holds")])
+def test_a_formula_without_predicates_is_a_property(text: str, expected: str) -> None:
+    found = check(System([Flip()], properties=[ltl(text)]))
+    assert (found.status, found.warnings) == (expected, [])
+    assert "no properties" in str(check(System([Flip()])).warnings)
+
+
 def test_a_lasso_says_what_repeats() -> None:
     found = check(System([Flip(), Worker()], properties=[eventually(done)]))
     assert found.trace is not None
@@ -324,6 +332,31 @@ def test_a_lasso_says_what_repeats() -> None:
     assert found.trace.explanation == "steps 1 to 2 repeat for ever, and F done is false on it"
     assert "no fairness assumed" in str(found)
     assert "repeating for ever" in str(found)
+
+
+@predicate
+def down(s: Any) -> bool:
+    return not s[Flip][0].up
+
+
+@pytest.mark.parametrize("formula", [F(G(up)), F(G(down)), ~F(done & F(down)), ~F(done & up & F(down))])
+def test_a_lasso_says_after_which_steps_predicates_are_true(formula: Formula) -> None:
+    """After each step that is shown: the last of a loop leads to where the loop began, and counts as well."""
+    trace = check(System([Flip(), Worker()], properties=[ltl(~G(F(up)) | formula, name="it")])).trace
+    assert trace is not None
+    assert trace.why is not None
+    states = [trace.initial.fields, *(event.state.fields for event in trace.events)]
+    truths = {
+        "up": [i for i, s in enumerate(states) if s["Flip0"]["up"]],
+        "down": [i for i, s in enumerate(states) if not s["Flip0"]["up"]],
+        "done": [i for i, s in enumerate(states) if s["Worker0"]["done"]],
+    }
+    for clause in trace.why.clauses:
+        true = {"never true": [], "always true": [*range(len(states))]}.get(clause.value)
+        if true is None:
+            spans = re.findall(r"(\d+)(?: to (\d+))?[, ]", clause.value.split("(")[0])
+            true = [i for a, b in spans for i in range(int(a), int(b or a) + 1)]
+        assert true == truths[clause.text]
 
 
 def test_safety_comes_first_and_both_are_reported() -> None:

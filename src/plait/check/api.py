@@ -266,7 +266,7 @@ def _verdict(
         message=_message(first, bound),
         bound=bound,
         trace=first.trace if first else None,
-        warnings=_warnings(runner, statistics, complete=not bound and not stopped),
+        warnings=_warnings(runner, temporal, statistics, complete=not bound and not stopped),
     )
 
 
@@ -328,11 +328,11 @@ def _message(first: PropertyResult | None, bound: str | None) -> str | None:
     return f"stopped: {bound}" if bound else None
 
 
-def _warnings(runner: Runner, statistics: Statistics, *, complete: bool) -> list[str]:
+def _warnings(runner: Runner, temporal: list[Temporal], statistics: Statistics, *, complete: bool) -> list[str]:
     """What a user should look at although nothing is violated."""
     system = runner.system
     warnings = []
-    if not system.properties:
+    if not system.properties and not temporal:
         warnings.append("the system has no properties: give System(..., properties=[…]) something to check")
     if complete and statistics.search != "stateless":
         never = never_ran(runner.tabulation).items()

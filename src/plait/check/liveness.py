@@ -192,11 +192,8 @@ def _trace(
 
 
 def _when(lasso: Lasso, number: int) -> str:
-    """After which steps of a run a predicate is true, in words.
-
-    The last state of a loop is the one that it begins in.
-    """
-    states = lasso.tracer.visited if lasso.loop is None else lasso.tracer.visited[:-1]
+    """After which steps of a run a predicate is true, in words; after the last of a loop, too."""
+    states = lasso.tracer.visited
     true = [i for i, state in enumerate(states) if lasso.tracer.runner.holds(number, state)]
     if len(true) in (0, len(states)):
         return "never true" if not true else "always true"

@@ -34,8 +34,16 @@ class Property:
 
 def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
     def decorate(f: Callable[[Any], Any]) -> Property:
+        if isinstance(f, Property):
+            raise ModelError(
+                f"{kind}({f.name}): {f.name} is a property already ({f.kind})",
+                hint="give the function itself, without the decorator",
+            )
         if not callable(f):
-            raise ModelError(f"{kind}({f!r}): expected a function of the view", hint="@always def agreement(s): …")
+            raise ModelError(
+                f"{kind}({f!r}): expected a function of the view",
+                hint=f"@{kind} def agreement(s): …; a formula is about runs: wrap it in ltl(…) instead",
+            )
         label = name or str(getattr(f, "__name__", kind))
         doc = (getattr(f, "__doc__", None) or "").strip().split("\n")[0]
         return Property(kind if label == "<lambda>" else label, kind, f, doc)

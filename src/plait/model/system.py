@@ -221,7 +221,7 @@ def _list_of(values: Any, kind: type, what: str) -> list[Any]:
     for value in result:
         if not isinstance(value, kind):
             hint = {
-                Property: "decorate the function with @always, @reachable or @final",
+                Property: "decorate the function with @always, @reachable or @final; wrap a formula in ltl(…)",
                 Process: "give instances: Acceptor(), not Acceptor",
                 Monitor: "give instances: History(), not History",
                 Crash: "use crash_stop(Role, budget=1) or crash_recovery(Role, budget=1)",

@@ -14,16 +14,18 @@ A run that ends in a terminal state stays there for ever. What a run may leave u
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from plait.kernel.errors import ModelError
 from plait.model.fairness import Fairness, assumptions
+from plait.model.lambdas import LAMBDA, short_text
 from plait.model.properties import Property
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Formula:
     """A formula of linear temporal logic. `&`, `|`, `~` and `>>` (implies) combine formulas."""
 
@@ -51,6 +53,12 @@ class Formula:
     def __bool__(self) -> bool:
         raise ModelError(f"{self} has no truth value", hint="use & | ~ >> instead of and, or, not, if")
 
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return str(_told_apart(self, None))
+
     @property
     def parts(self) -> tuple[Formula, ...]:
         values = (getattr(self, f.name) for f in dataclasses.fields(self))
@@ -61,8 +69,14 @@ class Formula:
         for part in self.parts:
             yield from part.atoms()
 
+    def renamed(self, names: Mapping[Atom, str]) -> Formula:
+        """The same with other names for some predicates."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        parts = {name: part.renamed(names) for name, part in fields.items() if isinstance(part, Formula)}
+        return dataclasses.replace(self, **parts)
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Atom(Formula):
     """A predicate on a view of one state."""
 
@@ -72,6 +86,9 @@ class Atom(Formula):
     def atoms(self) -> Iterator[Atom]:
         yield self
 
+    def renamed(self, names: Mapping[Atom, str]) -> Formula:
+        return Atom(names.get(self, self.name), self.predicate)
+
     def __call__(self, view: Any) -> Any:
         return self.predicate(view)
 
@@ -79,7 +96,7 @@ class Atom(Formula):
         return self.name
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Constant(Formula):
     """True or false, whatever happens."""
 
@@ -89,7 +106,7 @@ class Constant(Formula):
         return str(self.value).lower()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class _Unary(Formula):
     of: Formula
 
@@ -97,7 +114,7 @@ class _Unary(Formula):
         object.__setattr__(self, "of", formula(self.of))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class _Binary(Formula):
     left: Formula
     right: Formula
@@ -179,14 +196,14 @@ G, F, X, U, R, W = Globally, Finally, Next, Until, Release, WeakUntil
 
 
 def formula(value: Any) -> Formula:
-    """A formula as it is; a property or a function of the view as a predicate; True and False."""
+    """A formula as it is; a function of the view as a predicate; True and False."""
     if isinstance(value, Formula):
         return value
     if isinstance(value, bool):
         return Constant(value)
-    if isinstance(value, Property) and not isinstance(value, Temporal):
-        return Atom(value.name, value.predicate)
-    if callable(value) and not isinstance(value, Temporal | type):
+    if isinstance(value, Property):
+        raise _is_property(value)
+    if callable(value) and not isinstance(value, type):
         return Atom(str(getattr(value, "__name__", value)), value)
     raise ModelError(
         f"{value!r} is no formula", hint="use functions of the view, and G, F, X, U, R, W, &, |, ~ and >> on them"
@@ -195,9 +212,22 @@ def formula(value: Any) -> Formula:
 
 def predicate(function: Callable[[Any], Any]) -> Atom:
     """Make a function of the view part of formulas: `@predicate def idle(s): …`, then `G(idle >> F(busy))`."""
-    if not callable(function):
+    made = formula(function) if callable(function) and not isinstance(function, type) else None
+    if not isinstance(made, Atom):
         raise ModelError(f"predicate({function!r}): expected a function of the view", hint="@predicate def idle(s): …")
-    return Atom(str(getattr(function, "__name__", "predicate")), function)
+    return made
+
+
+def _is_property(value: Property) -> ModelError:
+    """What a property says of all states, or of whole runs, is no part of a formula."""
+    instead = {
+        "always": "give the predicate itself, or write G(…) for always",
+        "temporal": "give its formula: F(…) for eventually, G(F(…)) for always_eventually",
+    }
+    return ModelError(
+        f"{value.name} is a property ({value.kind}), and no part of a formula",
+        hint=instead.get(value.kind, "give the predicate itself: a function of the view, or one made by @predicate"),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,8 +239,27 @@ class Temporal(Property):
     """Assumed for this property, besides what the System assumes."""
 
 
-def _temporal(name: str, made: Formula, doc: str, fairness: Iterable[Fairness]) -> Temporal:
-    return Temporal(name, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, name))
+def _temporal(name: str | None, made: Formula, doc: str, fairness: Iterable[Fairness], kind: str = "") -> Temporal:
+    made = _told_apart(made, name)
+    label = name or kind or str(made)
+    return Temporal(label, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, label))
+
+
+def _told_apart(made: Formula, name: str | None, letters: Mapping[Formula, str] | None = None) -> Formula:
+    """The formula with names for its lambdas.
+
+    A predicate that is the only one is called like the property. Others are called by their text, if that is short, else by
+    their place.
+    """
+    atoms = list(dict.fromkeys(made.atoms()))
+    lambdas = [atom for atom in atoms if atom.name == LAMBDA]
+    names: dict[Atom, str] = {}
+    for number, atom in enumerate(lambdas):
+        taken = {other.name for other in atoms} | {*names.values()}
+        by_place = (letters or {}).get(atom, f"λ{number + 1}")
+        wanted = name if name and len(atoms) == 1 else short_text(atom.predicate)
+        names[atom] = wanted if wanted and wanted not in taken else by_place
+    return made.renamed(names)
 
 
 def _has_no_state(view: Any) -> Any:
@@ -220,9 +269,9 @@ def _has_no_state(view: Any) -> Any:
 def _of_one(kind: str, make: Callable[[Formula], Formula], p: Any, name: str | None, fairness: Any) -> Any:
     def decorate(function: Any) -> Temporal:
         atom = formula(function)
-        label = name or (str(atom) if isinstance(atom, Atom) and str(atom) != "<lambda>" else kind)
+        label = name or (str(atom) if isinstance(atom, Atom) and atom.name != LAMBDA else None)
         doc = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
-        return _temporal(label, make(atom), "" if isinstance(function, Formula) else doc, fairness)
+        return _temporal(label, make(atom), "" if isinstance(function, Formula) else doc, fairness, kind)
 
     return decorate if p is None else decorate(p)
 
@@ -245,12 +294,13 @@ def stable(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairnes
 def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Temporal:
     """On every fair run, whenever the first is true, the second is true then or later."""
     first, second = formula(p), formula(q)
+    first, second = _told_apart(Implies(first, second), None, {second: "q", first: "p"}).parts
     made = Globally(Implies(first, Finally(second)))
     return _temporal(name or f"{first} leads to {second}", made, "", fairness)
 
 
 def ltl(
-    given: Any, *, name: str | None = None, fairness: Iterable[Fairness] = (), **predicates: Callable[[Any], Any]
+    given: Any, /, *, name: str | None = None, fairness: Iterable[Fairness] = (), **predicates: Callable[[Any], Any]
 ) -> Temporal:
     """A formula as a property; as text, with the predicates by name: `ltl("G(request -> F reply)", request=…, reply=…)`.
 
@@ -262,7 +312,7 @@ def ltl(
         raise ModelError(f"ltl(…, {', '.join(predicates)}=…): predicates are named for a formula that is given as text")
     else:
         made = formula(given)
-    return _temporal(name or str(made), made, "", fairness)
+    return _temporal(name, made, "", fairness)
 
 
 _TOKEN = re.compile(r"\s*(?:(->|&&?|\|\|?|[!~()])|([A-Za-z_]\w*)|(\S))")
@@ -274,6 +324,20 @@ _LEVELS: list[dict[str, type[_Binary]]] = [
     {"U": Until, "R": Release, "W": WeakUntil},
 ]
 """Binary operators, the weakest first; all associate to the right."""
+_RESERVED = {"true", "false", *_UNARY, *(sign for signs in _LEVELS for sign in signs)}
+_OPERATORS = "operators: G F X !, then U R W, then &, then |, then ->, and parentheses"
+
+
+def _given(name: str, value: Any) -> Atom:
+    """A predicate by the name that a text has for it."""
+    if name in _RESERVED:
+        raise ModelError(
+            f"ltl(…, {name}=…): {name} is reserved, as a word of formulas", hint="give the predicate another name"
+        )
+    try:
+        return Atom(name, predicate(value).predicate)
+    except ModelError as error:
+        raise ModelError(f"ltl(…, {name}=…): {error.message}", hint=error.hint) from None
 
 
 class _Parser:
@@ -281,7 +345,7 @@ class _Parser:
 
     def __init__(self, text: str, predicates: dict[str, Callable[[Any], Any]]) -> None:
         self.text = text
-        self.predicates = predicates
+        self.predicates = {name: _given(name, value) for name, value in predicates.items()}
         self.tokens = [(m.group(m.lastindex or 0), m.start(m.lastindex or 0)) for m in _TOKEN.finditer(text.rstrip())]
         self.at = 0
 
@@ -294,13 +358,18 @@ class _Parser:
     def _peek(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
-    def _error(self, expected: str) -> ModelError:
+    def _error(self, expected: str, hint: str = _OPERATORS) -> ModelError:
         column = self.tokens[self.at][1] + 1 if self.at < len(self.tokens) else len(self.text) + 1
         found = f"found {self._peek()!r}" if self._peek() else "the text ends"
-        known = ", ".join(self.predicates) or "none"
-        return ModelError(
-            f"ltl({self.text!r}), column {column}: expected {expected}, {found}", hint=f"predicates given: {known}"
-        )
+        return ModelError(f"ltl({self.text!r}), column {column}: expected {expected}, {found}", hint=hint)
+
+    def _known(self) -> str:
+        """What there is for something that should be a predicate, or begin a formula."""
+        known = f"predicates given: {', '.join(self.predicates) or 'none'}"
+        if not self._peek().isidentifier() or self._peek() in _RESERVED:
+            return f"{known}; {_OPERATORS}"
+        close = difflib.get_close_matches(self._peek(), self.predicates, n=1)
+        return f"did you mean {close[0]!r}? {known}" if close else known
 
     def _level(self, level: int) -> Formula:
         if level == len(_LEVELS):
@@ -318,16 +387,16 @@ class _Parser:
             self.at += 1
             inner = self._level(0)
             if self._peek() != ")":
-                raise self._error("')'")
+                raise self._error("an operator or ')'")
             self.at += 1
             return inner
         if token in self.predicates:
             self.at += 1
-            return Atom(token, self.predicates[token])
+            return self.predicates[token]
         if token in ("true", "false"):
             self.at += 1
             return Constant(token == "true")
         if token in _UNARY:
             self.at += 1
             return _UNARY[token](self._unary())
-        raise self._error("a predicate, G, F, X, ! or '('")
+        raise self._error("a predicate, G, F, X, ! or '('", self._known())

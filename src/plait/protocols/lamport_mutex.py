@@ -215,11 +215,14 @@ def contention(s: View) -> bool:
 
 def no_starvation(process: int) -> Temporal:
     """When the process waits, it enters some time."""
-    return leads_to(
-        lambda s: s[Contender][process].phase is Phase.WAITING,
-        lambda s: s[Contender][process].phase is Phase.CRITICAL,
-        name=f"no_starvation{process}",
-    )
+
+    def waits(s: View) -> bool:
+        return s[Contender][process].phase is Phase.WAITING
+
+    def enters(s: View) -> bool:
+        return s[Contender][process].phase is Phase.CRITICAL
+
+    return leads_to(waits, enters, name=f"no_starvation{process}")
 
 
 # -- the model -------------------------------------------------------------------------------------------------------
