@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plait import Process, System, Trace, action, check, eventually, weak
+from plait import F, G, Process, System, Trace, action, check, eventually, ltl, predicate, weak
 from plait.check import liveness
 from plait.check.replay import replay
 from plait.check.tidy import switches
@@ -48,6 +48,43 @@ def lasso(**options: Any) -> Trace:
     assert verdict.status == "violated"
     assert verdict.trace is not None
     return verdict.trace
+
+
+class Poller(Process):
+    """Resets itself now and then, also where that changes nothing."""
+
+    up: bool = False
+
+    @action(when=lambda self: not self.up)
+    def rise(self) -> None:
+        self.up = True
+
+    @action
+    def reset(self) -> None:
+        self.up = False
+
+
+def test_a_step_that_changes_nothing_is_no_loop() -> None:
+    risen = predicate(lambda s: s[Poller][0].up)
+    found = check(System([Poller()], properties=[ltl(F(G(risen)))], fairness=[weak(Poller)])).trace
+    assert found is not None
+    assert ([e.label for e in found.events], found.loop) == (["rise", "reset"], 0)
+
+
+class Lap(Process):
+    """Counts to four and begins again."""
+
+    n: int = 0
+
+    @action
+    def up(self) -> None:
+        self.n = (self.n + 1) % 5
+
+
+def test_the_loop_begins_as_early_as_it_can() -> None:
+    found = check(System([Lap()], properties=[ltl(G(predicate(lambda s: s[Lap][0].n < 4)))])).trace
+    assert found is not None
+    assert (len(found.events), found.loop) == (5, 0)
 
 
 class Wheel(Process):

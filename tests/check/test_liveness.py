@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -77,6 +80,7 @@ def compare(made: Drawn, formula: Formula, length: int, **options: Any) -> None:
             stay = next(e for e in runs.edges[states[-1]] if e.target == states[-1])
             edges, loop = [*edges, stay], len(states) - 1
         else:
+            assert all(here != there for here, there in pairwise(states[loop:]))
             assert states.pop() == states[loop]
         assert runs.is_fair(states[loop:], edges[loop:])
         assert not holds_on(formula, states, loop, truths)
@@ -394,6 +398,17 @@ def test_without_a_rule_of_fairness_unfair_runs_are_reported(
 def test_what_is_unsound_is_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         check(System([Flip(), Flip()], properties=[eventually(up)], symmetric=[Flip]), **options)
+
+
+def test_formulas_that_demand_many_things_are_refused_and_not_misread() -> None:
+    def demanding(number: int) -> Any:
+        pairs = list(combinations([predicate(lambda s, i=i: s[Flip][0].up == (i % 2 == 0)) for i in range(12)], 2))
+        return ltl(functools.reduce(operator.and_, (G(F(a | b)) for a, b in pairs[:number])), name="demanding")
+
+    assert status([Flip()], demanding(63)) == "holds"
+    for number in (64, 65):
+        with pytest.raises(ModelError, match=f"demanding is too large: .* {number} things, more than 63"):
+            status([Flip()], demanding(number))
 
 
 def test_bad_input() -> None:

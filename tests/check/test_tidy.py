@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations
@@ -151,3 +152,12 @@ def test_steps_of_the_same_process_are_left_out_by_themselves() -> None:
         tidy = found(system, search="random", seed=seed, walks=1)["few"]
         assert [e.kind for e in tidy.events] == ["step"] * 3
         assert len(raw) >= 3
+
+
+def test_what_leads_back_to_a_state_is_left_out() -> None:
+    """However far a search went round before, the deadlock of three philosophers takes twelve steps."""
+    philosophers = runpy.run_path("examples/philosophers.py")["philosophers"]
+    for search in ("bfs", "dfs", "stateless"):
+        verdict = check(philosophers(polite=False), search=search, properties=["deadlock_free"])
+        assert verdict.trace is not None
+        assert len(verdict.trace) == 12

@@ -1,19 +1,21 @@
 """Lassos that people can read: fewer steps, and fewer changes from process to process, in the stem and in the loop.
 
-As for other runs (`plait.check.tidy`), what is left out or exchanged is made sure of by executing the changed run. It must
-come back to where its loop begins, violate the formula by the definition of the operators, and be fair: steps that the loop
-leaves out or takes in another order lead through other states, where other steps are enabled. Stem and loop are reordered
-each by itself, so that the state in which the loop begins stays.
+As for other runs (`plait.check.tidy`), what is left out or exchanged is made sure of by executing the changed run. Its loop
+must be of steps that change something, come back to where it begins, violate the formula by the definition of the operators,
+and be fair: steps that the loop leaves out or takes in another order lead through other states, where other steps are
+enabled. Stem and loop are reordered each by itself, so that the state in which the loop begins stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from plait._native import Transition
+from plait.check.lifting import signature
 from plait.check.runner import Runner
-from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
+from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches, unrepeated
 from plait.check.tracing import Tracer
 from plait.kernel.trace import Event
 
@@ -39,7 +41,9 @@ def closes(lasso: Lasso) -> bool:
     tracer = lasso.tracer
     if lasso.loop is None:
         return tracer.runner.may_end(tracer.state)
-    return lasso.loop < len(lasso.events) and tracer.visited[-1] == tracer.visited[lasso.loop]
+    states = tracer.visited[lasso.loop :]
+    # A step that changes nothing is none.
+    return len(states) > 1 and states[0] == states[-1] and all(here != there for here, there in pairwise(states))
 
 
 def is_fair(lasso: Lasso, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]) -> bool:
@@ -83,11 +87,45 @@ def tidied_lasso(lasso: Lasso, shows: Shows) -> tuple[Lasso, str | None]:
     def lasso_of(tracer: Tracer, events: list[Event], kept: Sequence[int]) -> Lasso:
         return Lasso(tracer, events, None if begin is None else sum(i < begin for i in kept))
 
+    lasso = _without_repeats(_rolled(lasso, shows), shows)
+    begin = lasso.loop
     lasso = lasso_of(*shortened(lasso.tracer, lasso.events, lambda *some: shows(lasso_of(*some))))
+    lasso = _rolled(lasso, shows)
     before = switches([event.lane for event in lasso.events])
     lasso = _reordered(lasso, shows)
     after = switches([event.lane for event in lasso.events])
     return lasso, "; ".join([*left_out(len(lasso.events), steps), *rearranged(after, before)]) or None
+
+
+def _rolled(lasso: Lasso, shows: Shows) -> Lasso:
+    """The same endless run, whose loop begins as early as it can."""
+    tracer, loop, end = lasso.tracer, lasso.loop, len(lasso.events)
+    if loop is None:
+        return lasso
+    states, names = tracer.visited, [signature(step) for step in tracer.taken]
+    while loop > 0 and states[loop - 1] == states[end - 1] and names[loop - 1] == names[end - 1]:
+        loop, end = loop - 1, end - 1
+    return _accepted(lasso, range(end), loop, shows)
+
+
+def _without_repeats(lasso: Lasso, shows: Shows) -> Lasso:
+    """Leave out, of the stem and of the loop, what leads from a state to the same one, unless that is needed."""
+    stem = unrepeated(lasso.tracer.visited[: lasso.stem + 1])
+    lasso = _accepted(lasso, [*stem, *range(lasso.stem, len(lasso.events))], lasso.loop and len(stem), shows)
+    if lasso.loop is None:
+        return lasso
+    loop = unrepeated(lasso.tracer.visited[lasso.loop : -1])
+    last = len(lasso.events) - 1
+    return _accepted(lasso, [*range(lasso.loop), *(lasso.loop + i for i in loop), last], lasso.loop, shows)
+
+
+def _accepted(lasso: Lasso, kept: Sequence[int], loop: int | None, shows: Shows) -> Lasso:
+    """The lasso of some of its steps, if it shows the same; or all of it."""
+    if len(kept) < len(lasso.events):
+        again = executed(lasso.tracer.runner, [lasso.tracer.taken[i] for i in kept])
+        if again is not None and shows(made := Lasso(*again, loop)):
+            return made
+    return lasso
 
 
 def _reordered(lasso: Lasso, shows: Shows) -> Lasso:

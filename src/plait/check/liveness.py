@@ -40,6 +40,8 @@ from plait.model.temporal import (
 
 MOST_PREDICATES = 63
 """In all temporal properties together."""
+MOST_SETS = 63
+"""Acceptance sets of an automaton."""
 
 
 def flattened(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Property]:
@@ -92,10 +94,19 @@ def search(
             hint="check some of them at a time: --property NAME",
         )
     first = len(system.properties) - len(atoms)
+    automata = [automaton(Not(p.formula), atoms) for p in properties]
+    for p, one in zip(properties, automata, strict=True):
+        if one.sets > MOST_SETS:
+            raise ModelError(
+                f"{p.name} is too large: what it demands again and again are {one.sets} things, more than {MOST_SETS}",
+                hint="make several properties of it",
+            )
     limits: dict[str, Any] = {"workers": workers, "max_states": max_states, "timeout": timeout, "memory": memory}
     found = runner.engine.liveness(
         predicates=[first + number for number in range(len(atoms))],
-        automata=[(automaton(Not(p.formula), atoms), engine_fairness(system, assumed(system, p))) for p in properties],
+        automata=[
+            (one, engine_fairness(system, assumed(system, p))) for p, one in zip(properties, automata, strict=True)
+        ],
         progress=progress,
         safety=safety,
         por=por,

@@ -2,7 +2,8 @@
 
 Two changes that keep what a run shows, both made sure of by executing the changed run:
 
-- *fewer steps*: a step, with all that depends on it, is left out if the run still ends in a violation;
+- *fewer steps*: what leads from a state to the same one is left out, and then a step, with all that depends on it, if the
+  run still ends in a violation;
 - *fewer switches*: steps of different processes that do not depend on each other are exchanged until as few neighbours as
   possible belong to different processes. The order of dependent steps stays, hence so does the last state.
 
@@ -13,7 +14,7 @@ process; steps that announce something, or spawn, stay in the order in which mon
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from plait._native import Transition
@@ -37,22 +38,53 @@ def tidied(
     tracer: Tracer, events: list[Event], shows: Shows, *, shorten: bool
 ) -> tuple[Tracer, list[Event], str | None]:
     """A run that shows the same and reads better, and in words what was changed; or the same run."""
-    if not 1 < len(events) <= MOST_STEPS:
-        return tracer, events, None
-    notes = []
-    if shorten:
-        steps = len(events)
-        tracer, events, _ = shortened(tracer, events, lambda tracer, events, kept: shows(tracer))
-        notes += left_out(len(events), steps)
-    before = switches([event.lane for event in events])
-    order = ordered(events)
-    after = switches([events[i].lane for i in order])
-    if after < before:
-        again = executed(tracer.runner, [tracer.taken[i] for i in order])
+    steps, saved, best = len(events), list[str](), len(events) + 1
+    while len(events) < best:
+        best, saved = len(events), []
+        if shorten:
+            tracer, events = _without_repeats(tracer, events, shows)
+        if not 1 < len(events) <= MOST_STEPS:
+            break
+        if shorten:
+            tracer, events, _ = shortened(tracer, events, lambda tracer, events, kept: shows(tracer))
+        before = switches([event.lane for event in events])
+        order = ordered(events)
+        after = switches([events[i].lane for i in order])
+        again = executed(tracer.runner, [tracer.taken[i] for i in order]) if after < before else None
         if again is not None and shows(again[0]):
             tracer, events = again
-            notes += rearranged(after, before)
-    return tracer, events, "; ".join(notes) or None
+            saved = rearranged(after, before)
+        if not shorten or len(_unrepeated(tracer)) == len(events):
+            break
+        # In this order, it comes by a state twice.
+    return tracer, events, "; ".join([*left_out(len(events), steps), *saved]) or None
+
+
+def _without_repeats(tracer: Tracer, events: list[Event], shows: Shows) -> tuple[Tracer, list[Event]]:
+    """The run without what leads from a state to the same one."""
+    kept = _unrepeated(tracer)
+    again = executed(tracer.runner, [tracer.taken[i] for i in kept]) if len(kept) < len(events) else None
+    return again if again is not None and shows(again[0]) else (tracer, events)
+
+
+def _unrepeated(tracer: Tracer) -> list[int]:
+    if tracer.taken and tracer.taken[-1].failure:  # which need not change anything
+        return [*unrepeated(tracer.visited[:-1]), len(tracer.taken) - 1]
+    return unrepeated(tracer.visited)
+
+
+def unrepeated(visited: Sequence[Sequence[int]]) -> list[int]:
+    """The steps of a run through these states that are left without those that lead from a state to the same one.
+
+    >>> unrepeated([[0], [1], [2], [1], [3]])
+    [0, 3]
+    """
+    last = {tuple(state): place for place, state in enumerate(visited)}
+    kept, at = [], last[tuple(visited[0])]
+    while at < len(visited) - 1:
+        kept.append(at)
+        at = last[tuple(visited[at + 1])]
+    return kept
 
 
 def left_out(now: int, before: int) -> list[str]:
@@ -110,19 +142,14 @@ def shortened(
 ) -> tuple[Tracer, list[Event], list[int]]:
     """Leave steps out as long as the run is accepted, from the last one to the first, until none can be left out.
 
-    With a step go those that take what it sends, and so on; if that is not enough, all that depend on it. The run that is
-    left, and the indices that its steps had.
+    With a step go those that take what it sends, and so on; if that is not enough, all that depend on it; or those that are
+    not possible any more. The run that is left, and the indices that its steps had.
     """
     deadline = time.monotonic() + PATIENCE
     indices, number, found = list(range(len(events))), len(events), False
     while number > 0 and time.monotonic() < deadline:
         number -= 1
-        for before in (_needs(events), dependence(events)):
-            dropped = {number}
-            for later in range(number + 1, len(events)):
-                if before[later] & dropped:
-                    dropped.add(later)
-            kept = [i for i in range(len(events)) if i not in dropped]
+        for kept in _ways_without(tracer, events, number):
             again = executed(tracer.runner, [tracer.taken[i] for i in kept])
             if again is not None and accept(*again, [indices[i] for i in kept]):
                 (tracer, events), indices, found = again, [indices[i] for i in kept], True
@@ -131,6 +158,24 @@ def shortened(
         if number == 0 and found:  # what seemed needed may not be any more
             number, found = len(events), False
     return tracer, events, indices
+
+
+def _ways_without(tracer: Tracer, events: Sequence[Event], number: int) -> Iterator[list[int]]:
+    """What may be left of a run without a step."""
+    for before in (_needs(events), dependence(events)):
+        dropped = {number}
+        for later in range(number + 1, len(events)):
+            if before[later] & dropped:
+                dropped.add(later)
+        yield [i for i in range(len(events)) if i not in dropped]
+    kept, state = list(range(number)), tracer.visited[number]
+    for later in range(number + 1, len(events)):
+        wanted = signature(tracer.taken[later])
+        step = next((t for t in tracer.runner.engine.successors(state) if signature(t) == wanted), None)
+        if step is not None:
+            kept.append(later)
+            state = step.state
+    yield kept
 
 
 def _needs(events: Sequence[Event]) -> list[set[int]]:
