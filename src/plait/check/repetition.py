@@ -7,6 +7,7 @@ time, in order to name the one that fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from plait._native import Transition
 from plait.check.decomposition import decompose
@@ -28,8 +29,10 @@ def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> 
         return True
     if lasso.loop is None or not lasso.loop < len(lasso.events):
         return False
-    runner = lasso.tracer.runner
-    start, end = (runner.engine.components(lasso.tracer.visited[i]) for i in (lasso.loop, -1))
+    runner, states = lasso.tracer.runner, lasso.tracer.visited[lasso.loop :]
+    if any(here == there for here, there in pairwise(states)):  # a step that changes nothing is none
+        return False
+    start, end = (runner.engine.components(states[i]) for i in (0, -1))
     if start[1:] != end[1:]:
         return False
     auxiliary = decompose(with_properties(system, flattened(properties)), "auto").auxiliary
@@ -58,10 +61,14 @@ def broken(lasso: Lasso, system: System, given: Sequence[Fairness]) -> str | Non
 
 
 def _possible(lasso: Lasso, places: Sequence[tuple[int, int]]) -> list[list[Transition]]:
-    """Per state of the loop, the steps of these handlers."""
+    """Per state of the loop, the steps of these handlers that lead out of it."""
     successors = lasso.tracer.runner.engine.successors
     return [
-        [t for t in successors(state) if t.kind == "step" and (t.process, t.handler) in places and not t.failure]
+        [
+            t
+            for t in successors(state)
+            if t.kind == "step" and (t.process, t.handler) in places and not t.failure and t.state != state
+        ]
         for state in lasso.tracer.visited[lasso.loop : -1]
     ]
 
