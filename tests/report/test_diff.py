@@ -156,6 +156,23 @@ def test_a_lasso_on_a_model() -> None:
     assert unfairness(blinking(weak(Eye), slow=True), trace) is None, "no loop, nothing that is put off"
 
 
+class Broken(Process):
+    """A lamp that can be switched, and stays as it is."""
+
+    slow: bool = False
+    on: bool = False
+
+    @action
+    def blink(self) -> None:
+        self.on = False
+
+
+def test_steps_that_change_nothing_are_no_loop() -> None:
+    trace = check(blinking()).trace
+    assert trace is not None
+    assert retraced(System([Broken(), Eye()]), trace).loop is None
+
+
 def test_what_comes_before_the_loop_may_be_gone() -> None:
     """The first step of the stem is not possible any more; the loop is, and begins one step earlier."""
     never = eventually(lambda s: False, name="never")
