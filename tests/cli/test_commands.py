@@ -216,6 +216,91 @@ def test_replay_of_a_model_that_moved(counter: Path, capsys: pytest.CaptureFixtu
     assert run(capsys, "replay", "t.json", "--target", "moved.py:counter")[0] == 0
 
 
+TOGGLE = """
+from plait import Process, System, action, eventually, weak
+
+class Toggle(Process):
+    up: bool = False
+
+    @action
+    def flip(self):
+        self.up = not self.up
+
+class Worker(Process):
+    begun: bool = False
+    done: bool = False
+
+    @action(when=lambda self: not self.begun)
+    def begin(self):
+        self.begun = True
+
+    @action(when=lambda self: self.begun and not self.done)
+    def work(self):
+        self.done = True
+
+@eventually
+def finished(s):
+    return s[Worker][0].done
+
+def model(toggles: int = 1) -> System:
+    return System([Toggle() for _ in range(toggles)] + [Worker()], properties=[finished], fairness=[weak(Worker.begin)])
+"""
+
+
+def test_replay_shows_the_loop_of_a_lasso(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("toggle.py").write_text(TOGGLE)
+    assert run(capsys, "check", "toggle.py", "--trace", "t.json")[0] == 1
+    code, out, _ = run(capsys, "replay", "t.json")
+    assert code == 0
+    lines = out.splitlines()
+    assert [line for line in lines if line[2:4] in ("1.", "2.", "3.", "┌─", "└─")] == [
+        "  1. Worker0  begin",
+        "  ┌─ the loop starts here",
+        "  2. Toggle0  flip",
+        "  3. Toggle0  flip",
+        "  └─ back to step 2: steps 2–3 repeat",
+    ]
+    assert lines[-1] == "reproduced: property finished is violated: steps 2 to 3 repeat for ever"
+    assert run(capsys, "replay", "t.json", "-q")[1] == f"{lines[-1]}\n"
+    code, out, _ = run(capsys, "replay", "t.json", "--step", "1")
+    assert "after step 1\n" in out
+    assert "loop" not in out
+    code, out, _ = run(capsys, "replay", "t.json", "--step", "2")
+    assert "┌─" in out
+    assert "└─" not in out
+    assert "after step 2, in the loop of steps 2 to 3\n" in out
+    assert "└─ back to step 2" in run(capsys, "replay", "t.json", "--step", "3")[1]
+
+
+def test_replay_of_a_lasso_that_is_not_fair_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("toggle.py").write_text(TOGGLE)
+    assert run(capsys, "check", "toggle.py", "--trace", "t.json")[0] == 1
+    Path("fixed.py").write_text(TOGGLE.replace("weak(Worker.begin)", "weak(Worker)"))
+    code, out, err = run(capsys, "replay", "t.json", "-q", "--target", "fixed.py")
+    assert code == 2
+    assert "reproduced" not in out
+    assert "not fair any more" in err
+    assert "weak(Worker): Worker0 work is enabled all along the loop and never happens" in err
+
+
+def test_replay_of_a_run_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("toggle.py").write_text(TOGGLE.replace("return s[Worker][0].done", "return False"))
+    assert run(capsys, "check", "toggle.py", "-p", "toggles=0", "--trace", "t.json")[0] == 1
+    code, out, _ = run(capsys, "replay", "t.json")
+    assert code == 0
+    assert "┌─" not in out
+    assert out.splitlines()[-1] == "reproduced: property finished is violated after 2 steps, where the run ends"
+
+
 # -- show, zoo, completion, help -------------------------------------------------------------------------------------
 
 

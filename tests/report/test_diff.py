@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, given, settings
 
-from plait import Message, Pid, Process, System, Trace, action, always, check, on
-from plait.check.follow import retraced
+from plait import Message, Pid, Process, System, Trace, action, always, check, eventually, on, weak
+from plait.check.follow import retraced, unfairness
 from plait.kernel import alignment
 from plait.kernel.alignment import _longest_common, align
 from plait.kernel.renaming import by_position, renamed
 from plait.kernel.trace import Event, Lane, Snapshot
+from plait.model.fairness import Fairness
 from plait.protocols.raft import raft
 from plait.report.diff import counts, diff_text, headline
 from plait.report.diff_html import diff_page
@@ -93,6 +94,93 @@ def test_lassos_that_go_back_elsewhere() -> None:
     assert not found.same
     assert headline(one, other, found) == "The same steps, but they repeat from another one on."
     assert align(one, one).same
+    assert "Where they part" not in diff_page(one, other, found, ("a", "b"), {})
+    assert "go on" not in diff_text(one, other, found, ("a", "b"), {})
+    for pair, name in (((one, run("Pa", "Pb")), "A"), ((run("Pa", "Pb"), one), "B")):
+        assert headline(*pair, align(*pair)) == f"The same steps, but only {name} repeats them."
+
+
+def test_both_pages_say_where_a_lasso_repeats() -> None:
+    one, other = msgspec.structs.replace(run("Pa", "Pb"), loop=1), run("Pa", "Pb")
+    found = align(one, other)
+    for said in (diff_text(one, other, found, ("a", "b"), {}), diff_page(one, other, found, ("a", "b"), {})):
+        assert said.count("2 steps, repeating from step 2 on") == 1
+
+
+class Lamp(Process):
+    """Blinks; a fast one does nothing else, a slow one is stuck when it is on."""
+
+    slow: bool = False
+    on: bool = False
+
+    @action(when=lambda self: not (self.on and self.slow))
+    def blink(self) -> None:
+        self.on = not self.on
+
+
+class Eye(Process):
+    """Could close."""
+
+    closed: bool = False
+
+    @action(when=lambda self: not self.closed)
+    def close(self) -> None:
+        self.closed = True
+
+
+def blinking(*fairness: Fairness, slow: bool = False) -> System:
+    closes = eventually(lambda s: s[Eye][0].closed, name="closes")
+    return System([Lamp(slow=slow), Eye()], properties=[closes], fairness=fairness)
+
+
+def test_a_lasso_on_a_model() -> None:
+    trace = check(blinking()).trace
+    assert trace is not None
+    assert (trace.loop, len(trace)) == (0, 2)
+    again = retraced(blinking(), trace)
+    assert again.loop == 0
+    assert align(trace, again).same
+    assert unfairness(blinking(weak(Lamp)), trace) is None
+    broken = unfairness(blinking(weak(Eye)), trace)
+    assert broken == "weak(Eye): Eye0 close is enabled all along the loop and never happens"
+    found = msgspec.structs.replace(align(trace, again), unfair=broken)
+    assert not found.same
+    assert headline(trace, again, found) == "The same steps, but the loop is not fair in B."
+    for said in (
+        diff_text(trace, again, found, ("a", "b"), {}, width=200),
+        diff_page(trace, again, found, ("a", "b"), {}),
+    ):
+        assert f"the loop of B is not fair: {broken}" in said
+    stuck = retraced(blinking(weak(Eye), slow=True), trace)
+    assert (stuck.loop, len(stuck)) == (None, 1), "it does not come back"
+    assert unfairness(blinking(weak(Eye), slow=True), trace) is None, "no loop, nothing that is put off"
+
+
+class Broken(Process):
+    """A lamp that can be switched, and stays as it is."""
+
+    slow: bool = False
+    on: bool = False
+
+    @action
+    def blink(self) -> None:
+        self.on = False
+
+
+def test_steps_that_change_nothing_are_no_loop() -> None:
+    trace = check(blinking()).trace
+    assert trace is not None
+    assert retraced(System([Broken(), Eye()]), trace).loop is None
+
+
+def test_what_comes_before_the_loop_may_be_gone() -> None:
+    """The first step of the stem is not possible any more; the loop is, and begins one step earlier."""
+    never = eventually(lambda s: False, name="never")
+    trace = check(System([Eye(), Lamp()], properties=[never], fairness=[weak(Eye)])).trace
+    assert trace is not None
+    assert [e.lane for e in trace.events] == ["Eye0", "Lamp0", "Lamp0"]
+    other = retraced(System([Eye(closed=True), Lamp()]), trace)
+    assert (other.loop, len(other)) == (0, 2)
 
 
 class Ask(Message):

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from plait._native import Transition
-from plait.check.liveness import flattened
+from plait.check.lasso import Lasso
+from plait.check.liveness import assumed, flattened
+from plait.check.repetition import broken, comes_back
 from plait.check.runner import Runner
 from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
 from plait.check.tracing import Tracer
@@ -16,7 +18,9 @@ from plait.kernel.errors import TraceError
 from plait.kernel.renaming import by_position, renamed
 from plait.kernel.trace import Event, Trace
 from plait.kernel.values import exact, to_data
+from plait.model.fairness import Fairness
 from plait.model.system import System, with_properties
+from plait.model.temporal import Temporal
 
 
 def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Trace:
@@ -67,13 +71,31 @@ def tidied(system: System, deeds: Sequence[Deed], name: str | None) -> tuple[lis
 def retraced(system: System, trace: Trace) -> Trace:
     """The run that another trace becomes on this System: steps that are not possible are left out.
 
-    A process with another name stands for the one in the same place.
+    A process with another name stands for the one in the same place. A lasso stays one if it comes back here, too.
     """
+    lasso = _retaken(system, trace)
+    return lasso.tracer.trace(lasso.events, None, loop=lasso.loop)
+
+
+def unfairness(system: System, trace: Trace) -> str | None:
+    """Which assumption of this System the run that a lasso becomes on it breaks, in words."""
+    return broken(_retaken(system, trace), system, _assumed(system, trace))
+
+
+def _assumed(system: System, trace: Trace) -> tuple[Fairness, ...]:
+    prop = next((p for p in system.properties if p.name == trace.property), None)
+    return assumed(system, prop) if isinstance(prop, Temporal) else tuple(system.fairness)
+
+
+def _retaken(system: System, trace: Trace) -> Lasso:
     tracer = Tracer(Runner(with_properties(system, flattened(system.properties))))
     trace = renamed(trace, by_position([lane.name for lane in trace.lanes], tracer.names))
     messages = {m.id: m for m in trace.messages}
     events: list[Event] = []
-    for event in trace.events:
+    loop = trace.loop
+    for number, event in enumerate(trace.events):
+        if number == trace.loop:
+            loop = len(events)
         taken = [messages[i] for i in event.consumed if i in messages]
         contents = [(m.sender, m.type, m.fields) for m in taken]
         deed = Deed(event.lane, event.label, event.kind, contents, event.choices)
@@ -82,7 +104,11 @@ def retraced(system: System, trace: Trace) -> Trace:
             events.append(tracer.step(chosen))
             if chosen.failure:
                 break
-    return tracer.trace(events, None)
+    lasso = Lasso(tracer, events, loop)
+    same = [p for p in system.properties if p.name == trace.property]
+    if loop is not None and not comes_back(lasso, system, same or system.properties):
+        return lasso._replace(loop=None)
+    return lasso
 
 
 def _path(runner: Runner, tracer: Tracer, deeds: Sequence[Deed]) -> list[Transition]:

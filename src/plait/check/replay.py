@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from plait._native import Transition
-from plait.check.liveness import flattened, predicates, violated
+from plait.check.lasso import Lasso
+from plait.check.liveness import assumed, flattened, predicates, violated
+from plait.check.repetition import broken, comes_back
 from plait.check.runner import Runner
 from plait.check.tracing import Tracer
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Sent, Snapshot, Trace
 from plait.kernel.values import Data, exact, text, to_data
 from plait.model.system import System, with_properties
-from plait.model.temporal import Atom, Temporal
+from plait.model.temporal import Temporal
 
 _STALE = "the model has changed since the trace was made: check it again for a new one"
 _BROKEN = "the trace was edited or is damaged: check the model again for a new one"
@@ -22,6 +24,7 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
     """Yield each event as the model executes it now; raise TraceError where it no longer can.
 
     After the last event the property is evaluated again: a trace that does not show its finding any more is an error too.
+    A lasso must also come back to where its loop begins, and meet the fairness that is assumed now.
     """
     runner = Runner(with_properties(system, flattened(system.properties)))
     tracer = Tracer(runner)
@@ -148,7 +151,7 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
     if prop is None:
         raise TraceError(f"the model has no property {trace.property!r} any more", hint=_STALE)
     if isinstance(prop, Temporal):
-        _confirm_run(runner, tracer, trace, prop, predicates(system.properties))
+        _confirm_run(runner, Lasso(tracer, trace.events, trace.loop), prop, system)
         return
     numbers = {p.name: i for i, p in enumerate(runner.system.properties)}
     number = numbers[trace.property]
@@ -159,13 +162,21 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
         raise TraceError(f"{end} no longer decides {trace.property}", hint=_STALE)
 
 
-def _confirm_run(runner: Runner, tracer: Tracer, trace: Trace, prop: Temporal, atoms: list[Atom]) -> None:
-    """The run must go on for ever as the trace says, and violate the formula."""
-    visited = tracer.visited
-    if trace.loop is None and not runner.may_end(tracer.state):
-        raise TraceError("the run does not end any more where the trace ends", hint=_STALE)
-    if trace.loop is not None and not 0 <= trace.loop < len(trace.events):
-        raise TraceError(f"the trace goes back to step {trace.loop + 1}, which it does not have", hint=_BROKEN)
+def _confirm_run(runner: Runner, lasso: Lasso, prop: Temporal, system: System) -> None:
+    """The run must go on for ever as the trace says, violate the formula, and be fair."""
+    loop, steps = lasso.loop, len(lasso.events)
+    if loop is not None and not 0 <= loop < steps:
+        raise TraceError(f"the trace goes back to step {loop + 1}, which it does not have", hint=_BROKEN)
+    if not comes_back(lasso, system, [prop]):
+        if loop is None:
+            raise TraceError("the run does not end any more where the trace ends", hint=_STALE)
+        raise TraceError(f"after step {steps} the state is not the one before step {loop + 1}", hint=_BROKEN)
+    atoms = predicates(system.properties)
     first = len(runner.system.properties) - len(atoms)
-    if not violated(runner, prop.formula, first, atoms, visited, trace.loop):
+    if not violated(runner, prop.formula, first, atoms, lasso.tracer.visited, loop):
         raise TraceError(f"the run of the trace satisfies {prop.name} now", hint=_STALE)
+    unfair = broken(lasso, system, assumed(system, prop))
+    if unfair is not None:
+        raise TraceError(
+            f"the run of the trace is not fair any more, so that it does not violate {prop.name}: {unfair}", hint=_STALE
+        )

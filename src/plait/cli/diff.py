@@ -38,20 +38,20 @@ def diff(
     quiet
         Print one line.
     """
+    import msgspec
+
     from plait.kernel.alignment import align
     from plait.kernel.renaming import by_position, renamed
     from plait.report import diff as words
 
     writable(html, "--html")
     one = load(first)
-    other = _other(one, second, split(parameters))
+    other, unfair = _other(one, second, split(parameters))
     as_named = by_position([lane.name for lane in other.lanes], [lane.name for lane in one.lanes])
     other = renamed(other, as_named)
-    found = align(one, other)
+    found = msgspec.structs.replace(align(one, other), unfair=unfair)
     names = (str(first), second if _is_trace(second) else f"the steps of A on {second}")
     if json:
-        import msgspec
-
         told = {"same": found.same, "headline": words.headline(one, other, found), "renamed": as_named}
         emit(msgspec.json.encode(told | msgspec.to_builtins(found)).decode())
     elif quiet:
@@ -71,18 +71,20 @@ def diff(
     return 0 if found.same else 1
 
 
-def _other(one: Trace, second: str, parameters: dict[str, str]) -> Trace:
-    """The second trace, or what the first becomes on a model."""
+def _other(one: Trace, second: str, parameters: dict[str, str]) -> tuple[Trace, str | None]:
+    """The second trace, or what the first becomes on a model, with the assumption that its loop breaks there."""
     if _is_trace(second):
         if parameters:
             raise UsageError(f"-p is for a model, and {second} is a trace", hint="leave -p out, or name a model")
-        return load(Path(second))
+        return load(Path(second)), None
     if second.endswith(".json"):
         raise TraceError(f"{second}: cannot be read: there is no such file", hint="give a trace that plait check saved")
-    from plait.check.follow import retraced
+    from plait.check.follow import retraced, unfairness
     from plait.model.loader import load as model
 
-    return retraced(model(second, parameters), one)
+    system = model(second, parameters)
+    other = retraced(system, one)
+    return other, None if other.loop is None else unfairness(system, one)
 
 
 def _is_trace(given: str) -> bool:

@@ -33,7 +33,7 @@ def replay(
     """
     from plait.check.replay import replay as events
     from plait.model.loader import load
-    from plait.report.facts import mark_texts, plural, step_details
+    from plait.report.facts import LOOP_STARTS, loop_text, mark_texts, step_details
     from plait.report.itf import load_trace
 
     trace = load_trace(file)
@@ -52,34 +52,49 @@ def replay(
         ) from None
     if not quiet:
         emit(f"initially\n{_state(trace, trace.initial)}")
-    count = 0
     details, marks = step_details(trace), mark_texts(trace)
-    for event in events(system, trace):
+    for count, event in enumerate(events(system, trace), 1):
         if not quiet:
-            for label, *lost in marks.get(count, []):
+            for label, *lost in marks.get(count - 1, []):
                 emit("\n".join([*(f"     lost      {line}" for line in lost), f"  -- {label} --"]))
-            emit(_step(event, count + 1, details[count]))
-        count += 1
+            if count - 1 == trace.loop:
+                emit(f"  ┌─ {LOOP_STARTS}")
+            emit(_step(event, count, details[count - 1]))
+            if count == steps and trace.loop is not None:
+                emit(f"  └─ {loop_text(trace)}")
         if count == step:
-            emit(f"after step {count}\n{_state(trace, event.state)}")
+            loop = (
+                ""
+                if trace.loop is None or count <= trace.loop
+                else f", in the loop of steps {trace.loop + 1} to {steps}"
+            )
+            emit(f"after step {count}{loop}")
+            emit(_state(trace, event.state))
             return 0
     kinds = {p.name: p.kind for p in system.properties}
-    shown = "reached" if kinds.get(trace.property or "") == "reachable" else "violated"
-    emit(f"reproduced: property {trace.property} is {shown} after {plural(count, 'step')}")
+    emit(_reproduced(trace, kinds.get(trace.property or "")))
     return 0
+
+
+def _reproduced(trace: Trace, kind: str | None) -> str:
+    from plait.report.facts import plural
+
+    said = f"reproduced: property {trace.property} is {'reached' if kind == 'reachable' else 'violated'}"
+    if trace.loop is not None:
+        return f"{said}: steps {trace.loop + 1} to {len(trace)} repeat for ever"
+    return f"{said} after {plural(len(trace), 'step')}{', where the run ends' if kind == 'temporal' else ''}"
 
 
 def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) -> int:
     """Replay the run of a program with shared variables, on its interpreter."""
     from plait.bmc.load import load
     from plait.bmc.tracing import WIDTH, replay
-    from plait.report.facts import plural, step_details
+    from plait.report.facts import step_details
 
     program = load(target or trace.target, {k: v for k, v in trace.parameters.items() if k != WIDTH})
     if not quiet:
         emit(f"initially\n{_state(trace, trace.initial)}")
     details = step_details(trace)
-    count = 0
     for count, event in enumerate(replay(program, trace), 1):
         if not quiet:
             emit(_step(event, count, details[count - 1]))
@@ -87,8 +102,7 @@ def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) ->
             emit(f"after step {count}\n{_state(trace, event.state)}")
             return 0
     property_ = program.find(trace.property or "")
-    shown = "reached" if property_ is not None and property_.kind == "reachable" else "violated"
-    emit(f"reproduced: property {trace.property} is {shown} after {plural(count, 'step')}")
+    emit(_reproduced(trace, None if property_ is None else property_.kind))
     return 0
 
 

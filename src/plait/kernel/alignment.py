@@ -57,11 +57,18 @@ class Alignment(msgspec.Struct, frozen=True):
     loops: tuple[int | None, int | None]
     only: tuple[list[str], list[str]]
     """Lanes that only one of them has."""
+    unfair: str | None = None
+    """Which assumption the loop of the second run breaks, on a model that the steps of the first were taken on."""
+
+    @property
+    def same_steps(self) -> bool:
+        """Nothing but the beginning, or the repetition, may differ."""
+        return all(row.relation == "same" for row in self.rows)
 
     @property
     def same(self) -> bool:
-        steps = all(row.relation == "same" for row in self.rows)
-        return steps and not self.start and self.loops[0] == self.loops[1] and self.only == ([], [])
+        alike = self.same_steps and not self.start and self.only == ([], [])
+        return alike and self.loops[0] == self.loops[1] and self.unfair is None
 
 
 def align(first: Trace, second: Trace) -> Alignment:

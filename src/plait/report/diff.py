@@ -28,9 +28,13 @@ def headline(first: Trace, second: Trace, found: Alignment) -> str:
     """What became of the comparison."""
     if found.same:
         return f"The same: {plural(len(first), 'step')} in both, with the same effects."
-    if all(row.relation == "same" for row in found.rows):
+    if found.same_steps:
+        if None in found.loops and found.loops != (None, None):
+            return f"The same steps, but only {NAMES[found.loops[0] is None]} repeats them."
         if found.loops[0] != found.loops[1]:
             return "The same steps, but they repeat from another one on."
+        if found.unfair:
+            return "The same steps, but the loop is not fair in B."
         return "The same steps, of systems that begin differently."
     if all(row.relation in ("same", "moved") for row in found.rows):
         return f"The same steps, in another order from step {found.common + 1} on."
@@ -42,6 +46,17 @@ def headline(first: Trace, second: Trace, found: Alignment) -> str:
     return f"{same} part at step {found.common + 1}."
 
 
+def introduced(file: str, trace: Trace) -> str:
+    """What one of the two is."""
+    repeats = "" if trace.loop is None else f", repeating from step {trace.loop + 1} on"
+    return f"{visible(file)}: {model_text(trace)}, {plural(len(trace), 'step')}{repeats}"
+
+
+def fairness(found: Alignment) -> list[str]:
+    """The assumption that the loop of B breaks."""
+    return [f"the loop of B is not fair: {visible(found.unfair)}"] if found.unfair else []
+
+
 def beginnings(found: Alignment, renamed: Mapping[str, str]) -> list[str]:
     """What is different from the start, besides values."""
     same = ", ".join(f"{visible(ours)} (in B: {visible(theirs)})" for theirs, ours in renamed.items())
@@ -51,7 +66,9 @@ def beginnings(found: Alignment, renamed: Mapping[str, str]) -> list[str]:
 
 
 def parting(first: Trace, second: Trace, found: Alignment) -> list[tuple[str, str]]:
-    """What each run does where they part."""
+    """What each run does where they part; nothing if they do not."""
+    if found.same_steps:
+        return []
     said = []
     for name, trace in zip(NAMES, (first, second), strict=True):
         if found.common < len(trace.events):
@@ -135,11 +152,9 @@ def diff_text(
     """The comparison for a terminal."""
     lines: list[Line] = [[(headline(first, second, found), "bold green" if found.same else "bold red")]]
     for name, file, trace in zip(NAMES, names, (first, second), strict=True):
-        repeats = "" if trace.loop is None else f", repeating from step {trace.loop + 1} on"
-        said = f"{visible(file)}: {model_text(trace)}, {plural(len(trace), 'step')}{repeats}"
-        lines.append([(f"  {name}  ", "bold"), (said, "")])
+        lines.append([(f"  {name}  ", "bold"), (introduced(file, trace), "")])
     if not found.same:
-        lines += [[(f"  {said}", "")] for said in (counts(found), *beginnings(found, renamed))]
+        lines += [[(f"  {said}", "")] for said in (counts(found), *fairness(found), *beginnings(found, renamed))]
         for name, said in parting(first, second, found):
             verb = "" if said == "ends" else "go on: " if name == "Both" else "goes on: "
             lines.append([(f"  {name} {verb}", "bold"), (said, "")])

@@ -8,8 +8,17 @@ import msgspec
 
 from plait.kernel.alignment import Alignment, lanes
 from plait.kernel.trace import Lane, Snapshot, Trace
-from plait.report.diff import NAMES, beginnings, counts, difference_rows, entries, headline, parting
-from plait.report.facts import model_text, plural, visible
+from plait.report.diff import (
+    NAMES,
+    beginnings,
+    counts,
+    difference_rows,
+    entries,
+    fairness,
+    headline,
+    introduced,
+    parting,
+)
 from plait.report.markup import asset, escape
 from plait.report.svg import space_time
 
@@ -21,17 +30,14 @@ def diff_page(first: Trace, second: Trace, found: Alignment, names: tuple[str, s
     said = headline(first, second, found)
     sides = zip(NAMES, names, (first, second), strict=True)
     parts = "".join(f"<li><b>{name}</b> {escape(what)}</li>" for name, what in parting(first, second, found))
-    told = "; ".join([counts(found), *beginnings(found, renamed)])
+    told = "; ".join([counts(found), *fairness(found), *beginnings(found, renamed)])
+    where = f" Where they part:</p><ul>{parts}</ul>" if parts else "</p>"
     body = [
         '<body class="plain"><header class="summary">',
         f'<h1><span class="badge {"holds" if found.same else "violated"}">{"SAME" if found.same else "DIFFERENT"}</span> '
         f'<span class="subject">{escape(said)}</span></h1>',
-        *(
-            f'<p class="claim"><b>{name}</b> {escape(visible(file))}: {escape(model_text(trace))}, '
-            f"{plural(len(trace), 'step')}</p>"
-            for name, file, trace in sides
-        ),
-        "" if found.same else f'<p class="claim">{escape(told)}. Where they part:</p><ul>{parts}</ul>',
+        *(f'<p class="claim"><b>{name}</b> {escape(introduced(file, trace))}</p>' for name, file, trace in sides),
+        "" if found.same else f'<p class="claim">{escape(told)}.{where}',
         _values("Initial states", found.start),
         _values("Last states", found.end),
         '</header><main class="diff">',

@@ -180,6 +180,9 @@ def idle_steps(trace: Trace) -> list[int]:
     return [i for i in range(len(trace.events)) if i not in trace.why.steps]
 
 
+LOOP_STARTS = "the loop starts here"
+
+
 def loop_text(trace: Trace) -> str | None:
     """Where a lasso goes back to."""
     return None if trace.loop is None else f"back to step {trace.loop + 1}: steps {trace.loop + 1}–{len(trace)} repeat"

@@ -205,7 +205,7 @@ def _steps(trace: Trace) -> str:
             for i, (verb, what) in enumerate(rows)
         )
         rounds = "".join(_mark(*lines) for lines in marks.get(step - 1, []))
-        loop = '<div class="loop">the loop starts here</div>' if trace.loop == step - 1 else ""
+        loop = f'<div class="loop">{facts.LOOP_STARTS}</div>' if trace.loop == step - 1 else ""
         items.append(
             f'<li data-step="{step}"{" class=idle" if step - 1 in idle else ""}><span class="number">{step}</span>'
             f"<div>{rounds}{loop}{mark}<b>{escape(facts.visible(event.lane))}</b> "

@@ -130,7 +130,7 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     for step, event in enumerate(trace.events, start=1):
         lines += _mark_lines(marks.get(step - 1, []), digits)
         if trace.loop == step - 1:
-            lines.append([("  ┌─ ", "bold magenta"), ("the loop starts here", "magenta")])
+            lines.append([("  ┌─ ", "bold magenta"), (facts.LOOP_STARTS, "magenta")])
         lines += _step_lines(event, details[step - 1], step, digits)
     if trace.loop is not None:
         lines.append([("  └─ ", "bold magenta"), (facts.loop_text(trace) or "", "magenta")])
