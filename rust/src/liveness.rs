@@ -14,7 +14,7 @@
 //!
 //! A terminal state, which no step of a process leads out of, stutters: the run stays there. Faults need not happen.
 
-use crate::automaton::Automaton;
+use crate::automaton::{Automaton, Part};
 use crate::components::{Component, Local, Region};
 use crate::control::Control;
 use crate::graph::{Graph, StateId};
@@ -23,6 +23,7 @@ use crate::lens::Lens;
 use crate::model::Result;
 use crate::offers::{ClassId, Fairness, Offers};
 use crate::reach::Reach;
+use std::io;
 
 /// A node of the product: state times the number of automaton nodes, plus the automaton node.
 pub type Node = u32;
@@ -110,25 +111,48 @@ impl<'a, 't> Product<'a, 't> {
         let parts = automaton.parts();
         let mut reach = Reach::new(graph, automaton, &parts);
         let mut found = Vec::new();
+        // The parts that lead to no other are searched in the end, at the same time if there are workers.
+        let mut last: Vec<&Part> = Vec::new();
         for part in &parts {
             if !part.promising {
                 reach.pass(control, part);
-                continue;
+            } else if reach.is_last(part) {
+                last.push(part);
+            } else {
+                let (region, components) = searched(control, graph, automaton, &reach, part, self.regions.len())?;
+                for (place, &node) in (0..).zip(&part.nodes) {
+                    reach.leave(part, node, |state| region.is_met(graph, state, place));
+                }
+                self.keep(part, region);
+                found.extend(components);
             }
-            let number = self.regions.len();
-            let mut region = Region::new(graph, automaton, part)?;
-            for (place, &node) in (0..).zip(&part.nodes) {
-                self.homes[node as usize] = Some((number, place));
+        }
+        for some in last.chunks(control.options.workers.max(1)) {
+            let (first, reach) = (self.regions.len(), &reach);
+            let search = |(at, &part): (usize, &&Part)| searched(control, graph, automaton, reach, part, first + at);
+            let done: Vec<_> = match some {
+                [_] => some.iter().enumerate().map(search).collect(),
+                _ => std::thread::scope(|scope| {
+                    let begun = some.iter().enumerate().map(|one| scope.spawn(move || search(one)));
+                    let begun: Vec<_> = begun.collect();
+                    begun.into_iter().map(|one| one.join().expect("it does not panic")).collect()
+                }),
+            };
+            for (part, done) in some.iter().zip(done) {
+                let (region, components) = done?;
+                self.keep(part, region);
+                found.extend(components);
             }
-            let met = |(place, &node): (u32, &u32)| reach.states(node).map(region.locals(place));
-            let from: Vec<_> = (0..).zip(&part.nodes).map(met).collect();
-            found.extend(region.components(control, graph, number, from.into_iter().flatten(), None));
-            for (place, &node) in (0..).zip(&part.nodes) {
-                reach.leave(part, node, |state| region.is_met(graph, state, place));
-            }
-            self.regions.push(region);
         }
         Ok(found)
+    }
+
+    /// Know a part that was searched by its region.
+    fn keep(&mut self, part: &Part, region: Region) {
+        for (place, &node) in (0..).zip(&part.nodes) {
+            self.homes[node as usize] = Some((self.regions.len(), place));
+        }
+        self.regions.push(region);
     }
 
     #[inline]
@@ -250,4 +274,20 @@ impl<'a, 't> Product<'a, 't> {
         }
         Ok(rest)
     }
+}
+
+/// The region of a part of the automaton, with this number, and its components.
+fn searched(
+    control: &Control,
+    graph: &Graph,
+    automaton: &Automaton,
+    reach: &Reach,
+    part: &Part,
+    number: usize,
+) -> io::Result<(Region, Vec<Component>)> {
+    let mut region = Region::new(graph, automaton, part)?;
+    let met = |(place, &node): (u32, &u32)| reach.states(node).map(region.locals(place));
+    let from: Vec<_> = (0..).zip(&part.nodes).map(met).collect();
+    let components = region.components(control, graph, number, from.into_iter().flatten(), None);
+    Ok((region, components))
 }

@@ -31,6 +31,11 @@ impl<'a> Reach<'a> {
         self.met[node as usize].iter()
     }
 
+    /// Whether a part leads to no other.
+    pub fn is_last(&self, part: &Part) -> bool {
+        part.nodes.iter().all(|&node| self.outside(part, node).is_empty())
+    }
+
     /// Meet all that can be reached within a part, and the next of those that follow.
     pub fn pass(&mut self, control: &Control, part: &Part) {
         if let [node] = part.nodes[..]
