@@ -20,8 +20,10 @@ impl<'a> Reach<'a> {
         parts.iter().flat_map(|part| &part.nodes).for_each(|&node| matters[node as usize] = true);
         let met = matters.iter().map(|&matters| Bits::none(if matters { graph.len() } else { 0 })).collect();
         let mut reach = Reach { graph, automaton, met, matters };
-        for &node in automaton.initial.iter().filter(|&&node| reach.matters[node as usize]).collect::<Vec<_>>() {
-            reach.meet(node, 0);
+        for &node in &automaton.initial {
+            if reach.matters[node as usize] {
+                reach.meet(node, 0);
+            }
         }
         reach
     }

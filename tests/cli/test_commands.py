@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from plait.cli.main import main
+from tests.cli.toggle import TOGGLE
 
 PLAIT = [sys.executable, "-m", "plait.cli.main"]
 ENDLESS = """
@@ -214,37 +215,6 @@ def test_replay_of_a_model_that_moved(counter: Path, capsys: pytest.CaptureFixtu
     assert "counter.py" in err
     assert "--target" in err
     assert run(capsys, "replay", "t.json", "--target", "moved.py:counter")[0] == 0
-
-
-TOGGLE = """
-from plait import Process, System, action, eventually, weak
-
-class Toggle(Process):
-    up: bool = False
-
-    @action
-    def flip(self):
-        self.up = not self.up
-
-class Worker(Process):
-    begun: bool = False
-    done: bool = False
-
-    @action(when=lambda self: not self.begun)
-    def begin(self):
-        self.begun = True
-
-    @action(when=lambda self: self.begun and not self.done)
-    def work(self):
-        self.done = True
-
-@eventually
-def finished(s):
-    return s[Worker][0].done
-
-def model(toggles: int = 1) -> System:
-    return System([Toggle() for _ in range(toggles)] + [Worker()], properties=[finished], fairness=[weak(Worker.begin)])
-"""
 
 
 def test_replay_shows_the_loop_of_a_lasso(

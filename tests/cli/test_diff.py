@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from plait.cli.main import main
+from tests.cli.toggle import TOGGLE
 
 
 @pytest.fixture(scope="module")
@@ -41,41 +42,9 @@ def test_files_and_models(traces: Path, capsys: Any) -> None:
     assert [row["relation"] for row in found["rows"]] == ["same", "same", "same", "one", "same", "one"]
 
 
-LASSO = """
-from plait import Process, System, action, eventually, weak
-
-class Toggle(Process):
-    up: bool = False
-
-    @action
-    def flip(self):
-        self.up = not self.up
-
-class Worker(Process):
-    begun: bool = False
-    done: bool = False
-
-    @action(when=lambda self: not self.begun)
-    def begin(self):
-        self.begun = True
-
-    @action(when=lambda self: self.begun and not self.done)
-    def work(self):
-        self.done = True
-
-@eventually
-def finished(s):
-    return s[Worker][0].done
-
-def model(fair: bool = False) -> System:
-    fairness = [weak(Toggle), weak(Worker.begin), *([weak(Worker)] if fair else [])]
-    return System([Toggle(), Worker()], properties=[finished], fairness=fairness)
-"""
-
-
 def test_a_lasso_and_its_model(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("toggle.py").write_text(LASSO)
+    Path("toggle.py").write_text(TOGGLE)
     assert main(["check", "toggle.py", "--trace", "t.json", "-q"]) == 1
     capsys.readouterr()
     assert main(["diff", "t.json", "toggle.py"]) == 0

@@ -41,9 +41,14 @@ def closes(lasso: Lasso) -> bool:
     tracer = lasso.tracer
     if lasso.loop is None:
         return tracer.runner.may_end(tracer.state)
-    states = tracer.visited[lasso.loop :]
-    # A step that changes nothing is none.
-    return len(states) > 1 and states[0] == states[-1] and all(here != there for here, there in pairwise(states))
+    return changes(lasso) and tracer.visited[-1] == tracer.visited[lasso.loop]
+
+
+def changes(lasso: Lasso) -> bool:
+    """Whether there is a loop, of steps that change something: one that changes nothing is none."""
+    if lasso.loop is None or lasso.loop >= len(lasso.events):
+        return False
+    return all(here != there for here, there in pairwise(lasso.tracer.visited[lasso.loop :]))
 
 
 def is_fair(lasso: Lasso, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]) -> bool:

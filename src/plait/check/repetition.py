@@ -7,11 +7,10 @@ time, in order to name the one that fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from plait._native import Transition
 from plait.check.decomposition import decompose
-from plait.check.lasso import Lasso, closes, is_fair
+from plait.check.lasso import Lasso, changes, closes, is_fair
 from plait.check.liveness import engine_fairness, flattened
 from plait.check.tracing import Tracer
 from plait.kernel.values import text
@@ -27,12 +26,10 @@ def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> 
     """
     if closes(lasso):
         return True
-    if lasso.loop is None or not lasso.loop < len(lasso.events):
+    if lasso.loop is None or not changes(lasso):
         return False
-    runner, states = lasso.tracer.runner, lasso.tracer.visited[lasso.loop :]
-    if any(here == there for here, there in pairwise(states)):  # a step that changes nothing is none
-        return False
-    start, end = (runner.engine.components(states[i]) for i in (0, -1))
+    runner, visited = lasso.tracer.runner, lasso.tracer.visited
+    start, end = (runner.engine.components(visited[i]) for i in (lasso.loop, -1))
     if start[1:] != end[1:]:
         return False
     auxiliary = decompose(with_properties(system, flattened(properties)), "auto").auxiliary

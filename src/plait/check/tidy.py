@@ -110,12 +110,17 @@ def executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[
     """The run of steps like these, if there is one."""
     tracer, events = Tracer(runner), []
     for step in steps:
-        wanted = signature(step)
-        chosen = next((t for t in runner.engine.successors(tracer.state) if signature(t) == wanted), None)
+        chosen = _like(runner, tracer.state, step)
         if chosen is None:
             return None
         events.append(tracer.step(chosen))
     return tracer, events
+
+
+def _like(runner: Runner, state: Sequence[int], step: Transition) -> Transition | None:
+    """The step out of a state that is like another, if there is one."""
+    wanted = signature(step)
+    return next((t for t in runner.engine.successors(state) if signature(t) == wanted), None)
 
 
 def dependence(events: Sequence[Event]) -> list[set[int]]:
@@ -170,8 +175,7 @@ def _ways_without(tracer: Tracer, events: Sequence[Event], number: int) -> Itera
         yield [i for i in range(len(events)) if i not in dropped]
     kept, state = list(range(number)), tracer.visited[number]
     for later in range(number + 1, len(events)):
-        wanted = signature(tracer.taken[later])
-        step = next((t for t in tracer.runner.engine.successors(state) if signature(t) == wanted), None)
+        step = _like(tracer.runner, state, tracer.taken[later])
         if step is not None:
             kept.append(later)
             state = step.state
