@@ -109,21 +109,21 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 
 def test_the_numbers_of_the_architecture() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     found = check(paxos(proposers=3, quorum=False)).statistics
     assert f"{found.states:,} states and {found.transitions:,} transitions" in text
     assert found.python_calls < 2_000, "less than 2,000 questions"
 
 
 def test_the_manual_mentions_everything_that_is_exported() -> None:
-    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("modelling.md", "liveness.md"))
+    text = "".join((ROOT / "docs" / "guides" / page).read_text("utf-8") for page in ("modelling.md", "liveness.md"))
     unmentioned = [name for name in plait.__all__ if not re.search(rf"\b{name}\b", text)]
     assert [name for name in unmentioned if name not in ("Network", "Property", "Trace")] == []
 
 
 def test_cli_lists_every_option() -> None:
     """All parameters of the commands, read from their source."""
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for command in (
         "check",
         "show",
@@ -147,22 +147,22 @@ def test_cli_lists_every_option() -> None:
             option = {"parameters": "-p", "properties": "--property", "output": "-o"}.get(
                 argument.arg, f"--{argument.arg}"
             )
-            assert f"`{option.replace('_', '-')}" in text, f"plait {command} {option} is not in docs/cli.md"
+            assert f"`{option.replace('_', '-')}" in text, f"plait {command} {option} is not in docs/reference/cli.md"
 
 
 def test_cli_lists_every_option_of_epa() -> None:
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     tree = ast.parse((ROOT / "src" / "plait" / "cli" / "epa.py").read_text(encoding="utf-8"))
     for function in (n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")):
         assert f"| `{function.name}` " in text
         for argument in function.args.kwonlyargs:
             option = {"output": "-o", "quiet": "-q"}.get(argument.arg, f"--{argument.arg.replace('_', '-')}")
-            assert f"`{option}`" in text, f"plait epa {function.name} {option} is not in docs/cli.md"
+            assert f"`{option}`" in text, f"plait epa {function.name} {option} is not in docs/reference/cli.md"
 
 
 def test_cli_lists_every_field_of_the_json() -> None:
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for name in check(ping_pong()).to_json():
-        assert f"`{name}`" in text, f"{name} is not in docs/cli.md"
+        assert f"`{name}`" in text, f"{name} is not in docs/reference/cli.md"
     for status, code in EXIT_CODES.items():
         assert re.search(rf"\| {code} \| .*{status}", text)

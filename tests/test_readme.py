@@ -129,7 +129,7 @@ def test_the_numbers_for_five_clients() -> None:
     assert 500 < found.python_calls < 1500, "about a thousand calls"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/cli.md"])
 def test_files_of_tests_pass(pytester: pytest.Pytester, page: str) -> None:
     """What the pages show as a test file, run by pytest next to the examples."""
     files: list[Block] = [block for block in blocks(ROOT / page, "python") if block.file is not None]

@@ -1,7 +1,7 @@
 //! What the steps met so far do to each other: the relations that partial-order reduction is computed from.
 //!
 //! Every fact is read off a tabulated step, none is guessed. A search that uses the facts adds to them while it runs; when
-//! it ends and has added nothing, they were right for all its steps, and that is all it needs (`docs/reductions/por.md`
+//! it ends and has added nothing, they were right for all its steps, and that is all it needs (`docs/internals/reductions/por.md`
 //! has the proof). Otherwise it is run again.
 
 use crate::model::{Armed, LocalId, MessageId};

@@ -1,4 +1,4 @@
-//! The native engine of Plait. Python tabulates steps, this crate composes them: see `docs/architecture.md`.
+//! The native engine of Plait. Python tabulates steps, this crate composes them: see `docs/internals/architecture.md`.
 
 mod acts;
 pub mod automaton;

@@ -6,7 +6,7 @@
 //! for all states that look the same. Since transitions of one process depend on each other, the enabled part of a
 //! stubborn set consists of all transitions of some processes: the answer is a set of processes.
 //!
-//! The rules, for a set T of classes in a state (the proof is in `docs/reductions/por.md`):
+//! The rules, for a set T of classes in a state (the proof is in `docs/internals/reductions/por.md`):
 //!
 //! 1. T has an enabled class with a step that does not fail (if there is one in the state).
 //! 2. For an enabled class in T, T has: the classes of its process (*own*), those that may send it more messages (*enabling*),

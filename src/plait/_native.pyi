@@ -139,7 +139,7 @@ _Step = tuple[int, int, int, int, int, bool, int | None]
 
 @final
 class EpaTrace:
-    """A recorded execution of a threaded program (see docs/epa.md), read and sanitized."""
+    """A recorded execution of a threaded program (see docs/guides/epa.md), read and sanitized."""
 
     def __new__(
         cls,

@@ -172,7 +172,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], str, str]] = {
         "rename",
     ),
     "not YAML": ({"a_yaml": "a: [1"}, ["a.yaml"], "a.yaml is not YAML", "correct"),
-    "other YAML": ({"a_yaml": "[1, 2]"}, ["a.yaml"], "expected a mapping with `transactions`", "docs/gyro.md"),
+    "other YAML": ({"a_yaml": "[1, 2]"}, ["a.yaml"], "expected a mapping with `transactions`", "docs/guides/gyro.md"),
     "YAML without schema": (
         {"a_yaml": "transactions: {t: {statements: [SELECT 1]}}"},
         ["a.yaml"],

@@ -16,7 +16,7 @@ from tests.test_readme import ELLIPSIS, plait
 
 def session() -> list[tuple[str, list[str]]]:
     found: list[tuple[str, list[str]]] = []
-    for block in blocks(ROOT / "docs" / "epa_tutorial.md", "console"):
+    for block in blocks(ROOT / "docs" / "guides" / "epa-tutorial.md", "console"):
         for line in block.text.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))

@@ -1,5 +1,5 @@
 //! Error propagation analysis (thesis 004, chapter 5): recorded traces of threaded programs, sanitized, checked for
-//! reversibility and compared. `docs/epa.md` has the file format and the reasons why a comparison is sound.
+//! reversibility and compared. `docs/guides/epa.md` has the file format and the reasons why a comparison is sound.
 
 pub mod compare;
 pub mod format;

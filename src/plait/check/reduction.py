@@ -127,7 +127,7 @@ def plan(
 
 
 def _keeps_orders_apart(system: System, temporal: Sequence[Temporal]) -> str | None:
-    """Why a property of runs has to see all orders of steps, if it does (docs/liveness.md)."""
+    """Why a property of runs has to see all orders of steps, if it does (docs/guides/liveness.md)."""
     for prop in temporal:
         if _has_next(prop.formula):
             return f"{prop.name} says what is true after the next step (X), and it changes which step is the next"

@@ -218,7 +218,7 @@ counterexample is executed before it is shown; it is saved, and the command that
     "zoo": "List the protocols that ship with Plait.",
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 
-Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order; docs/rounds.md says what follows.""",
+Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order: see docs/guides/rounds.md.""",
     "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
     "gyro": "Scale out a SQL application: which operations need no coordination, and servers that run it.",
     "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
@@ -277,7 +277,7 @@ Its handlers stand round by round. plait check TARGET --rounds checks the same p
 as a run of the protocol itself.""",
     "import": """Translate a Distal text to a Plait model in Python.
 
-A Distal text can be checked as it is, too: FILE.distal is a target of every command. docs/distal.md has the language.""",
+A Distal text can also be checked as it is: FILE.distal is a target of every command. The language: docs/reference/distal.md.""",
 }
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).

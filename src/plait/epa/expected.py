@@ -1,4 +1,4 @@
-"""Loads whose values a reader expects, so that records have them only if they differ (docs/epa.md).
+"""Loads whose values a reader expects, so that records have them only if they differ (docs/guides/epa.md).
 
 A variable of the frame whose address nobody takes holds what it was last given. A load in a loop from an address that does
 not change there mostly has the value of last time. The program keeps what is expected beside (in registers, where it can:

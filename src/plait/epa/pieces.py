@@ -1,4 +1,4 @@
-"""The record that is being laid out: a straight piece of code has one, with what the reader cannot know (docs/epa.md).
+"""The record of a straight piece of code: it holds what the reader cannot compute (docs/guides/epa.md).
 
 Constants are in the table. What an instruction of the same frame has made is in that instruction's own record. So a
 load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and branches end a

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 FORMAT = 4
-"""The version of the records (docs/epa.md) that is written and read."""
+"""The version of the records (docs/guides/epa.md) that is written and read."""
 Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
 """What kind of value a site has. A `word` is an integer as wide as a pointer: it may be an address."""
 

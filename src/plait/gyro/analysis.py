@@ -81,7 +81,7 @@ def read(
     elif suffix == ".sql":
         reader = read_sql
     else:
-        raise UsageError(f"{path}: expected a Python file, a package, .yaml or .sql", hint="see docs/gyro.md")
+        raise UsageError(f"{path}: expected a Python file, a package, .yaml or .sql", hint="see docs/guides/gyro.md")
     known, transactions = reader(path, given, dialect=dialect, ids=ids)
     if not transactions:
         raise UsageError(

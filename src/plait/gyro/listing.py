@@ -49,7 +49,8 @@ def read_yaml(
         raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}", hint="correct it") from None
     if not isinstance(document, dict) or not isinstance(document.get("transactions"), dict):
         raise UsageError(
-            f"{file}: expected a mapping with `transactions`", hint="see plait gyro analyze --help and docs/gyro.md"
+            f"{file}: expected a mapping with `transactions`",
+            hint="see plait gyro analyze --help and docs/guides/gyro.md",
         )
     if schema is None:
         given = document.get("schema")
@@ -68,13 +69,13 @@ def read_yaml(
     for name, body in document["transactions"].items():
         place = f"{file}: {name}"
         if not isinstance(body, dict) or set(body) - {"parameters", "statements", "weight"}:
-            raise UsageError(f"{place}: expected parameters, statements and weight", hint="see docs/gyro.md")
+            raise UsageError(f"{place}: expected parameters, statements and weight", hint="see docs/guides/gyro.md")
         parameters, statements = body.get("parameters") or [], body.get("statements") or []
         if isinstance(statements, str):
             statements = split(statements)
         if not _strings(parameters) or not _strings(statements) or not statements:
             raise UsageError(
-                f"{place}: expected a list of names as parameters and SQL as statements", hint="see docs/gyro.md"
+                f"{place}: expected a list of names as parameters and SQL as statements", hint="see docs/guides/gyro.md"
             )
         transaction = Transaction(str(name), tuple(parameters), place, _weight(place, body.get("weight", 1)))
         for number, sql in enumerate(statements, start=1):

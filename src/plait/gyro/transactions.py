@@ -64,7 +64,7 @@ class Transaction:
                 self.writes += found.writes
                 outputs = found.outputs + ([("lastrowid", found.generated)] if found.generated is not None else [])
         except NotUnderstoodError as error:
-            self.refuse(place, str(error), "write it with the SQL that is understood (docs/gyro.md)")
+            self.refuse(place, str(error), "write it with the SQL that is understood (docs/guides/gyro.md)")
         return outputs
 
     def refuse(self, place: str, reason: str, remedy: str) -> None:

@@ -1,6 +1,6 @@
 /* What becomes part of the program: `plait epa build` links this into every module, calls it, and inlines the calls.
  *
- * A record has the events of one straight piece of code (docs/epa.md): the number of the piece, then the values that the
+ * A record has the events of one straight piece of code (docs/guides/epa.md): the number of the piece, then the values that the
  * reader cannot know, one behind the other. Room is made once for all of them. */
 #include "recorder.h"
 

@@ -1,7 +1,7 @@
 /* The recorder that `plait epa build` links into a program (thesis 004, section 5.4.1, steps 1 and 2).
  *
  * Every thread appends records to a file of its own, through a window that is mapped, so that what was recorded survives
- * whatever kills the program. docs/epa.md has the format. Two rules keep the order right, and the program as it is:
+ * whatever kills the program. docs/guides/epa.md has the format. Two rules keep the order right, and the program as it is:
  *  - what synchronises (threads, locks, the heap, atomics) takes a number from one global counter, releases before the act
  *    and acquisitions after it; everything else notes the counter only when it has changed. Two events that a program orders
  *    by synchronisation are therefore ordered by their numbers;

@@ -1,4 +1,4 @@
-/* What the parts of the recorder share. docs/epa.md has the format of a trace.
+/* What the parts of the recorder share. docs/guides/epa.md has the format of a trace.
  *
  * A thread's file is mapped: a page with the thread's own state (this struct, which the reader looks at), then two halves
  * of a window. Records go to one half. When it is full it is appended to the file, and the other half is next. `next` moves

@@ -107,7 +107,7 @@ class Scope:
         try:
             return merge(one, other)
         except ValueError:
-            hint = "docs/distal.md lists the types; a variable has the type of what is assigned first"
+            hint = "docs/reference/distal.md lists the types; a variable has the type of what is assigned first"
             raise self.error(place, f"{what}: expected {one}, not {other}", hint=hint) from None
 
     def of(self, node: Node, kind: Kind, what: str) -> str:

@@ -102,7 +102,7 @@ def parse(text: Text, *, start: str = "start") -> Node:
             line if error.token.type != "$END" else None,
             column,
             f"expected {_spell(error.accepts or error.expected)}, not {found}",
-            hint="docs/distal.md has the grammar; blocks are indented, as in Python",
+            hint="docs/reference/distal.md has the grammar; blocks are indented, as in Python",
         ) from None
     except UnexpectedCharacters as error:
         raise text.error_at(
@@ -110,7 +110,7 @@ def parse(text: Text, *, start: str = "start") -> Node:
             error.column,
             f"{text.source.splitlines()[error.line - 1][error.column - 1]!r} does not belong here: "
             f"expected {_spell(error.allowed or set())}",
-            hint="docs/distal.md has the grammar",
+            hint="docs/reference/distal.md has the grammar",
         ) from None
     except DedentError:
         raise text.error_at(

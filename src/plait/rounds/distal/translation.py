@@ -1,4 +1,4 @@
-"""A Distal text as a Plait model in Python (docs/distal.md has the semantics, and why this is it).
+"""A Distal text as a Plait model in Python (docs/reference/distal.md has the semantics, and why this is it).
 
 Each `upon` becomes one handler that consumes the messages it is for. Which variables a process must remember, and of which
 type they are, is found out by translating until nothing new is learned.
