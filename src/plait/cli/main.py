@@ -277,7 +277,7 @@ Its handlers stand round by round. plait check TARGET --rounds checks the same p
 as a run of the protocol itself.""",
     "import": """Translate a Distal text to a Plait model in Python.
 
-A Distal text can also be checked as it is: FILE.distal is a target of every command. The language: docs/reference/distal.md.""",
+FILE.distal is also a target of every command, so a Distal text can be checked as it is. Language: docs/reference/distal.md.""",
 }
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).
