@@ -277,7 +277,7 @@ Its handlers stand round by round. plait check TARGET --rounds checks the same p
 as a run of the protocol itself.""",
     "import": """Translate a Distal text to a Plait model in Python.
 
-FILE.distal is also a target of every command, so a Distal text can be checked as it is. Language: docs/reference/distal.md.""",
+Every command also takes FILE.distal as a target, so a Distal text can be checked as it is (docs/reference/distal.md).""",
 }
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).
