@@ -108,7 +108,7 @@ lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(PIP_TOOLS)'
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
 	  print(*p["project"]["dependencies"], *sum(p["project"].get("optional-dependencies", {}).values(), []), \
-	  *p["dependency-groups"]["dev"], "pip>=25.1", sep="\n")' > $(VENV)/requirements-dev.in
+	  *p["dependency-groups"]["dev"], *p["dependency-groups"]["docs"], "pip>=25.1", sep="\n")' > $(VENV)/requirements-dev.in
 	cd $(VENV) && CUSTOM_COMPILE_COMMAND="make lock" bin/pip-compile --quiet --strip-extras --allow-unsafe \
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
 	  --output-file=../requirements-dev.lock requirements-dev.in
