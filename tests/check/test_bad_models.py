@@ -30,7 +30,7 @@ from plait import (
     reachable,
     some,
 )
-from tests.check.bad_models import Child, Note, Other, Sink, explained, node, run
+from tests.support.bad_models import Child, Note, Other, Sink, explained, node, run
 
 # -- what a handler does ---------------------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from plait.check.reduction import plan
 from plait.kernel.errors import UsageError
 from plait.model.system import System
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.check.configurations import Way, run, ways
-from tests.check.sourced import random_source, system_of
+from tests.support.configurations import Way, run, ways
+from tests.support.sourced import random_source, system_of
 from tests.check.test_against_oracle import ZOO, check_traces
 from tests.check.test_decomposition import projected
 from tests.oracle.explorer import Exploration, explore

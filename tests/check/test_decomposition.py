@@ -17,7 +17,7 @@ from plait.check.decomposition import Decomposition, decompose
 from plait.check.replay import replay
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.verdict import Verdict
-from tests.check.sourced import random_source, system_of
+from tests.support.sourced import random_source, system_of
 from tests.check.test_against_oracle import ZOO, check_traces
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.relation import State, successors

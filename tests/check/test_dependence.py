@@ -13,7 +13,7 @@ from plait.model.loader import load
 from plait.model.process import Process, action
 from plait.model.properties import always
 from plait.model.system import System
-from tests.check.sourced import compiled
+from tests.support.sourced import compiled
 
 MODEL = """
 import functools

@@ -26,7 +26,7 @@ from plait import (
     on,
     recovery,
 )
-from tests.check.bad_models import Child, Note, Sink, explained, node, run
+from tests.support.bad_models import Child, Note, Sink, explained, node, run
 
 # -- handlers must be functions of their inputs ----------------------------------------------------------------------
 

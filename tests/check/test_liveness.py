@@ -40,7 +40,7 @@ from plait import (
 from plait.check import api
 from plait.check.replay import replay
 from plait.model.temporal import Atom, Formula
-from tests.check.configurations import forgetting
+from tests.support.configurations import forgetting
 from tests.oracle.cyclic import Drawn, drawn, formulas
 from tests.oracle.lassos import Edge, Runs, holds_on
 from tests.oracle.loose import explored_systems

@@ -1,4 +1,4 @@
-"""How much the reductions save on the random systems: `python -m tests.check.survey 500`."""
+"""How much the reductions save on the random systems: `python -m tests.support.survey 500`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from plait.model.system import System
-from tests.check.configurations import Way, run
+from tests.support.configurations import Way, run
 from tests.oracle import alike, loose, systems
 from tests.oracle.explorer import Exploration
 
