@@ -9,7 +9,6 @@ import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -18,34 +17,12 @@ from plait import System, check
 from plait.kernel.verdict import EXIT_CODES
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
+from tests.support.markdown import FENCE, ROOT, blocks
 
-ROOT = Path(__file__).parents[1]
 BENCHES = ("dbss", "quorum", "peers", "rounds", "gyro")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"<!-- file: (\S+) -->\n\Z")
 _LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
-
-
-class Block(NamedTuple):
-    """A fenced block of a page; `file` is the name of the file it shows, if it says so."""
-
-    language: str
-    text: str
-    line: int
-    file: str | None
-
-
-def blocks(page: Path, language: str) -> list[Block]:
-    text = page.read_text(encoding="utf-8")
-    found = []
-    for match in _FENCE.finditer(text):
-        if match[1] == language:
-            name = _FILE.search(text[: match.start()])
-            line = text[: match.start(2)].count("\n") + 1
-            found.append(Block(match[1], match[2], line, name[1] if name else None))
-    return found
 
 
 @pytest.fixture
@@ -88,7 +65,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for match in _LINK.finditer(_FENCE.sub("", text)):
+    for match in _LINK.finditer(FENCE.sub("", text)):
         target = match[1] or match[2]
         if "://" in target:
             continue

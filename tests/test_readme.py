@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,26 +16,12 @@ from plait.check.api import check
 from plait.model.loader import load
 from plait.report.itf import load_trace
 from plait.report.svg import space_time
-from tests.test_docs import ROOT, Block, blocks
+from tests.support.command import ELLIPSIS, plait
+from tests.support.markdown import ROOT, Block, blocks
 
 README = ROOT / "README.md"
 EXAMPLE = ROOT / "examples" / "lease.py"
 PICTURE = ROOT / "docs" / "images" / "lease.svg"
-ELLIPSIS = "…"
-
-
-def plait(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, as a reader would."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "COLUMNS")}
-    return subprocess.run(
-        [sys.executable, "-m", "plait.cli.main", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.fixture

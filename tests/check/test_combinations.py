@@ -17,12 +17,12 @@ from plait.check.reduction import plan
 from plait.kernel.errors import UsageError
 from plait.model.system import System
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.support.configurations import Way, run, ways
-from tests.support.sourced import random_source, system_of
-from tests.check.test_against_oracle import ZOO, check_traces
 from tests.check.test_decomposition import projected
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.relation import successors
+from tests.support.agreement import ZOO, check_traces
+from tests.support.configurations import Way, run, ways
+from tests.support.sourced import random_source, system_of
 
 NAMES = ("decomposition", "por", "symmetry")
 COMBINATIONS = [",".join(c) for size in (1, 2, 3) for c in itertools.combinations(NAMES, size)]

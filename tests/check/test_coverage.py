@@ -36,11 +36,11 @@ from plait.kernel.coverage import Coverage
 from plait.model.loader import load, zoo
 from plait.protocols.paxos import paxos
 from plait.protocols.raft import raft
-from tests.support.sourced import random_source, system_of
 from tests.oracle.coverage import coverage as naive
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.relation import successors
 from tests.oracle.systems import explored_systems
+from tests.support.sourced import random_source, system_of
 
 
 def covered(system: System, **options: Any) -> Coverage:

@@ -17,11 +17,11 @@ from plait.check.decomposition import Decomposition, decompose
 from plait.check.replay import replay
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.verdict import Verdict
-from tests.support.sourced import random_source, system_of
-from tests.check.test_against_oracle import ZOO, check_traces
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.relation import State, successors
 from tests.oracle.systems import explored_systems
+from tests.support.agreement import ZOO, check_traces
+from tests.support.sourced import random_source, system_of
 
 MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 SOME = settings(MANY, max_examples=80)

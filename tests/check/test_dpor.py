@@ -32,9 +32,9 @@ from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.single_copy import single_copy
-from tests.check.test_against_oracle import check_traces
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.systems import explored_systems
+from tests.support.agreement import check_traces
 
 Found = tuple[set[int], set[int]]
 """The numbers of the properties with a finding, and the terminal states."""

@@ -18,10 +18,10 @@ from plait import Message, Monitor, Pid, Process, System, action, always, check,
 from plait._native import Codec
 from plait.check.probe import ProbeFrozenSet, ProbeSet
 from plait.check.runner import Runner
-from tests.check.test_against_oracle import ZOO
 from tests.oracle.explorer import Exploration
 from tests.oracle.relation import freeze
 from tests.oracle.systems import explored_systems
+from tests.support.agreement import ZOO
 
 SEARCH: dict[str, Any] = {
     "max_states": None,

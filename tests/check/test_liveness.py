@@ -40,12 +40,12 @@ from plait import (
 from plait.check import api
 from plait.check.replay import replay
 from plait.model.temporal import Atom, Formula
-from tests.support.configurations import forgetting
 from tests.oracle.cyclic import Drawn, drawn, formulas
 from tests.oracle.lassos import Edge, Runs, holds_on
 from tests.oracle.loose import explored_systems
 from tests.oracle.relation import State, initial
 from tests.oracle.replay import agrees, matches, successors
+from tests.support.configurations import forgetting
 
 
 def verdict(made: Drawn, formula: Formula, **options: Any) -> Verdict:

@@ -21,11 +21,11 @@ from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.regular_register import regular_register
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.support.configurations import WAYS, Way, agrees, compare, run, ways
-from tests.check.test_against_oracle import ZOO
 from tests.oracle import loose, systems
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.relation import State, make
+from tests.support.agreement import ZOO
+from tests.support.configurations import WAYS, Way, agrees, compare, run, ways
 
 MODELS: dict[str, Callable[[], System]] = {
     **ZOO,

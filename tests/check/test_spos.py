@@ -14,9 +14,9 @@ from plait.check.api import check
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.ping_pong import ping_pong
-from tests.check.test_against_oracle import ZOO, check_traces
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.systems import explored_systems
+from tests.support.agreement import ZOO, check_traces
 
 
 def facts(verdict: Verdict) -> tuple[int, int, int, str | None, list[tuple[str, str]]]:

@@ -29,12 +29,12 @@ from plait.kernel.verdict import Verdict
 from plait.protocols.mcpaxos import mcpaxos
 from plait.protocols.paxos import paxos
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.support.configurations import WAYS, Way, run, violated, ways
-from tests.check.test_against_oracle import check_traces
 from tests.oracle import alike
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.orbits import Orbits, image, orbits, permutations
 from tests.oracle.relation import initial
+from tests.support.agreement import check_traces
+from tests.support.configurations import WAYS, Way, run, violated, ways
 
 RANDOM = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

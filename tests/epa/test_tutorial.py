@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.epa.conftest import EXAMPLES
-from tests.test_docs import ROOT, blocks
-from tests.test_readme import ELLIPSIS, plait
+from tests.support.command import ELLIPSIS, plait
+from tests.support.markdown import ROOT, blocks
 
 
 def session() -> list[tuple[str, list[str]]]:

@@ -14,8 +14,8 @@ from plait.protocols.echo_multicast import (
     Receiver,
     echo_multicast,
 )
-from tests.check.test_against_oracle import check_traces
 from tests.oracle.explorer import explore
+from tests.support.agreement import check_traces
 
 QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by one"])
 ATTACK = pytest.mark.parametrize("attack", ["groups", "both"])

@@ -29,8 +29,8 @@ from plait.protocols.uniform_voting import uniform_voting
 from plait.protocols.view_change import view_change
 from plait.protocols.viewstamped import viewstamped
 from plait.protocols.zab import zab
-from tests.check.test_against_oracle import compare
 from tests.oracle.explorer import explore
+from tests.support.agreement import compare
 
 INSTANCES: dict[str, Callable[[], System]] = {
     "abd, at once": lambda: abd(clients=1, servers=3, quorum=True),

@@ -8,9 +8,9 @@ import pytest
 
 from plait import ModelError, Verdict, check
 from plait.protocols.zab import AnyLeader, Follower, zab
-from tests.check.test_against_oracle import check_traces
 from tests.oracle.explorer import evaluate, explore
 from tests.oracle.replay import replay
+from tests.support.agreement import check_traces
 
 QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by one"])
 

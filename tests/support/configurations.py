@@ -13,8 +13,8 @@ from plait.check.api import Search, check
 from plait.check.reduction import Seeds, Split
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
-from tests.check.test_against_oracle import check_traces
 from tests.oracle.explorer import Exploration
+from tests.support.agreement import check_traces
 
 
 class Way(NamedTuple):

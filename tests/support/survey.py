@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from plait.model.system import System
-from tests.support.configurations import Way, run
 from tests.oracle import alike, loose, systems
 from tests.oracle.explorer import Exploration
+from tests.support.configurations import Way, run
 
 SOURCES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "systems": (systems.explored_systems(limit=300), ("por",)),
