@@ -17,7 +17,7 @@ ALLOWED = {
     "kernel": set(),
     "model": {"kernel"},
     "check": {"kernel", "model"},
-    "rounds": {"kernel", "model"},
+    "rounds": {"kernel", "model", "check"},
     "bmc": {"kernel"},
     "epa": {"kernel"},
     "gyro": {"kernel"},

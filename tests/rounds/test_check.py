@@ -35,7 +35,6 @@ from plait import (
 )
 from plait.check.replay import replay
 from plait.cli.main import main
-from plait.cli.sequential import check_rounds, conditions
 from plait.protocols.ben_or import ben_or
 from plait.protocols.commit_rounds import commit_rounds
 from plait.protocols.distal_paxos import distal_paxos
@@ -44,13 +43,14 @@ from plait.protocols.uniform_voting import uniform_voting
 from plait.protocols.view_change import view_change
 from plait.report.html import report
 from plait.report.itf import load_trace, save_trace
-from plait.rounds import turn as turns
 from plait.rounds.assumptions import Custom, assumption
-from plait.rounds.clock import Calendar
-from plait.rounds.emit import program_text
-from plait.rounds.firing import Protocol
+from plait.rounds.calendar import Calendar
+from plait.rounds.check import check_rounds, conditions
+from plait.rounds.program import turn as turns
+from plait.rounds.program.protocol import Protocol
 from plait.rounds.sequential import sequentialize
-from plait.rounds.show import structure_text
+from plait.rounds.text.program import program_text
+from plait.rounds.text.structure import structure_text
 from tests.rounds.languages import difference, graph_of
 from tests.rounds.protocols import Node, Rule, Spec, system
 
@@ -440,7 +440,7 @@ def test_an_undecided_condition_makes_a_verdict_inconclusive(monkeypatch: pytest
         check_rounds(protocol, phases=2)
     with pytest.raises(ModelError, match="not round-based"):  # the audit suspects it, and a walk comes along
         check_rounds(protocol, phases=2, watch=1)
-    monkeypatch.setattr("plait.cli.sequential._runs", lambda verdict: {})
+    monkeypatch.setattr("plait.rounds.check._runs", lambda verdict: {})
     unsure = check_rounds(protocol, phases=2, watch=1)
     assert (unsure.status, unsure.bound) == ("inconclusive", "an undecided condition")
     assert [p.status for p in unsure.properties] == ["inconclusive"]

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 
 from plait import Message, ModelError, Pid, Process, System, action, check, on, tagged
 from plait.check.follow import follow
-from plait.cli.sequential import check_rounds, conditions
-from plait.kernel.deed import Deed
-from plait.rounds.clock import Calendar
+from plait.kernel.step import Deed
+from plait.rounds.calendar import Calendar
+from plait.rounds.check import check_rounds, conditions
+from plait.rounds.conditions.declarations import proved
 from plait.rounds.sequential import program_of
-from plait.rounds.static import proved
 from tests.rounds.protocols import Spec, specs, system
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from plait import ModelError, System, check
-from plait.cli.sequential import check_rounds, conditions
 from plait.model.loader import load
 from plait.rounds.assumptions import Custom
-from plait.rounds.emit import program_text
+from plait.rounds.check import check_rounds, conditions
 from plait.rounds.sequential import sequentialize
+from plait.rounds.text.program import program_text
 from tests.rounds.odd import IMPORTS, SOURCES
 
 

@@ -13,9 +13,9 @@ from plait.check.runner import Runner
 from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
 from plait.check.tracing import Tracer
 from plait.check.why import why
-from plait.kernel.deed import Deed
 from plait.kernel.errors import TraceError
 from plait.kernel.renaming import by_position, renamed
+from plait.kernel.step import Deed
 from plait.kernel.trace import Event, Trace
 from plait.kernel.values import exact, to_data
 from plait.model.fairness import Fairness

@@ -41,8 +41,8 @@ def tags(
     quiet
         Print one line only.
     """
-    from plait.cli.sequential import WATCHED, conditions
     from plait.model.loader import load
+    from plait.rounds.check import WATCHED, conditions
 
     verdict = conditions(load(target, split(parameters)), max_states=max_states or WATCHED, workers=workers)
     if json:
@@ -71,7 +71,7 @@ def show(target: Target, /, *, parameters: Parameters = ()) -> int:
         Set a parameter of the model: -p acceptors=3. Give it once per parameter.
     """
     from plait.model.loader import load
-    from plait.rounds.show import structure_text
+    from plait.rounds.text.structure import structure_text
 
     emit(structure_text(load(target, split(parameters))))
     return 0
@@ -101,9 +101,9 @@ def emit_program(
     phases
         The program has so many phases; by default 3.
     """
-    from plait.cli.sequential import PHASES
     from plait.model.loader import load
-    from plait.rounds.emit import program_text
+    from plait.rounds.check import PHASES
+    from plait.rounds.text.program import program_text
 
     writable(output, "--output")
     source = program_text(load(target, split(parameters)), phases=phases or PHASES, assume=assume)

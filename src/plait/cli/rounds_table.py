@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from plait.check.api import check
-from plait.cli.sequential import check_rounds
 from plait.kernel.table import Row, Table
 from plait.kernel.verdict import Status, Verdict
 from plait.model.loader import load
+from plait.rounds.check import check_rounds
 
 MAX_STATES, QUICK = 10_000_000, 300_000
 """Where asynchronous searches are stopped, instead of after an hour."""

@@ -25,11 +25,11 @@ from plait.model.network import unordered
 from plait.model.process import Handler, Process
 from plait.model.system import System, plays
 from plait.rounds.assumptions import Assumption, Deliver, assumption
-from plait.rounds.audit import Audit
-from plait.rounds.exchange import Exchange
-from plait.rounds.firing import Catcher, Protocol
-from plait.rounds.refusal import refuse
-from plait.rounds.turn import Ghost, Held, Mail, Token, Turn
+from plait.rounds.conditions.audit import Audit
+from plait.rounds.program.creation_order import Exchange
+from plait.rounds.program.protocol import Catcher, Protocol
+from plait.rounds.program.turn import Ghost, Held, Mail, Token, Turn
+from plait.rounds.requirements import refuse
 
 
 class Program(Protocol):

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from lark import Token
 
-from plait.rounds.distal.kinds import BOOL, INT, PID, PROCESS, TEXT, Kind, merge
 from plait.rounds.distal.parser import Node, Text
+from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, TEXT, Kind, merge
 
 
 class Code(NamedTuple):

@@ -16,8 +16,8 @@ from lark import Token
 
 from plait.kernel.errors import ModelError
 from plait.rounds.distal.expressions import BUILTIN, Function, Names, Scope, tidy
-from plait.rounds.distal.kinds import INT, NAMED, PID, Kind
 from plait.rounds.distal.parser import HERE, Node, Text, parse
+from plait.rounds.distal.value_types import INT, NAMED, PID, Kind
 
 RESERVED = {"m", "messages", "s", "outputs", "nobody", "self", "n", "phases", "ALL", "mbox", "timeout", "id", "Node"}
 RESERVED |= {"send", "broadcast", "ids", "announce", "choose", "spawn", "pid", "start", "Message", "Process", "System"}

@@ -48,7 +48,7 @@ def check_rounds(
     """The verdict on a System by way of its sequential program; each violation is a run of the System itself."""
     from plait.check.api import check
     from plait.check.follow import follow, tidied
-    from plait.rounds.back import deeds, marked
+    from plait.rounds.protocol_run import deeds, marked
     from plait.rounds.sequential import program_of
 
     system = selected(system, properties)
@@ -206,9 +206,9 @@ def conditions(
     sequential program are audited instead.
     """
     from plait.check.api import check
-    from plait.rounds.clock import CONDITIONS, NAMES
-    from plait.rounds.static import proved
-    from plait.rounds.watch import watched
+    from plait.rounds.calendar import CONDITIONS, NAMES
+    from plait.rounds.conditions.declarations import proved
+    from plait.rounds.conditions.instrumentation import watched
 
     bare = selected(system, [])
     ghosts = watched(bare)
@@ -262,7 +262,7 @@ def _phases(reasons: dict[int, str]) -> str | None:
 def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
     """What a step broke, and the run to it on the protocol without ghosts."""
     from plait.check.follow import follow
-    from plait.rounds.back import same_deeds
+    from plait.rounds.protocol_run import same_deeds
 
     note = dict(_breaches(watched))[number]
     trace = follow(system, same_deeds(watched))
@@ -282,8 +282,8 @@ def _audited(
     """The conditions that the sequential program proves, what stands against the others, and runs that break some."""
     from plait.check.api import check
     from plait.check.follow import follow
-    from plait.rounds.back import deeds
-    from plait.rounds.clock import CONDITIONS
+    from plait.rounds.calendar import CONDITIONS
+    from plait.rounds.protocol_run import deeds
     from plait.rounds.sequential import program_of
 
     program = program_of(system, phases=phases, audited=True)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from plait.kernel.errors import UsageError
 from plait.model.process import Process
 from plait.model.system import System
-from plait.rounds.clock import Calendar
-from plait.rounds.structure import Upon, sends, upons
+from plait.rounds.calendar import Calendar
+from plait.rounds.text.upon import Upon, sends, upons
 
 _INDENT = "    "
 

@@ -15,8 +15,8 @@ from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.process import Handler, Process
 from plait.rounds.assumptions import Lost
-from plait.rounds.clock import CONDITIONS, Breach, where
-from plait.rounds.firing import Catcher, Fired, Heard, Letter
+from plait.rounds.calendar import CONDITIONS, Breach, where
+from plait.rounds.program.protocol import Catcher, Fired, Heard, Letter
 
 if TYPE_CHECKING:
     from plait.rounds.sequential import Program

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from plait import Message, ModelError, Pid, Process, System, action, always, check, init, on, tagged
-from plait.cli.sequential import check_rounds
-from plait.rounds.exchange import Exchange, renamed
+from plait.rounds.check import check_rounds
+from plait.rounds.program.creation_order import Exchange, renamed
 
 
 @tagged(phase="k", round="Only")

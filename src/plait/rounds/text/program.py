@@ -18,8 +18,8 @@ from plait.model.process import Process
 from plait.model.system import System
 from plait.model.tag import tag_of
 from plait.rounds.assumptions import assumption
-from plait.rounds.clock import Calendar
-from plait.rounds.structure import sends
+from plait.rounds.calendar import Calendar
+from plait.rounds.text.upon import sends
 
 _HEAD = '''"""The sequential program of {name}: {phases} phases, network assumption {assume}.
 

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.process import Process
-from plait.rounds.clock import where
-from plait.rounds.firing import Heard, fresh, key_of, own
-from plait.rounds.static import one_phase
+from plait.rounds.calendar import where
+from plait.rounds.conditions.declarations import one_phase
+from plait.rounds.program.protocol import Heard, fresh, key_of, own
 
 if TYPE_CHECKING:
-    from plait.rounds.firing import Protocol
+    from plait.rounds.program.protocol import Protocol
 
 Key = Hashable
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import msgspec
 
-from plait.kernel.deed import Deed
+from plait.kernel.step import Deed
 from plait.kernel.trace import Mark, Trace
 from plait.kernel.values import Data
 from plait.model.message import Message
 from plait.model.system import System
 from plait.model.tag import tag_of
-from plait.rounds.clock import Calendar
+from plait.rounds.calendar import Calendar
 
 _FIRED = "Fired"
 

@@ -15,7 +15,7 @@ from plait.model.message import Message
 from plait.model.process import Handler, Process
 from plait.model.properties import Property
 from plait.model.system import System
-from plait.rounds.clock import CONDITIONS, Breach, Calendar, where
+from plait.rounds.calendar import CONDITIONS, Breach, Calendar, where
 
 
 @dataclasses.dataclass(frozen=True)

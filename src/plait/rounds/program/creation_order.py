@@ -23,9 +23,9 @@ from plait.model.message import Message
 from plait.model.process import Handler, Process
 from plait.model.properties import Property
 from plait.model.system import System
-from plait.rounds.clock import where
-from plait.rounds.firing import delivered, fresh, key_of, own
-from plait.rounds.views import RoundsProcess, RoundsView
+from plait.rounds.calendar import where
+from plait.rounds.program.protocol import delivered, fresh, key_of, own
+from plait.rounds.program.views import RoundsProcess, RoundsView
 
 MOST = 24
 """So many ways to exchange names are tried; four processes of a role have as many."""

@@ -22,7 +22,7 @@ from plait.kernel.places import user_line
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import System, plays
-from plait.rounds.clock import Calendar, where
+from plait.rounds.calendar import Calendar, where
 
 _ATOMS = frozenset({int, str, bool, float, bytes, type(None), Pid})
 Heard = tuple[tuple[Pid, Message], ...]
