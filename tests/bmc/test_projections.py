@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plait.bmc import check, load, parse_program
 from plait.bmc.compiler import compile_program
 from plait.bmc.dependence import depends, execute, projection
-from plait.bmc.interpreter import Cell, Interpreter, State, Taken
+from plait.bmc.interpreter import Cell, Interpreter, State, Step
 from plait.bmc.parser import parse
 from plait.bmc.slices import slices
 from plait.bmc.steps import StepsEncoding
@@ -49,18 +49,18 @@ def test_slices_of_other_variables() -> None:
 # -- section 4.4 -------------------------------------------------------------------------------------------------------
 
 
-def walk(interpreter: Interpreter, seed: int) -> tuple[State, list[Taken]]:
+def walk(interpreter: Interpreter, seed: int) -> tuple[State, list[Step]]:
     """A random run."""
     chance = dice.Random(seed)
     start = state = chance.choice(list(interpreter.initial_states()))
-    run: list[Taken] = []
+    run: list[Step] = []
     while len(run) < 12 and (options := list(interpreter.successors(state))):
         run.append(chance.choice(options))
         state = run[-1].state
     return start, run
 
 
-def preserved(interpreter: Interpreter, start: State, run: list[Taken], cells: list[Cell], relation: Any) -> bool:
+def preserved(interpreter: Interpreter, start: State, run: list[Step], cells: list[Cell], relation: Any) -> bool:
     """Lemma 7: the projection is a run, and ends with the same values of the cells."""
     kept = execute(interpreter, start, [run[i] for i in projection(run, cells, relation)])
     if kept is None:

@@ -70,8 +70,8 @@ def test_a_step_that_can_only_fail_is_cut_behind_the_failure() -> None:
     program = parse_program(
         "int a[2] = 0; int k in 0..2, x = 0, y = 0; process p { atomic { x = 1; x = a[k]; y = 1; } y = 2; }"
     )
-    step, after = relevance(program, "bounds").sliced().processes[0].steps
-    assert step.body[:2] == program.processes[0].steps[0].body[:2]
+    step, after = relevance(program, "bounds").sliced().processes[0].instructions
+    assert step.body[:2] == program.processes[0].instructions[0].body[:2]
     assert step.body[2:] == after.body == (NEVER,)
 
 

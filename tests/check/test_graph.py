@@ -21,7 +21,7 @@ def test_random_systems(pair: tuple[System, Exploration]) -> None:
     system, truth = pair
     graph = state_graph(system, max_states=100_000)
     assert graph.complete
-    assert (len(graph.states), len(graph.moves)) == (truth.states, truth.transitions)
+    assert (len(graph.states), len(graph.edges)) == (truth.states, truth.transitions)
     assert sorted(s.depth for s in graph.states) == sorted(truth.seen.values())
     assert sum(s.terminal for s in graph.states) == truth.terminal
     found = {name for s in graph.states for name in s.violated}
@@ -38,7 +38,7 @@ def test_numbers_and_depths() -> None:
     for state in graph.states[1:]:
         assert state.predecessor is not None
         assert graph.states[state.predecessor - 1].depth == state.depth - 1
-        assert any((m.source, m.target) == (state.predecessor, state.number) for m in graph.moves)
+        assert any((m.source, m.target) == (state.predecessor, state.number) for m in graph.edges)
     assert graph.states[0].predecessor is None
 
 
@@ -47,9 +47,9 @@ def test_the_limit_keeps_the_nearest_states() -> None:
     assert [(s.number, s.depth, s.snapshot.fields) for s in part.states] == [
         (s.number, s.depth, s.snapshot.fields) for s in whole.states[:10]
     ]
-    inner = [m for m in whole.moves if m.source <= 10 and m.target is not None and m.target <= 10]
-    assert [(m.source, m.target, m.label) for m in part.moves] == [(m.source, m.target, m.label) for m in inner]
-    left_out = sum(m.source <= 10 for m in whole.moves) - len(inner)
+    inner = [m for m in whole.edges if m.source <= 10 and m.target is not None and m.target <= 10]
+    assert [(m.source, m.target, m.label) for m in part.edges] == [(m.source, m.target, m.label) for m in inner]
+    left_out = sum(m.source <= 10 for m in whole.edges) - len(inner)
     assert sum(s.hidden for s in part.states) == left_out
     assert state_graph(two_phase_commit(2), max_states=56).complete
     assert not state_graph(two_phase_commit(2), max_states=55).complete
@@ -83,8 +83,8 @@ def test_violations_and_failed_assertions() -> None:
     graph = state_graph(System([Faller()], properties=[high, never]))
     assert [s.violated for s in graph.states] == [[], ["assertions", "high"]]
     assert [s.terminal for s in graph.states] == [False, False], "a step that fails is a step"
-    assert [(m.source, m.target) for m in graph.moves] == [(1, 2), (2, None)]
-    assert "hit the ground" in (graph.moves[1].note or "")
+    assert [(m.source, m.target) for m in graph.edges] == [(1, 2), (2, None)]
+    assert "hit the ground" in (graph.edges[1].note or "")
 
 
 def test_mistakes_of_the_model_are_named() -> None:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from plait.check.graph import state_graph
-from plait.kernel.graph import Move, State, StateGraph
+from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent, Snapshot
 from plait.model.loader import load
 from plait.protocols.two_phase_commit import two_phase_commit
@@ -41,11 +41,11 @@ def hostile() -> StateGraph:
             State(1, 0, first, violated=[HOSTILE], hidden=3),
             State(2, 1, second, 1, terminal=True, violated=["assertions"], examples=[HOSTILE]),
         ],
-        moves=[
-            Move(1, 2, HOSTILE, "step", HOSTILE, [0], [HOSTILE]),
-            Move(2, 2, HOSTILE, "lose", "lose"),
-            Move(2, 1, HOSTILE, "recover", HOSTILE),
-            Move(2, None, HOSTILE, "step", HOSTILE, note=HOSTILE + "\x00\n" + HOSTILE),
+        edges=[
+            Edge(1, 2, HOSTILE, "step", HOSTILE, [0], [HOSTILE]),
+            Edge(2, 2, HOSTILE, "lose", "lose"),
+            Edge(2, 1, HOSTILE, "recover", HOSTILE),
+            Edge(2, None, HOSTILE, "step", HOSTILE, note=HOSTILE + "\x00\n" + HOSTILE),
         ],
         reductions=[HOSTILE],
     )
@@ -78,7 +78,7 @@ def test_a_box_per_state_and_an_arrow_per_pair(graph: StateGraph, count: int, pa
     )
     drawn = [(int(a.attrib["data-from"]), int(a.attrib["data-to"])) for a in drawing.of_class("arrow")]
     assert len(drawn) == len(set(drawn))
-    assert set(drawn) == {(m.source, m.target) for m in graph.moves}
+    assert set(drawn) == {(m.source, m.target) for m in graph.edges}
     assert pairs is None or len(drawn) == pairs
 
 
@@ -88,7 +88,7 @@ def test_figure_1_of_the_paper() -> None:
     arrows = {(a.attrib["data-from"], a.attrib["data-to"]) for a in drawing.of_class("arrow")}
     assert arrows == {tuple(pair) for pair in ("12", "23", "34", "35", "46", "57", "67")}
     assert not drawing.of_class("upward")
-    labels = ["".join(e.itertext()) for e in drawing.of_class("move")]
+    labels = ["".join(e.itertext()) for e in drawing.of_class("edge-label")]
     assert labels.count("Receiver0: acknowledge") == 2
     assert "Receiver0: take_both" in labels
 

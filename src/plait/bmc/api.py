@@ -31,9 +31,9 @@ from plait.bmc.program import (
 )
 from plait.bmc.ranges import Ranges, ranges
 from plait.bmc.relevance import relevance
-from plait.bmc.second import Solver, decide
 from plait.bmc.smt import Formula, TooLargeError
 from plait.bmc.solver import Answer
+from plait.bmc.solvers import Solver, decide
 from plait.bmc.steps import StepsEncoding
 from plait.bmc.tracing import trace
 from plait.bmc.walks import walk
@@ -475,7 +475,7 @@ class _Deeper:
 
 def automatic(program: Program) -> Literal["steps", "clock"]:
     """Which encoding to take, by what was measured: `steps` where processes wait for each other, else `clock`."""
-    return "steps" if any(_waits(step.body) for code in program.processes for step in code.steps) else "clock"
+    return "steps" if any(_waits(step.body) for code in program.processes for step in code.instructions) else "clock"
 
 
 def _waits(actions: Sequence[Action]) -> bool:

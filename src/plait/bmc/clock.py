@@ -110,7 +110,7 @@ class ClockEncoding:
         touching: dict[Variable, set[int]] = {v: set() for v in self.program.variables}
         self.written: set[Variable] = {v for v in self.program.variables if v.hidden}
         for p, code in enumerate(self.program.processes):
-            for step in code.steps:
+            for step in code.instructions:
                 reads, writes = accesses(step.body)
                 self.written |= writes
                 for variable in reads | writes:
@@ -161,7 +161,7 @@ class ClockEncoding:
         private: list[Access] = []
         for place, here in steps.items():
             taken = f.named(f.all(go, here), "Bool")
-            step = code.steps[place]
+            step = code.instructions[place]
             inputs: list[Term] = []
             for number, domain in enumerate(step.inputs):
                 name = input_name(p, n, place, number)

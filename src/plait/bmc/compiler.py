@@ -19,6 +19,7 @@ from plait.bmc.program import (
     Expr,
     Goto,
     Input,
+    Instruction,
     Kind,
     Not,
     Operation,
@@ -29,7 +30,6 @@ from plait.bmc.program import (
     Read,
     Require,
     Set,
-    Step,
     Value,
     Variable,
 )
@@ -223,7 +223,7 @@ class _ProcessCompiler:
         end = self._block(body)
         assert end == len(self.bodies)
         steps = tuple(
-            Step(self.number, at, tuple(actions), _targets(actions), place, inputs)
+            Instruction(self.number, at, tuple(actions), _targets(actions), place, inputs)
             for at, (actions, place, inputs) in enumerate(self.bodies)
         )
         return ProcessCode(name, role, steps)

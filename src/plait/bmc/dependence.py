@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from plait.bmc.interpreter import Cell, Interpreter, State, Taken
+from plait.bmc.interpreter import Cell, Interpreter, State, Step
 from plait.bmc.program import Program, Property, ended_in, variables_of
 
-Dependence = Callable[[Taken, Taken], bool]
+Dependence = Callable[[Step, Step], bool]
 
 
-def depends(first: Taken, second: Taken) -> bool:
+def depends(first: Step, second: Step) -> bool:
     """Whether the second step depends on the first (Definition 3): it reads what that writes."""
     return not first.writes.isdisjoint(second.reads)
 
@@ -24,7 +24,7 @@ def relevant_cells(program: Program, property_: Property) -> frozenset[Cell]:
     return frozenset(cells | ended_in(property_.condition))
 
 
-def projection(run: Sequence[Taken], cells: Iterable[Cell], depends: Dependence = depends) -> list[int]:
+def projection(run: Sequence[Step], cells: Iterable[Cell], depends: Dependence = depends) -> list[int]:
     """The places of the steps that are in the projection of a run on cells (Definition 4).
 
     From the end: a step is in it if it writes one of the cells, or if a later one that is in it depends on it.
@@ -37,7 +37,7 @@ def projection(run: Sequence[Taken], cells: Iterable[Cell], depends: Dependence 
     return kept[::-1]
 
 
-def conflict(first: Taken, second: Taken) -> bool:
+def conflict(first: Step, second: Step) -> bool:
     """Whether the order of two steps matters to somebody: they touch a common cell, and one writes it."""
     return not (
         first.writes.isdisjoint(second.reads)
@@ -46,9 +46,9 @@ def conflict(first: Taken, second: Taken) -> bool:
     )
 
 
-def execute(interpreter: Interpreter, state: State, steps: Iterable[Taken]) -> list[Taken] | None:
+def execute(interpreter: Interpreter, state: State, steps: Iterable[Step]) -> list[Step] | None:
     """Take the same steps (processes and inputs) from a state; None if one of them is not enabled."""
-    found: list[Taken] = []
+    found: list[Step] = []
     for step in steps:
         taken = interpreter.step(state, step.process, step.inputs)
         if taken is None:

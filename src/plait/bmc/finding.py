@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from plait.bmc.interpreter import State, Taken
+from plait.bmc.interpreter import State, Step
 from plait.bmc.program import Property
 from plait.kernel.verdict import Status
 
@@ -13,7 +13,7 @@ class Run(NamedTuple):
     """A run that decides a property."""
 
     start: State
-    steps: list[Taken]
+    steps: list[Step]
 
 
 class Finding(NamedTuple):

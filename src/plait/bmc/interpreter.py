@@ -49,7 +49,7 @@ Cell = tuple[Variable, int] | int
 """A variable and an index (0 if it is no array); or the program counter of a process, by its number."""
 
 
-class Taken(NamedTuple):
+class Step(NamedTuple):
     """A step that was taken: the state that it led to, and its footprint (read and write sets, thesis section 4.4.1)."""
 
     process: int
@@ -130,10 +130,10 @@ class Interpreter:
 
     def inputs(self, state: State, process: int) -> Iterator[tuple[Value, ...]]:
         """What the environment can decide for the next step of a process."""
-        step = self.program.processes[process].steps[state.locations[process]]
+        step = self.program.processes[process].instructions[state.locations[process]]
         return itertools.product(*(self.domain(d, f"line {step.place.line}: {step.label}") for d in step.inputs))
 
-    def successors(self, state: State) -> Iterator[Taken]:
+    def successors(self, state: State) -> Iterator[Step]:
         """Every step that is enabled."""
         for process in range(len(self.program.processes)):
             if self.ready(state, process):
@@ -142,7 +142,7 @@ class Interpreter:
                     if taken is not None:
                         yield taken
 
-    def step(self, state: State, process: int, inputs: Sequence[Value] = ()) -> Taken | None:
+    def step(self, state: State, process: int, inputs: Sequence[Value] = ()) -> Step | None:
         """Take the next step of a process; None if it is not enabled."""
         if not self.ready(state, process):
             return None
@@ -151,7 +151,7 @@ class Interpreter:
         run = _Run(self, state, tuple(map(self.wrap, inputs)))
         lost = None
         try:
-            target = run.actions(code.steps[location].body)
+            target = run.actions(code.instructions[location].body)
         except _BlockedError:
             return None
         except _OutOfRangeError as error:
@@ -160,7 +160,7 @@ class Interpreter:
         target = code.stuck if target is None else target
         locations = (*state.locations[:process], target, *state.locations[process + 1 :])
         after = State(tuple(run.values), locations)
-        return Taken(
+        return Step(
             process,
             location,
             run.inputs,

@@ -160,7 +160,7 @@ class Domain:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Step:
+class Instruction:
     """What a process does at one of its locations."""
 
     process: int
@@ -183,17 +183,17 @@ class ProcessCode:
 
     name: str
     role: str
-    steps: tuple[Step, ...]
+    instructions: tuple[Instruction, ...]
 
     @property
     def end(self) -> int:
         """The location without a step."""
-        return len(self.steps)
+        return len(self.instructions)
 
     @property
     def stuck(self) -> int:
         """Where a process is after a failed assertion or index."""
-        return len(self.steps) + 1
+        return len(self.instructions) + 1
 
 
 PropertyKind = Literal["always", "final", "reachable"]
@@ -333,7 +333,7 @@ def distances(process: ProcessCode) -> dict[int, int]:
     queue = [0]
     for place in queue:
         if place < process.end:
-            for target in process.steps[place].targets:
+            for target in process.instructions[place].targets:
                 if target not in found:
                     found[target] = found[place] + 1
                     queue.append(target)
@@ -347,8 +347,8 @@ def longest(process: ProcessCode) -> int | None:
     todo = [0]
     while todo:
         location = todo[-1]
-        ends = location >= process.end or process.steps[location].body[:1] == (NEVER,)
-        targets = () if ends else process.steps[location].targets
+        ends = location >= process.end or process.instructions[location].body[:1] == (NEVER,)
+        targets = () if ends else process.instructions[location].targets
         missing = [t for t in targets if t not in known]
         if location in known or not missing:
             known.setdefault(location, 0 if ends else 1 + max((known[t] for t in targets), default=0))

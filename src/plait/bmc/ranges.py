@@ -21,6 +21,7 @@ from plait.bmc.program import (
     Expr,
     Goto,
     Input,
+    Instruction,
     Not,
     Operation,
     ProcessCode,
@@ -28,7 +29,6 @@ from plait.bmc.program import (
     Read,
     Require,
     Set,
-    Step,
     Variable,
 )
 
@@ -121,7 +121,7 @@ class _Analysis:
         for code, places in zip(self.program.processes, self.at, strict=True):
             for location, environment in places.items():
                 if location < code.end:
-                    self._step(code.steps[location], dict(self.shared) | environment)
+                    self._step(code.instructions[location], dict(self.shared) | environment)
         self.shared, self.at = self.next_shared, self.next_at
 
     def _widen(self, shared: Environment, at: list[dict[int, Environment]]) -> None:
@@ -142,10 +142,10 @@ class _Analysis:
 
     # -- one step ------------------------------------------------------------------------------------------------------
 
-    def _step(self, step: Step, environment: Environment) -> None:
+    def _step(self, step: Instruction, environment: Environment) -> None:
         self._actions(step.body, environment, step)
 
-    def _actions(self, actions: Sequence[Action], environment: Environment, step: Step) -> list[Environment]:
+    def _actions(self, actions: Sequence[Action], environment: Environment, step: Instruction) -> list[Environment]:
         """What holds behind the actions, once for each way through; and what they write is noted."""
         ways = [environment]
         for action in actions:
@@ -154,7 +154,7 @@ class _Analysis:
                 ways = [_merge(ways)]
         return ways
 
-    def _action(self, action: Action, e: Environment, step: Step) -> list[Environment]:
+    def _action(self, action: Action, e: Environment, step: Instruction) -> list[Environment]:
         match action:
             case Set(variable, index, value):
                 if index is not None:
@@ -226,7 +226,7 @@ class _Analysis:
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
-    def _value(self, e: Expr, environment: Environment, step: Step | None = None) -> Interval | None:
+    def _value(self, e: Expr, environment: Environment, step: Instruction | None = None) -> Interval | None:
         """The interval of a number; None for a truth value."""
         match e:
             case Constant(value):
@@ -310,7 +310,7 @@ def _counters(program: Program, shared: Environment) -> Environment:
     """Shared variables that are only ever counted up or down by constants, in steps that no process takes twice."""
     found: dict[Variable, Interval] = {v: i for v, i in shared.items() if v.size is None}
     for code in program.processes:
-        for step in code.steps:
+        for step in code.instructions:
             for variable, change in _changes(step.body):
                 if variable not in found:
                     continue
@@ -340,14 +340,14 @@ def _changes(actions: Sequence[Action]) -> Iterator[tuple[Variable, int | None]]
 def _repeats(code: ProcessCode, location: int) -> bool:
     """Whether a process can come back to a location."""
     seen: set[int] = set()
-    queue = list(code.steps[location].targets)
+    queue = list(code.instructions[location].targets)
     while queue:
         place = queue.pop()
         if place == location:
             return True
         if place < code.end and place not in seen:
             seen.add(place)
-            queue += code.steps[place].targets
+            queue += code.instructions[place].targets
     return False
 
 

@@ -14,10 +14,22 @@ import dataclasses
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from plait.bmc.dead import without_dead
 from plait.bmc.failures import expressions, fails_inside, failures, reads_of
-from plait.bmc.program import NEVER, Action, Branch, Ensure, Program, Require, Set, Step, Variable, accesses, distances
+from plait.bmc.program import (
+    NEVER,
+    Action,
+    Branch,
+    Ensure,
+    Instruction,
+    Program,
+    Require,
+    Set,
+    Variable,
+    accesses,
+    distances,
+)
 from plait.bmc.ranges import Ranges
+from plait.bmc.unused_assignments import without_unused_assignments
 
 Place = tuple[int, int]
 """A process and a location."""
@@ -39,14 +51,14 @@ def relevance(program: Program, ranges: Ranges, relevant: set[Variable], watched
     """
     while True:
         found = Relevance(program, ranges, relevant, watched)
-        smaller = without_dead(found.sliced(), ranges, relevant)
+        smaller = without_unused_assignments(found.sliced(), ranges, relevant)
         if _bodies(smaller) == _bodies(program):
             return found
         program = smaller
 
 
 def _bodies(program: Program) -> list[list[tuple[Action, ...]]]:
-    return [[step.body for step in code.steps] for code in program.processes]
+    return [[step.body for step in code.instructions] for code in program.processes]
 
 
 class Relevance:
@@ -57,14 +69,14 @@ class Relevance:
         self.reads: dict[Way, set[Variable]] = {}
         self.writes: dict[Way, set[Variable]] = {}
         for p, code in enumerate(program.processes):
-            for step in code.steps:
+            for step in code.instructions:
                 going, failing = Way(p, step.location, False), Way(p, step.location, True)
                 if NEVER not in step.body:
                     self.reads[going], self.writes[going] = accesses(step.body)
                 if any(failures(action, ranges) for action in step.body):
                     self.reads[failing], self.writes[failing] = self._failing(step)
 
-    def _failing(self, step: Step) -> tuple[set[Variable], set[Variable]]:
+    def _failing(self, step: Instruction) -> tuple[set[Variable], set[Variable]]:
         """What a step may read and write if it fails."""
         reads: set[Variable] = set()
         writes: set[Variable] = set()
@@ -177,12 +189,12 @@ class Relevance:
         return dataclasses.replace(
             self.program,
             processes=tuple(
-                dataclasses.replace(code, steps=tuple(self._kept(step, kept) for step in code.steps))
+                dataclasses.replace(code, instructions=tuple(self._kept(step, kept) for step in code.instructions))
                 for code in self.program.processes
             ),
         )
 
-    def _kept(self, step: Step, kept: set[Way]) -> Step:
+    def _kept(self, step: Instruction, kept: set[Way]) -> Instruction:
         if Way(step.process, step.location, False) in kept:
             return step
         failing = Way(step.process, step.location, True) in kept
@@ -195,5 +207,5 @@ class Relevance:
             body = [*step.body[:last], Require(action.condition) if isinstance(action, Branch) else action]
         return dataclasses.replace(step, body=(*body, NEVER), targets=())
 
-    def _step(self, way: Way) -> Step:
-        return self.program.processes[way.process].steps[way.location]
+    def _step(self, way: Way) -> Instruction:
+        return self.program.processes[way.process].instructions[way.location]

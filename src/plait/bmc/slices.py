@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from plait.bmc.dependence import conflict, projection
-from plait.bmc.interpreter import Cell, Interpreter, State, Taken
+from plait.bmc.interpreter import Cell, Interpreter, State, Step
 from plait.bmc.program import Program
 from plait.bmc.width import fits
 from plait.kernel.errors import UsageError
@@ -73,7 +73,7 @@ def slices(program: Program, names: list[str], depth: int | None = None, width: 
             key = (tuple(values), _canonical(kept))
             if key not in kinds:
                 steps = [
-                    (program.processes[t.process].name, program.processes[t.process].steps[t.location].label)
+                    (program.processes[t.process].name, program.processes[t.process].instructions[t.location].label)
                     for t in kept
                 ]
                 end = run[-1].state if run else start
@@ -82,7 +82,7 @@ def slices(program: Program, names: list[str], depth: int | None = None, width: 
     return Slices(names, search.count(), ordered)
 
 
-def _canonical(steps: list[Taken]) -> frozenset[tuple[Any, ...]]:
+def _canonical(steps: list[Step]) -> frozenset[tuple[Any, ...]]:
     """A projection without the order of independent steps: per step what comes before it for a reason."""
     position: dict[int, int] = {}
     labels: list[tuple[Any, ...]] = []
@@ -99,13 +99,13 @@ class _Runs:
         self.interpreter, self.depth = interpreter, depth
         self.seen = 0
 
-    def representatives(self, start: State) -> list[list[Taken]]:
+    def representatives(self, start: State) -> list[list[Step]]:
         """A run for each way to order the steps that depend on each other."""
-        found: list[list[Taken]] = []
-        stack: list[tuple[State, list[Taken], dict[int, list[Taken]]]] = [(start, [], {})]
+        found: list[list[Step]] = []
+        stack: list[tuple[State, list[Step], dict[int, list[Step]]]] = [(start, [], {})]
         while stack:
             state, run, asleep = stack.pop()
-            options: dict[int, list[Taken]] = {}
+            options: dict[int, list[Step]] = {}
             if self.depth is None or len(run) < self.depth:
                 for taken in self.interpreter.successors(state):
                     options.setdefault(taken.process, []).append(taken)
@@ -117,7 +117,7 @@ class _Runs:
                     f"there are more than {MOST:,} runs to look at, or runs of more than {LONGEST:,} steps",
                     hint="give --depth K, or fewer processes",
                 )
-            tried: dict[int, list[Taken]] = {}
+            tried: dict[int, list[Step]] = {}
             for process, moves in options.items():
                 # With a depth, runs that end early differ in which steps they have: nothing may sleep.
                 if process in asleep and self.depth is None:

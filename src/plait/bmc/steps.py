@@ -18,7 +18,7 @@ from typing import Literal
 
 from plait.bmc import symbolic
 from plait.bmc.interpreter import Cell
-from plait.bmc.program import Expr, Program, Step, Variable, distances, ended_in, variables_of
+from plait.bmc.program import Expr, Instruction, Program, Variable, distances, ended_in, variables_of
 from plait.bmc.ranges import Ranges
 from plait.bmc.relevance import Relevance, relevance
 from plait.bmc.smt import Formula, Term
@@ -172,7 +172,7 @@ class StepsEncoding:
                     continue
                 if taken is False:
                     continue
-                step = code.steps[place]
+                step = code.instructions[place]
                 inputs = self._inputs(i, p, step, taken)
                 load = _Loads(self, i, before, taken, reading)
                 outcome = symbolic.run(f, self.program, self.ranges, step, load, inputs, ended)
@@ -223,7 +223,7 @@ class StepsEncoding:
             f.add(f.implies(f.any(*self.running[-1]), f.any(*running)))
         return running
 
-    def _inputs(self, i: int, p: int, step: Step, taken: Term) -> list[Term]:
+    def _inputs(self, i: int, p: int, step: Instruction, taken: Term) -> list[Term]:
         f = self.f
         found: list[Term] = []
         for n, domain in enumerate(step.inputs):

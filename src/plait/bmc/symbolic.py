@@ -23,13 +23,13 @@ from plait.bmc.program import (
     Expr,
     Goto,
     Input,
+    Instruction,
     Not,
     Operation,
     Program,
     Read,
     Require,
     Set,
-    Step,
     Variable,
 )
 from plait.bmc.ranges import Ranges
@@ -61,7 +61,13 @@ class Outcome(NamedTuple):
 
 
 def run(
-    f: Formula, program: Program, ranges: Ranges, step: Step, load: Load, inputs: Sequence[Term], ended: list[Term]
+    f: Formula,
+    program: Program,
+    ranges: Ranges,
+    step: Instruction,
+    load: Load,
+    inputs: Sequence[Term],
+    ended: list[Term],
 ) -> Outcome:
     """Run a step on terms. `ended` says whether each process has, before the step."""
     return _Run(f, program, ranges, load, inputs, ended).outcome(step)
@@ -99,7 +105,7 @@ class _Run:
         """Indices out of range in the current action."""
         self.stuck: list[Term] = []
 
-    def outcome(self, step: Step) -> Outcome:
+    def outcome(self, step: Instruction) -> Outcome:
         self.actions(step.body, True)
         stuck = self.f.any(*self.stuck)
         if stuck is not False:

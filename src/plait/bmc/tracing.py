@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from plait.bmc.dependence import execute, projection, relevant_cells
-from plait.bmc.interpreter import Cell, Interpreter, State, Taken
+from plait.bmc.interpreter import Cell, Interpreter, State, Step
 from plait.bmc.program import Program, Property, Value, Variable
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Lane, Snapshot, Trace
@@ -48,7 +48,7 @@ def cell_text(program: Program, cell: Cell) -> str:
     return _short(variable) if variable.size is None else f"{_short(variable)}[{k}]"
 
 
-def event(interpreter: Interpreter, before: State, taken: Taken, note: str | None = None) -> Event:
+def event(interpreter: Interpreter, before: State, taken: Step, note: str | None = None) -> Event:
     """A step as an event."""
     program = interpreter.program
     code = program.processes[taken.process]
@@ -61,7 +61,7 @@ def event(interpreter: Interpreter, before: State, taken: Taken, note: str | Non
             notes.append(taken.lost or "the assertion fails")
         elif before.values[at] != taken.state.values[at]:
             changed[cell_text(program, cell)] = (to_data(before.values[at]), to_data(taken.state.values[at]))
-    step = code.steps[taken.location]
+    step = code.instructions[taken.location]
     return Event(
         lane=code.name,
         kind="step",
@@ -80,7 +80,7 @@ def trace(
     parameters: Mapping[str, str | Value],
     property_: Property,
     start: State,
-    run: Sequence[Taken],
+    run: Sequence[Step],
     *,
     full: bool = False,
 ) -> Trace:
@@ -118,9 +118,9 @@ def trace(
     )
 
 
-def expansion(interpreter: Interpreter, state: State, cells: frozenset[Cell]) -> list[Taken]:
+def expansion(interpreter: Interpreter, state: State, cells: frozenset[Cell]) -> list[Step]:
     """Steps that the processes can still take in turn without touching these cells, until nothing new happens."""
-    found: list[Taken] = []
+    found: list[Step] = []
     seen = {state}
     moved = True
     while moved and len(found) < _MORE:

@@ -34,7 +34,7 @@ def _step(interpreter: Interpreter, dice: random.Random, state: State) -> State 
     for process in options:
         if not interpreter.ready(state, process):
             continue
-        step = interpreter.program.processes[process].steps[state.locations[process]]
+        step = interpreter.program.processes[process].instructions[state.locations[process]]
         inputs: list[Value] = [
             dice.choice([False, True])
             if d.kind == "bool"

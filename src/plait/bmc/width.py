@@ -41,7 +41,7 @@ def _constants(program: Program) -> list[int]:
     for variable in program.variables:
         found += [int(v) for v in (*variable.initial, variable.low, variable.high) if v is not None]
     for code in program.processes:
-        for step in code.steps:
+        for step in code.instructions:
             walk(step.body)
             walk(step.inputs)
     for e in (*program.initial, *(p.condition for p in program.properties)):

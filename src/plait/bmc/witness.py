@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from plait.bmc.interpreter import Interpreter, State, Taken
+from plait.bmc.interpreter import Interpreter, State, Step
 from plait.bmc.program import Value, Variable
 
 Model = dict[str, Value]
@@ -40,7 +40,7 @@ class Witness(NamedTuple):
         half = 1 << (self.bits - 1)
         return (value + half) % (2 * half) - half
 
-    def run(self, interpreter: Interpreter) -> tuple[State, list[Taken]]:
+    def run(self, interpreter: Interpreter) -> tuple[State, list[Step]]:
         """Execute it. A step that is not enabled is a bug of an encoding."""
         values: dict[Variable, list[Value]] = {}
         for variable in interpreter.program.variables:
@@ -52,12 +52,12 @@ class Witness(NamedTuple):
         start = state = interpreter.initial(values)
         if not interpreter.starts(state):
             raise AssertionError("the solver's initial state is none")
-        taken: list[Taken] = []
+        taken: list[Step] = []
         for process, moment in self.schedule:
             location = state.locations[process]
             inputs: list[Value] = []
             if interpreter.ready(state, process):
-                for number, domain in enumerate(interpreter.program.processes[process].steps[location].inputs):
+                for number, domain in enumerate(interpreter.program.processes[process].instructions[location].inputs):
                     default: Value = False if domain.kind == "bool" else (domain.low or 0)
                     inputs.append(self._value(input_name(process, moment, location, number), default))
             step = interpreter.step(state, process, inputs)

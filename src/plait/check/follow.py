@@ -15,7 +15,7 @@ from plait.check.tracing import Tracer
 from plait.check.why import why
 from plait.kernel.errors import TraceError
 from plait.kernel.renaming import by_position, renamed
-from plait.kernel.step import Deed
+from plait.kernel.step import Step
 from plait.kernel.trace import Event, Trace
 from plait.kernel.values import exact, to_data
 from plait.model.fairness import Fairness
@@ -23,28 +23,28 @@ from plait.model.system import System, with_properties
 from plait.model.temporal import Temporal
 
 
-def follow(system: System, deeds: Sequence[Deed], name: str | None = None) -> Trace:
+def follow(system: System, steps: Sequence[Step], name: str | None = None) -> Trace:
     """The Trace of a run, as the model executes it; with the name of a property, the run must decide it.
 
     A property that must always hold is false in the last state, one that is to be reachable is true there, and
     `assertions` means that the last step fails.
     """
-    tracer, events = _executed(system, deeds)
+    tracer, events = _executed(system, steps)
     explanation = _confirmed(tracer, events, name)
     decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
     reasons = why(tracer, decided[1], decided[0], events) if decided else None
     return tracer.trace(events, name, explanation, why=reasons)
 
 
-def _executed(system: System, deeds: Sequence[Deed]) -> tuple[Tracer, list[Event]]:
+def _executed(system: System, steps: Sequence[Step]) -> tuple[Tracer, list[Event]]:
     runner = Runner(system)
     tracer = Tracer(runner)
-    return tracer, [tracer.step(transition) for transition in _path(runner, tracer, deeds)]
+    return tracer, [tracer.step(transition) for transition in _path(runner, tracer, steps)]
 
 
-def tidied(system: System, deeds: Sequence[Deed], name: str | None) -> tuple[list[Deed], str | None]:
-    """The deeds that are needed, with few changes from process to process within each round, and what was saved."""
-    found = list(deeds)
+def tidied(system: System, steps: Sequence[Step], name: str | None) -> tuple[list[Step], str | None]:
+    """The steps that are needed, with few changes from process to process within each round, and what was saved."""
+    found = list(steps)
     if not 1 < len(found) <= MOST_STEPS:
         return found, None
 
@@ -98,8 +98,8 @@ def _retaken(system: System, trace: Trace) -> Lasso:
             loop = len(events)
         taken = [messages[i] for i in event.consumed if i in messages]
         contents = [(m.sender, m.type, m.fields) for m in taken]
-        deed = Deed(event.lane, event.label, event.kind, contents, event.choices)
-        chosen = next(_fitting(tracer.runner, tracer, tracer.state, deed), None)
+        step = Step(event.lane, event.label, event.kind, contents, event.choices)
+        chosen = next(_fitting(tracer.runner, tracer, tracer.state, step), None)
         if chosen is not None:
             events.append(tracer.step(chosen))
             if chosen.failure:
@@ -111,44 +111,44 @@ def _retaken(system: System, trace: Trace) -> Lasso:
     return lasso
 
 
-def _path(runner: Runner, tracer: Tracer, deeds: Sequence[Deed]) -> list[Transition]:
-    """The transitions that the deeds are. Two crashes may look alike and be of different faults: then one of them fits."""
+def _path(runner: Runner, tracer: Tracer, steps: Sequence[Step]) -> list[Transition]:
+    """The transitions that the steps are. Two crashes may look alike and be of different faults: then one of them fits."""
     path: list[Transition] = []
-    choices = [_fitting(runner, tracer, tracer.state, deeds[0])] if deeds else []
+    choices = [_fitting(runner, tracer, tracer.state, steps[0])] if steps else []
     furthest = 0
-    while len(path) < len(deeds):
-        step = next(choices[-1], None)
-        if step is None:
+    while len(path) < len(steps):
+        transition = next(choices[-1], None)
+        if transition is None:
             choices.pop()
             if not choices:
-                deed = deeds[furthest]
+                step = steps[furthest]
                 raise TraceError(
-                    f"step {furthest + 1} ({deed.lane}: {deed.label}) is not possible in {runner.system.name}",
-                    hint="the run is none of this model: please report this as a bug",
+                    f"step {furthest + 1} ({step.lane}: {step.label}) is not possible in {runner.system.name}",
+                    hint="this run does not belong to this model: please report this as a bug",
                 )
             path.pop()
             continue
-        path.append(step)
-        if len(path) < len(deeds):
+        path.append(transition)
+        if len(path) < len(steps):
             furthest = max(furthest, len(path))
-            choices.append(_fitting(runner, tracer, step.state, deeds[len(path)]))
+            choices.append(_fitting(runner, tracer, transition.state, steps[len(path)]))
     return path
 
 
-def _fitting(runner: Runner, tracer: Tracer, state: Sequence[int], deed: Deed) -> Iterator[Transition]:
-    return (t for t in runner.engine.successors(state) if _fits(tracer, t, deed))
+def _fitting(runner: Runner, tracer: Tracer, state: Sequence[int], step: Step) -> Iterator[Transition]:
+    return (t for t in runner.engine.successors(state) if _fits(tracer, t, step))
 
 
-def _fits(tracer: Tracer, transition: Transition, deed: Deed) -> bool:
+def _fits(tracer: Tracer, transition: Transition, step: Step) -> bool:
     lane = tracer.names[transition.process]
-    if (transition.kind, lane, tracer.label(transition)) != (deed.kind, deed.lane, deed.label):
+    if (transition.kind, lane, tracer.label(transition)) != (step.kind, step.lane, step.label):
         return False
     decode = tracer.runner.tabulation.codec.decode
     consumed = sorted(exact(list(tracer.message(content, sender))) for _, sender, content in transition.consumed)
     choices = [to_data(decode(choice)) for choice in transition.choices]
-    if deed.kind == "crash":  # what is dropped is not of its choice
+    if step.kind == "crash":  # what is dropped is not of its choice
         return True
-    return consumed == sorted(exact(list(m)) for m in deed.consumed) and exact(choices) == exact(deed.choices)
+    return consumed == sorted(exact(list(m)) for m in step.consumed) and exact(choices) == exact(step.choices)
 
 
 def _confirmed(tracer: Tracer, events: list[Event], name: str | None) -> str | None:

@@ -14,7 +14,7 @@ from plait.check.reduction import History, Inference, plan
 from plait.check.runner import Runner
 from plait.check.tracing import label, snapshot
 from plait.kernel.errors import ModelError, UsageError
-from plait.kernel.graph import Move, State, StateGraph
+from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent
 from plait.kernel.values import Data, to_data
 from plait.model.system import System, with_properties
@@ -74,7 +74,7 @@ class _Builder:
         numbers = {self.runner.engine.fingerprint(start): 1}
         # Of each state met: itself, its depth, and where it was met first.
         queue: list[tuple[Sequence[int], int, int | None]] = [(start, 0, None)]
-        states, moves = [], []
+        states, edges = [], []
         for number, (state, depth, predecessor) in enumerate(queue, start=1):  # grows while it is read
             hidden, transitions = 0, self._transitions(state, numbers)
             for t in transitions:
@@ -86,14 +86,14 @@ class _Builder:
                         continue
                     numbers[t.fingerprint] = len(queue) + 1
                     queue.append((t.state, depth + 1, number))
-                moves.append(self._move(number, t, None if t.failure else numbers[t.fingerprint]))
+                edges.append(self._edge(number, t, None if t.failure else numbers[t.fingerprint]))
             states.append(self._state(number, state, depth, predecessor, hidden, transitions))
         return StateGraph(
             model=self.system.target or self.system.name,
             parameters={name: to_data(value) for name, value in self.system.parameters.items()},
             messages=self.messages,
             states=states,
-            moves=moves,
+            edges=edges,
             reductions=reductions,
         )
 
@@ -135,9 +135,9 @@ class _Builder:
         whole = snapshot(self.runner, state, pending)
         return State(number, depth, whole, predecessor, terminal, violated, examples, hidden)
 
-    def _move(self, source: int, t: Transition, target: int | None) -> Move:
+    def _edge(self, source: int, t: Transition, target: int | None) -> Edge:
         decode = self.runner.tabulation.codec.decode
-        return Move(
+        return Edge(
             source=source,
             target=target,
             lane=self.lanes[t.process],

@@ -32,7 +32,7 @@ class State(msgspec.Struct, frozen=True):
         return f"s{self.number}"
 
 
-class Move(msgspec.Struct, frozen=True):
+class Edge(msgspec.Struct, frozen=True):
     """A transition."""
 
     source: int
@@ -55,7 +55,7 @@ class StateGraph(msgspec.Struct, frozen=True):
     messages: list[Sent]
     """Each distinct message that is pending in some state, with its receiver."""
     states: list[State]
-    moves: list[Move]
+    edges: list[Edge]
     reductions: list[str] = []
 
     @property

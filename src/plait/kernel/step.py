@@ -1,4 +1,7 @@
-"""A deed: as much of a step as tells it apart from the others that could be taken. Who has only that has it executed."""
+"""A Step: a transition taken in a run, described by what tells it apart from the others that a state has.
+
+This is enough to re-execute the step (`plait.check` does so), and needs neither the model nor the engine.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from plait.kernel.trace import EventKind
 from plait.kernel.values import Data
 
 
-class Deed(msgspec.Struct, frozen=True):
-    """What a process does next: its handler, the messages that it takes, and what it chooses."""
+class Step(msgspec.Struct, frozen=True):
+    """What a process does next: its handler, the messages that it consumes, and what it chooses."""
 
     lane: str
     label: str
@@ -18,4 +21,4 @@ class Deed(msgspec.Struct, frozen=True):
     """Sender, type and fields."""
     choices: list[Data] = []
     place: int = 0
-    """The round, counted through all phases; 0 where there are none."""
+    """The round, counted through all phases; 0 if the model has no rounds."""

@@ -24,13 +24,13 @@ def dot(graph: StateGraph) -> str:
         look += ', style="rounded,dashed"' if state.hidden else ""
         label = _quote("\n".join(shorten(line, _LINE) for line in said))
         lines.append(f"  {state.name} [label={label}, tooltip={_quote(_lines(states.whole(graph, state)))}{look}];")
-    for number, move in enumerate(graph.moves):
-        target = f"s{move.target}" if move.target is not None else f"failure{number}"
-        if move.target is None:
+    for number, edge in enumerate(graph.edges):
+        target = f"s{edge.target}" if edge.target is not None else f"failure{number}"
+        if edge.target is None:
             lines.append(f'  {target} [label="✕", shape=plaintext, fontcolor=red];')
-        style = ", style=dashed" if move.kind != "step" else ""
-        tip = _quote(states.move_details(graph, move))
-        lines.append(f"  s{move.source} -> {target} [label={_quote(states.move_text(move))}, tooltip={tip}{style}];")
+        style = ", style=dashed" if edge.kind != "step" else ""
+        tip = _quote(states.edge_details(graph, edge))
+        lines.append(f"  s{edge.source} -> {target} [label={_quote(states.edge_text(edge))}, tooltip={tip}{style}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -11,10 +11,10 @@ import dataclasses
 import itertools
 from collections import Counter
 
-from plait.kernel.graph import Move, State, StateGraph
+from plait.kernel.graph import Edge, State, StateGraph
 from plait.report import states
 from plait.report.facts import plural, visible
-from plait.report.layers import Arrangement, Box, Edge, Point, Way, arrange
+from plait.report.layers import Arrangement, Box, Link, Point, Way, arrange
 from plait.report.markup import asset, escape, shorten, text_width
 
 MARGIN = 26.0
@@ -61,31 +61,31 @@ class _Arrow:
 
     source: int
     target: int
-    moves: list[Move]
+    edges: list[Edge]
 
 
 class _Drawing:
     def __init__(self, graph: StateGraph) -> None:
         self.graph = graph
         self.arrows: list[_Arrow] = []
-        self.loops: dict[int, list[Move]] = {}
+        self.loops: dict[int, list[Edge]] = {}
         """Of a state, the transitions that do not leave it, and those that fail."""
         by_pair: dict[tuple[int, int], _Arrow] = {}
-        for move in graph.moves:
-            if move.target is None or move.target == move.source:
-                self.loops.setdefault(move.source, []).append(move)
-            elif (move.source, move.target) in by_pair:
-                by_pair[move.source, move.target].moves.append(move)
+        for edge in graph.edges:
+            if edge.target is None or edge.target == edge.source:
+                self.loops.setdefault(edge.source, []).append(edge)
+            elif (edge.source, edge.target) in by_pair:
+                by_pair[edge.source, edge.target].edges.append(edge)
             else:
-                by_pair[move.source, move.target] = arrow = _Arrow(move.source, move.target, [move])
+                by_pair[edge.source, edge.target] = arrow = _Arrow(edge.source, edge.target, [edge])
                 self.arrows.append(arrow)
         self.short = self._short_names()
         self.details = {s.number: self._details(s) for s in graph.states}
         boxes = [self._box(state) for state in graph.states]
-        edges = [Edge(a.source - 1, a.target - 1, self._label_box(a.moves)) for a in self.arrows]
+        links = [Link(a.source - 1, a.target - 1, self._label_box(a.edges)) for a in self.arrows]
         self.half = [box.left for box in boxes]
         self.tall = [box.height for box in boxes]
-        self.plan: Arrangement = arrange(boxes, edges)
+        self.plan: Arrangement = arrange(boxes, links)
         self.said = self._heading()
         self.width = max(self.plan.width, *(text_width(line, size) for _, line, size in self.said)) + 2 * MARGIN
         self.left = (self.width - self.plan.width) / 2
@@ -135,14 +135,14 @@ class _Drawing:
         high = max(high, len(loops) * LINE + 4)
         return Box(wide / 2, wide / 2 + beside, high)
 
-    def _labels(self, moves: list[Move]) -> list[str]:
+    def _labels(self, edges: list[Edge]) -> list[str]:
         """A line for transitions that are called the same."""
-        said = Counter(("✕ " if m.target is None else "") + self._said(states.move_text(m)) for m in moves)
+        said = Counter(("✕ " if m.target is None else "") + self._said(states.edge_text(m)) for m in edges)
         lines = [shorten(line, _LABEL_LENGTH) + (f" ×{count}" if count > 1 else "") for line, count in said.items()]
         return lines if len(lines) <= _LABELS else [*lines[: _LABELS - 1], f"… {len(lines) - _LABELS + 1} more"]
 
-    def _label_box(self, moves: list[Move]) -> Box:
-        lines = self._labels(moves)
+    def _label_box(self, edges: list[Edge]) -> Box:
+        lines = self._labels(edges)
         half = max(text_width(line, SMALL) for line in lines) / 2 + 2
         return Box(half, half, LINE * len(lines))
 
@@ -198,21 +198,21 @@ class _Drawing:
         return self.half[number - 1], self.tall[number - 1]
 
     def _loop(self, number: int, x: float, y: float) -> list[str]:
-        moves = self.loops.get(number)
-        if not moves:
+        edges = self.loops.get(number)
+        if not edges:
             return []
-        tip = escape("\n".join(states.move_details(self.graph, move) for move in moves))
+        tip = escape("\n".join(states.edge_details(self.graph, edge) for edge in edges))
         parts = [f'<g class="arrow loop-back" data-from="{number}" data-to="{number}">']
         parts.append(f"<title>{tip}</title>")
         out = x + LOOP - 2
-        if all(move.target is None for move in moves):
+        if all(edge.target is None for edge in edges):
             parts.append(f'<path class="line dead-end" d="M{_n(x)} {_n(y)} H{_n(out - 2)}"/>')
         else:
             curve = [(x, y - 7), (out, y - 13), (out, y + 13), (x + 6, y + 7)]
             first, *rest = (f"{_n(a)} {_n(b)}" for a, b in curve)
             parts.append(f'<path class="line" d="M{first} C{" ".join(rest)}"/>')
             parts.append(_tip((x + 1, y + 6), (1.0, 0.25)))
-        parts += _text(self._labels(moves), x + LOOP, y, "start")
+        parts += _text(self._labels(edges), x + LOOP, y, "start")
         return [*parts, "</g>"]
 
     def arrow(self, number: int) -> str:
@@ -231,21 +231,21 @@ class _Drawing:
         )
 
     def _kind(self, arrow: _Arrow, way: Way) -> str:
-        fault = " fault" if all(move.kind != "step" for move in arrow.moves) else ""
+        fault = " fault" if all(edge.kind != "step" for edge in arrow.edges) else ""
         return f"arrow{' upward' if way.upward else ''}{fault}"
 
     def _tooltip(self, arrow: _Arrow) -> str:
-        return "\n".join(states.move_details(self.graph, move) for move in arrow.moves)
+        return "\n".join(states.edge_details(self.graph, edge) for edge in arrow.edges)
 
     def label(self, number: int) -> str:
         """What happens along an arrow; after all arrows, so that none covers it."""
         arrow, way = self.arrows[number], self.plan.ways[number]
         x, y = self._at(way.label)
-        box = self._label_box(arrow.moves)
+        box = self._label_box(arrow.edges)
         paper = (
             f'x="{_n(x - box.left)}" y="{_n(y - box.height / 2)}" width="{_n(2 * box.left)}" height="{_n(box.height)}"'
         )
-        lines = f'<rect class="paper" {paper}/>' + "".join(_text(self._labels(arrow.moves), x, y, "middle"))
+        lines = f'<rect class="paper" {paper}/>' + "".join(_text(self._labels(arrow.edges), x, y, "middle"))
         kind = self._kind(arrow, way).replace("arrow", "label", 1)
         return f'<g class="{kind}" data-from="{arrow.source}"><title>{escape(self._tooltip(arrow))}</title>{lines}</g>'
 
@@ -263,7 +263,7 @@ def _text(lines: list[str], x: float, y: float, anchor: str) -> list[str]:
     """Lines around a middle."""
     top = y - LINE * (len(lines) - 1) / 2 + 3.5
     return [
-        f'<text class="move{" failing" if line.startswith("✕") else ""}" x="{_n(x)}" y="{_n(top + LINE * i)}" '
+        f'<text class="edge-label{" failing" if line.startswith("✕") else ""}" x="{_n(x)}" y="{_n(top + LINE * i)}" '
         f'text-anchor="{anchor}">{escape(line)}</text>'
         for i, line in enumerate(lines)
     ]

@@ -1,8 +1,8 @@
 """Where the boxes of a directed graph go, from the top down (Sugiyama, Tagawa, Toda, IEEE SMC 1981).
 
-1. Edges that close a cycle are turned round for the layout. The others lead down: a box is one layer below the lowest of
+1. Links that close a cycle are turned round for the layout. The others lead down: a box is one layer below the lowest of
    those that lead to it. Where all ways to a state are equally long, its layer is its breadth-first depth.
-2. Between two layers is a row of labels. An edge is a chain of points, one in each row between its ends, one of which
+2. Between two layers is a row of labels. A link is a chain of points, one in each row between its ends, one of which
    is as wide as its label: labels get room just as boxes do, and lie over nothing.
 3. The order within rows is improved by sweeps that put everything at the mean position of its neighbours (barycenters);
    the order with the fewest crossings is kept.
@@ -25,7 +25,7 @@ RISE = 17.0
 STEEP = 0.13
 MOST_RISE = 64.0
 THREAD = 7.0
-"""Half of the width of an edge that passes through a row."""
+"""Half of the width of a link that passes through a row."""
 
 Point = tuple[float, float]
 
@@ -40,7 +40,7 @@ class Box:
 
 
 @dataclasses.dataclass(frozen=True)
-class Edge:
+class Link:
     """From box to box, by their positions in the list; not to itself."""
 
     source: int
@@ -50,7 +50,7 @@ class Edge:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """Where an edge goes: the points of the chain from its source to its target, and the middle of its label."""
+    """Where a link goes: the points of the chain from its source to its target, and the middle of its label."""
 
     points: list[Point]
     label: Point
@@ -59,7 +59,7 @@ class Way:
 
 @dataclasses.dataclass(frozen=True)
 class Arrangement:
-    """Middles of the boxes, ways of the edges, and the size of all."""
+    """Middles of the boxes, ways of the links, and the size of all."""
 
     places: list[Point]
     ways: list[Way]
@@ -67,38 +67,38 @@ class Arrangement:
     height: float
 
 
-def arrange(boxes: Sequence[Box], edges: Sequence[Edge]) -> Arrangement:
+def arrange(boxes: Sequence[Box], links: Sequence[Link]) -> Arrangement:
     """Lay out a graph; the first box is the root. Boxes are in an order in which they were discovered."""
-    return _Layout(boxes, edges).result()
+    return _Layout(boxes, links).result()
 
 
 class _Layout:
-    def __init__(self, boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
-        self.edges = edges
+    def __init__(self, boxes: Sequence[Box], links: Sequence[Link]) -> None:
+        self.links = links
         self.nodes: list[Box] = list(boxes)
-        """The boxes, and after them the points of the edges."""
-        self.upward = _closing(len(boxes), edges)
+        """The boxes, and after them the points of the links."""
+        self.upward = _closing(len(boxes), links)
         self.row = [2 * layer for layer in _layers(len(boxes), self._downward())]
         self.above: list[list[int]] = [[] for _ in boxes]
         self.below: list[list[int]] = [[] for _ in boxes]
-        self.chains = [self._chain(i) for i in range(len(edges))]
+        self.chains = [self._chain(i) for i in range(len(links))]
         self.rows = self._order()
         self.x = self._spread()
 
     def _downward(self) -> list[tuple[int, int]]:
         return [
-            (e.target, e.source) if up else (e.source, e.target) for e, up in zip(self.edges, self.upward, strict=True)
+            (e.target, e.source) if up else (e.source, e.target) for e, up in zip(self.links, self.upward, strict=True)
         ]
 
     def _chain(self, number: int) -> list[int]:
-        """The points of an edge from the upper to the lower end; the label is next to where the edge begins."""
-        edge, up = self.edges[number], self.upward[number]
-        top, bottom = (edge.target, edge.source) if up else (edge.source, edge.target)
+        """The points of a link from the upper to the lower end; the label is next to where the link begins."""
+        link, up = self.links[number], self.upward[number]
+        top, bottom = (link.target, link.source) if up else (link.source, link.target)
         label_row = self.row[bottom] - 1 if up else self.row[top] + 1
         chain = [top]
         for row in range(self.row[top] + 1, self.row[bottom]):
             point = len(self.nodes)
-            self.nodes.append(edge.label if row == label_row else Box(THREAD, THREAD, 0))
+            self.nodes.append(link.label if row == label_row else Box(THREAD, THREAD, 0))
             self.row.append(row)
             self.above.append([])
             self.below.append([])
@@ -145,7 +145,7 @@ class _Layout:
         return count
 
     def _spread(self) -> list[float]:
-        """Middles of all nodes, so that edges are straight where they can be."""
+        """Middles of all nodes, so that links are straight where they can be."""
         x = [0.0] * len(self.nodes)
         for row in self.rows:
             wanted = [0.0] * len(row)
@@ -207,7 +207,7 @@ class _Layout:
         return Arrangement([(self.x[n], middle[n]) for n in range(count)], ways, width, max(0.0, y - RISE))
 
     def _ends(self) -> dict[tuple[int, bool], float]:
-        """By edge, and whether at its upper end: where it meets its box, next to each other in the order they come."""
+        """By link, and whether at its upper end: where it meets its box, next to each other in the order they come."""
         meeting: dict[tuple[int, bool], list[tuple[float, int]]] = {}
         for number, chain in enumerate(self.chains):
             meeting.setdefault((chain[0], True), []).append((self.x[chain[1]], number))
@@ -221,17 +221,17 @@ class _Layout:
         return ends
 
 
-def _closing(count: int, edges: Sequence[Edge]) -> list[bool]:
-    """Which edges close a cycle: within a strongly connected component, those back to what was discovered earlier."""
-    component = _components(count, edges)
-    return [component[e.source] == component[e.target] and e.target < e.source for e in edges]
+def _closing(count: int, links: Sequence[Link]) -> list[bool]:
+    """Which links close a cycle: within a strongly connected component, those back to what was discovered earlier."""
+    component = _components(count, links)
+    return [component[e.source] == component[e.target] and e.target < e.source for e in links]
 
 
-def _components(count: int, edges: Sequence[Edge]) -> list[int]:
+def _components(count: int, links: Sequence[Link]) -> list[int]:
     """Strongly connected components (Kosaraju): for each node a representative."""
     forward: list[list[int]] = [[] for _ in range(count)]
     backward: list[list[int]] = [[] for _ in range(count)]
-    for e in edges:
+    for e in links:
         forward[e.source].append(e.target)
         backward[e.target].append(e.source)
     finished: list[int] = []

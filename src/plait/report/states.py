@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from plait.kernel.graph import Move, State, StateGraph
+from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Snapshot
 from plait.kernel.values import text
 from plait.report.facts import FAULTS, STATUS_WORDS, message_text, plural, record_text, visible
@@ -21,7 +21,7 @@ def size(graph: StateGraph) -> str:
     count = plural(len(graph.states), "state")
     reduced = f", reduced by {', '.join(map(visible, graph.reductions))}" if graph.reductions else ""
     only = "" if graph.complete else "the first "
-    return f"{only}{count} and {plural(len(graph.moves), 'transition')}{reduced}"
+    return f"{only}{count} and {plural(len(graph.edges), 'transition')}{reduced}"
 
 
 def missing(graph: StateGraph) -> str | None:
@@ -56,22 +56,22 @@ def marks(state: State) -> list[str]:
     return words + [f"violates {visible(name)}" for name in state.violated]
 
 
-def move_text(move: Move) -> str:
+def edge_text(edge: Edge) -> str:
     """`process: handler`, with what it chose; or the fault."""
-    what = FAULTS[move.kind].split(" ", 1)[1].lower() if move.kind in FAULTS else visible(move.label)
-    if move.kind == "recover" and move.label != "recover":
-        what = f"{what} ({visible(move.label)})"
-    chosen = f" {', '.join(visible(text(choice)) for choice in move.choices)}" if move.choices else ""
-    return f"{visible(move.lane)}: {what}{chosen}"
+    what = FAULTS[edge.kind].split(" ", 1)[1].lower() if edge.kind in FAULTS else visible(edge.label)
+    if edge.kind == "recover" and edge.label != "recover":
+        what = f"{what} ({visible(edge.label)})"
+    chosen = f" {', '.join(visible(text(choice)) for choice in edge.choices)}" if edge.choices else ""
+    return f"{visible(edge.lane)}: {what}{chosen}"
 
 
-def move_details(graph: StateGraph, move: Move) -> str:
+def edge_details(graph: StateGraph, edge: Edge) -> str:
     """A transition in full: from where to where, what it does, and the messages that it takes."""
-    target = f"s{move.target}" if move.target is not None else "nowhere"
-    verb = {"lose": "loses", "duplicate": "copies"}.get(move.kind, "takes")
-    taken = [f"{verb} {message_text(m)} from {visible(m.sender)}" for m in (graph.messages[i] for i in move.consumed)]
-    noted = [visible(line) for line in (move.note or "").splitlines()]
-    return "\n".join([f"s{move.source} → {target}: {move_text(move)}", *taken, *noted])
+    target = f"s{edge.target}" if edge.target is not None else "nowhere"
+    verb = {"lose": "loses", "duplicate": "copies"}.get(edge.kind, "takes")
+    taken = [f"{verb} {message_text(m)} from {visible(m.sender)}" for m in (graph.messages[i] for i in edge.consumed)]
+    noted = [visible(line) for line in (edge.note or "").splitlines()]
+    return "\n".join([f"s{edge.source} → {target}: {edge_text(edge)}", *taken, *noted])
 
 
 def whole(graph: StateGraph, state: State) -> list[str]:

@@ -48,7 +48,7 @@ def check_rounds(
     """The verdict on a System by way of its sequential program; each violation is a run of the System itself."""
     from plait.check.api import check
     from plait.check.follow import follow, tidied
-    from plait.rounds.protocol_run import deeds, marked
+    from plait.rounds.protocol_run import marked, protocol_steps
     from plait.rounds.sequential import program_of
 
     system = selected(system, properties)
@@ -59,7 +59,7 @@ def check_rounds(
         """The same run, of the protocol: executed there, so that nothing else is ever shown."""
         if trace is None:
             return None
-        steps, note = deeds(trace), None
+        steps, note = protocol_steps(trace), None
         if program.assumed.free and not raw:  # else what is left out is taken to be delivered
             steps, note = tidied(system, steps, trace.property)
         found = marked(system, follow(system, steps, trace.property), steps)
@@ -262,10 +262,10 @@ def _phases(reasons: dict[int, str]) -> str | None:
 def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
     """What a step broke, and the run to it on the protocol without ghosts."""
     from plait.check.follow import follow
-    from plait.rounds.protocol_run import same_deeds
+    from plait.rounds.protocol_run import steps_of
 
     note = dict(_breaches(watched))[number]
-    trace = follow(system, same_deeds(watched))
+    trace = follow(system, steps_of(watched))
     return note, msgspec.structs.replace(trace, property=f"condition {number}", explanation=note)
 
 
@@ -283,13 +283,13 @@ def _audited(
     from plait.check.api import check
     from plait.check.follow import follow
     from plait.rounds.calendar import CONDITIONS
-    from plait.rounds.protocol_run import deeds
+    from plait.rounds.protocol_run import protocol_steps
     from plait.rounds.sequential import program_of
 
     program = program_of(system, phases=phases, audited=True)
     verdict = check(program.make(), **options)
     if verdict.trace is not None:  # the step at its end breaks a condition, or an assertion of the user's
-        run = follow(ghosts, deeds(verdict.trace))
+        run = follow(ghosts, protocol_steps(verdict.trace))
         return reasons, {}, {number: run for number, _ in _breaches(run)}
     if verdict.status != "holds" or program.audit is None:
         return reasons, {}, {}

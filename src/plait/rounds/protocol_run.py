@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plait.kernel.step import Deed
+from plait.kernel.step import Step
 from plait.kernel.trace import Mark, Trace
 from plait.kernel.values import Data
 from plait.model.message import Message
@@ -19,49 +19,49 @@ from plait.rounds.calendar import Calendar
 _FIRED = "Fired"
 
 
-def deeds(trace: Trace) -> list[Deed]:
+def protocol_steps(trace: Trace) -> list[Step]:
     """The steps of the protocol in a trace of its sequential program, round by round.
 
     The program lets a process send in its turn while later ones have not updated yet; in the order of rounds the same
     steps end in the same state. A step that fails stays the last one. If processes would be created in another order,
     and so get other names, the steps stay as they are: that is a run too.
     """
-    found: list[tuple[tuple[int, int], Deed]] = []
+    found: list[tuple[tuple[int, int], Step]] = []
     births: list[tuple[int, int]] = []
     for event in trace.events:
         for number, choice in enumerate(event.choices):
             if isinstance(choice, dict) and choice.get("#type") == _FIRED:
                 key = (choice["place"], choice["part"])
-                found.append((key, _deed(event.lane, choice, event.choices[number + 1 :])))
+                found.append((key, _step(event.lane, choice, event.choices[number + 1 :])))
                 births += [key] if event.spawned else []
                 break
     if births != sorted(births):
-        return [deed for _, deed in found]
+        return [step for _, step in found]
     last = [found.pop()] if found and trace.events[-1].note else []
-    return [deed for _, deed in (*sorted(found, key=lambda entry: entry[0]), *last)]
+    return [step for _, step in (*sorted(found, key=lambda entry: entry[0]), *last)]
 
 
-def _deed(lane: str, step: dict[str, Data], later: list[Data]) -> Deed:
+def _step(lane: str, step: dict[str, Data], later: list[Data]) -> Step:
     if step["handler"] == "crash":
-        return Deed(lane, "crash", "crash", place=step["place"])
+        return Step(lane, "crash", "crash", place=step["place"])
     consumed = []
     for entry in step["consumed"]["#tup"]:
         sender, message = entry["#tup"]
         fields = {name: value for name, value in message.items() if name != "#type"}
         consumed.append((sender["#pid"], message["#type"], fields))
-    return Deed(lane, step["handler"], "step", consumed, [*step["choices"]["#tup"], *later], step["place"])
+    return Step(lane, step["handler"], "step", consumed, [*step["choices"]["#tup"], *later], step["place"])
 
 
-def same_deeds(trace: Trace) -> list[Deed]:
-    """The steps of a trace as deeds: to execute them on the same system without its ghosts."""
+def steps_of(trace: Trace) -> list[Step]:
+    """The steps of a trace, to execute them on the same system without its ghosts."""
     messages = {m.id: (m.sender, m.type, m.fields) for m in trace.messages}
     return [
-        Deed(event.lane, event.label, event.kind, [messages[i] for i in event.consumed], event.choices)
+        Step(event.lane, event.label, event.kind, [messages[i] for i in event.consumed], event.choices)
         for event in trace.events
     ]
 
 
-def marked(system: System, trace: Trace, steps: list[Deed]) -> Trace:
+def marked(system: System, trace: Trace, steps: list[Step]) -> Trace:
     """The run of the protocol with a mark where a round begins, and with the messages that were lost."""
     calendar = Calendar(system)
     tags = _tags(system)
@@ -76,11 +76,11 @@ def marked(system: System, trace: Trace, steps: list[Deed]) -> Trace:
     sent = {i: number for number, event in enumerate(trace.events) for i in event.sent}
     marks: list[Mark] = []
     current = -1
-    for number, deed in enumerate(steps):
-        if deed.place > current:
-            missed = [i for i, t in places.items() if current <= t < deed.place and i not in taken]
-            marks.append(Mark(number, calendar.name(deed.place), [i for i in missed if sent.get(i, -1) < number]))
-            current = deed.place
+    for number, step in enumerate(steps):
+        if step.place > current:
+            missed = [i for i, t in places.items() if current <= t < step.place and i not in taken]
+            marks.append(Mark(number, calendar.name(step.place), [i for i in missed if sent.get(i, -1) < number]))
+            current = step.place
     return msgspec.structs.replace(trace, marks=marks)
 
 

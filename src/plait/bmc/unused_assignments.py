@@ -14,9 +14,9 @@ from plait.bmc.program import Action, ProcessCode, Program, Set, Variable, acces
 from plait.bmc.ranges import Ranges
 
 
-def without_dead(program: Program, ranges: Ranges, relevant: set[Variable]) -> Program:
+def without_unused_assignments(program: Program, ranges: Ranges, relevant: set[Variable]) -> Program:
     """The program without dead assignments, if this is all that is looked at in the end."""
-    read = set().union(*(accesses(step.body)[0] for code in program.processes for step in code.steps))
+    read = set().union(*(accesses(step.body)[0] for code in program.processes for step in code.instructions))
     kept = relevant | {v for v in read if v.process is None}
     processes = tuple(_Liveness(code, ranges, kept).cleaned() for code in program.processes)
     return dataclasses.replace(program, processes=processes)
@@ -31,7 +31,7 @@ class _Liveness:
         changed = True
         while changed:
             changed = False
-            for step in reversed(code.steps):
+            for step in reversed(code.instructions):
                 before, _ = self._through(step.body, self._after(step.targets))
                 if before != self.live[step.location]:
                     self.live[step.location] = before
@@ -41,9 +41,9 @@ class _Liveness:
         """The process without dead assignments."""
         steps = tuple(
             dataclasses.replace(step, body=self._through(step.body, self._after(step.targets))[1])
-            for step in self.code.steps
+            for step in self.code.instructions
         )
-        return dataclasses.replace(self.code, steps=steps)
+        return dataclasses.replace(self.code, instructions=steps)
 
     def _after(self, targets: Iterable[int]) -> set[Variable]:
         return set().union(*(self.live[t] for t in targets))

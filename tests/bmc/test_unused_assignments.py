@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from plait.bmc import parse_program
-from plait.bmc.dead import _Liveness, without_dead
 from plait.bmc.program import Action, Branch, Program, Set, Variable, accesses
 from plait.bmc.ranges import ranges
 from plait.bmc.relevance import relevance
+from plait.bmc.unused_assignments import _Liveness, without_unused_assignments
 from tests.bmc import test_encodings
 from tests.bmc.programs import Random
 
@@ -27,8 +27,8 @@ def f(program: Program, *names: str) -> set[Variable]:
 def left(text: str, *names: str) -> list[list[int]]:
     """How many assignments each step still makes."""
     program = parse_program(text)
-    cleaned = without_dead(program, ranges(program, None), f(program, *names))
-    return [[sum(isinstance(a, Set) for a in step.body) for step in code.steps] for code in cleaned.processes]
+    cleaned = without_unused_assignments(program, ranges(program, None), f(program, *names))
+    return [[sum(isinstance(a, Set) for a in step.body) for step in code.instructions] for code in cleaned.processes]
 
 
 def test_what_is_assigned_again_or_never_read_is_dead() -> None:
@@ -41,7 +41,9 @@ def test_what_is_assigned_again_or_never_read_is_dead() -> None:
 def test_what_only_the_dead_read_is_in_no_projection() -> None:
     program = parse_program(USED)
     found = relevance(program, ranges(program, None), f(program, "y"), set())
-    assert [len(code.steps[0].body) for code in found.program.processes] == [1, 1], "t = x and x = 1 are left as skip"
+    assert [len(code.instructions[0].body) for code in found.program.processes] == [1, 1], (
+        "t = x and x = 1 are left as skip"
+    )
     assert found.ends(1) == {0, 2}
 
 
