@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, get_args
 
-from plait.check.reduction import Seeds, Split, plan
+from plait.check.reduce.plan import Seeds, Split, plan
 from plait.kernel.errors import ModelError
 from plait.model.system import System
 from plait.protocols.mcpaxos import mcpaxos

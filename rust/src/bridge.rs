@@ -1,4 +1,4 @@
-//! A model whose answers come from Python: `plait.check.tabulation.Tabulation`.
+//! A model whose answers come from Python: `plait.check.tabulate.tabulation.Tabulation`.
 //!
 //! Values cross the border as canonical bytes and are interned here. Lock order: the visited set, the tables (`filling`,
 //! then the GIL or `inner`), then `values`; no lock is waited for while one further right is held.
@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// (local, sends, events, spawns, expected, choices, failure), as `plait.check.steprun.Outcome` lists them.
+/// (local, sends, events, spawns, expected, choices, failure), as `plait.check.tabulate.steprun.Outcome` lists them.
 type PyOutcome<'py> = (
     Bound<'py, PyBytes>,
     Vec<(u16, Bound<'py, PyBytes>)>,

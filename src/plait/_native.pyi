@@ -60,7 +60,10 @@ class Transition:
 
 @final
 class Engine:
-    """A System's transition relation and the searches over it. Calls back into a `plait.check.tabulation.Tabulation`."""
+    """A System's transition relation and the searches over it.
+
+    It asks a `plait.check.tabulate.tabulation.Tabulation` whatever it does not know yet.
+    """
 
     def __new__(
         cls,

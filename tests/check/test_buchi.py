@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from plait import F, G, X
-from plait.check.buchi import Automaton, Node, automaton, merged, told_apart
+from plait.check.live.buchi import Automaton, Node, automaton, merged, told_apart
 from plait.model.temporal import Atom, Formula, Not
 from tests.oracle.cyclic import formulas
 from tests.oracle.lassos import holds_on

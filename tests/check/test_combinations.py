@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from plait import Message, Process, action, deadlock_free, duplicating, init, on
 from plait.check.api import check
-from plait.check.decomposition import decompose
-from plait.check.reduction import plan
+from plait.check.reduce.decomposition import decompose
+from plait.check.reduce.plan import plan
 from plait.kernel.errors import UsageError
 from plait.model.system import System
 from plait.protocols.two_phase_commit import two_phase_commit

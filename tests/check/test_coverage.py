@@ -31,7 +31,7 @@ from plait import (
     reachable,
     stable,
 )
-from plait.check.conditions import conditions_of
+from plait.check.cover.conditions import conditions_of
 from plait.kernel.coverage import Coverage
 from plait.model.loader import load, zoo
 from plait.protocols.paxos import paxos

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plait import Message, Process, System, action, always, aux, crash_recovery, field, final, on, reachable
-from plait.check import relevance
 from plait.check.api import check
-from plait.check.decomposition import Decomposition, decompose
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
+from plait.check.reduce import relevance
+from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.verdict import Verdict
 from tests.oracle.explorer import Exploration, explore

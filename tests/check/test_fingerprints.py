@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from plait import Message, Monitor, Pid, Process, System, action, always, check, on
 from plait._native import Codec
-from plait.check.probe import ProbeFrozenSet, ProbeSet
 from plait.check.runner import Runner
+from plait.check.tabulate.probe import ProbeFrozenSet, ProbeSet
 from tests.oracle.explorer import Exploration
 from tests.oracle.relation import freeze
 from tests.oracle.systems import explored_systems

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plait import ModelError, Process, System, UsageError, action, always, final
-from plait.check.graph import state_graph
+from plait.check.explain.graph import state_graph
 from plait.kernel.graph import StateGraph
 from plait.protocols.paxos import paxos
 from plait.protocols.two_phase_commit import two_phase_commit

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from plait import F, G, Process, System, Trace, action, check, eventually, ltl, predicate, weak
-from plait.check import liveness
-from plait.check.replay import replay
-from plait.check.tidy import switches
+from plait.check.explain.replay import replay
+from plait.check.explain.tidy import switches
+from plait.check.live import search as liveness
 
 
 class Flip(Process):

@@ -38,7 +38,7 @@ from plait import (
     weak,
 )
 from plait.check import api
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
 from plait.model.temporal import Atom, Formula
 from tests.oracle.cyclic import Drawn, drawn, formulas
 from tests.oracle.lassos import Edge, Runs, holds_on

@@ -34,7 +34,7 @@ from plait import (
     unordered,
     weak,
 )
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
 
 
 class Poll(Process):

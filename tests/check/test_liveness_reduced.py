@@ -27,8 +27,9 @@ from plait import (
     strong,
     weak,
 )
-from plait.check import api, liveness
-from plait.check.replay import replay
+from plait.check import api
+from plait.check.explain.replay import replay
+from plait.check.live import search as liveness
 from plait.model.temporal import Atom, Formula, Next
 from plait.report.facts import claim
 from tests.check.test_liveness import Flip, Worker, compare, done, up, verdict

@@ -22,7 +22,7 @@ from plait import (
     predicate,
     weak,
 )
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
 from plait.model.temporal import Temporal
 
 

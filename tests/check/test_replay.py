@@ -27,7 +27,7 @@ from plait import (
     on,
     reachable,
 )
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
 from plait.kernel.trace import Event
 from plait.protocols.abd import abd
 from plait.protocols.chang_roberts import chang_roberts

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plait import Message, Pid, Process, System, Trace, TraceError, action, check, eventually, field, on, strong, weak
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
 from plait.model.fairness import Fairness
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from plait import Process, System, Trace, action, always, check, crash_recovery, durable
-from plait.check.replay import replay
-from plait.check.tidy import switches
+from plait.check.explain.replay import replay
+from plait.check.explain.tidy import switches
 from plait.kernel.trace import Event
 from plait.protocols.paxos import paxos
 from tests.oracle.explorer import Exploration, evaluate

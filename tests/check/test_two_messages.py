@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plait import check
-from plait.check.decomposition import decompose
+from plait.check.reduce.decomposition import decompose
 from plait.check.runner import Runner
 from plait.model.loader import load
 from plait.model.system import System

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plait import ModelError, System, Verdict, check
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
 from plait.protocols.ben_or import ben_or
 from plait.protocols.chang_roberts import chang_roberts
 from plait.protocols.lamport_mutex import lamport_mutex

@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 
-from plait.check.graph import state_graph
+from plait.check.explain.graph import state_graph
 from plait.kernel.trace import Trace
 from plait.model.loader import load
 from plait.report.graph import graph_svg

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 
 from plait import Message, Pid, Process, System, Trace, action, always, check, eventually, on, weak
-from plait.check.follow import retraced, unfairness
+from plait.check.explain.execute import retraced, unfairness
 from plait.kernel import alignment
 from plait.kernel.alignment import _longest_common, align
 from plait.kernel.renaming import by_position, renamed

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from plait.check.graph import state_graph
+from plait.check.explain.graph import state_graph
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent, Snapshot
 from plait.model.loader import load

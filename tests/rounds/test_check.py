@@ -33,7 +33,7 @@ from plait import (
     reachable,
     tagged,
 )
-from plait.check.replay import replay
+from plait.check.explain.replay import replay
 from plait.cli.main import main
 from plait.protocols.ben_or import ben_or
 from plait.protocols.commit_rounds import commit_rounds

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plait import Message, ModelError, Pid, Process, System, action, check, on, tagged
-from plait.check.follow import follow
+from plait.check.explain.execute import execute
 from plait.kernel.step import Step
 from plait.rounds.calendar import Calendar
 from plait.rounds.check import check_rounds, conditions
@@ -181,6 +181,6 @@ def test_places_are_counted_through() -> None:
 def test_follow_refuses_what_the_model_cannot_do() -> None:
     from plait import TraceError
 
-    assert len(follow(KEEPING, [Step("Script0", "speak")])) == 1
+    assert len(execute(KEEPING, [Step("Script0", "speak")])) == 1
     with pytest.raises(TraceError, match=r"step 1 \(Careful0: take_a\) is not possible"):
-        follow(KEEPING, [Step("Careful0", "take_a", consumed=[("Script0", "A", {"phase": 1})])])
+        execute(KEEPING, [Step("Careful0", "take_a", consumed=[("Script0", "A", {"phase": 1})])])

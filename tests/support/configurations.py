@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plait.check import api
 from plait.check.api import Search, check
-from plait.check.reduction import Seeds, Split
+from plait.check.reduce.plan import Seeds, Split
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from tests.oracle.explorer import Exploration

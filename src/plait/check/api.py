@@ -7,17 +7,17 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
-from plait.check import liveness
-from plait.check.content import StuckError
-from plait.check.coverage import Recorder, premises
-from plait.check.covered import covered, never_ran
-from plait.check.lifting import confirm, lifted
+from plait.check.cover.recorder import Recorder, premises
+from plait.check.cover.summary import never_ran, with_coverage
+from plait.check.explain.lifting import confirm, lifted
+from plait.check.explain.tidy import tidied
+from plait.check.explain.tracing import Tracer
+from plait.check.explain.why import why, why_failed
+from plait.check.live import search as liveness
 from plait.check.progress import Progress
-from plait.check.reduction import History, Inference, Plan, Seeds, Split, plan
+from plait.check.reduce.plan import History, Inference, Plan, Seeds, Split, plan
 from plait.check.runner import Runner
-from plait.check.tidy import tidied
-from plait.check.tracing import Tracer
-from plait.check.why import why, why_failed
+from plait.check.tabulate.codec import StuckError
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
@@ -154,7 +154,9 @@ def check(
         message, _, hint = str(error).partition("\nhint: ")
         raise ModelError(message, hint=hint or None) from None
     verdict = _verdict(runner, report, search, crew, keep_going, reductions, temporal, runs, raw)
-    return covered(runner, verdict, asked if runs and runs.report["bound"] is None else []) if coverage else verdict
+    return (
+        with_coverage(runner, verdict, asked if runs and runs.report["bound"] is None else []) if coverage else verdict
+    )
 
 
 def _validate(system: System, search: str, workers: int | None, *limits: Any) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from plait._native import Engine, Transition
-from plait.check.coverage import Recorder
-from plait.check.decomposition import Decomposition
-from plait.check.relevance import Relevance
-from plait.check.tabulation import Tabulation
+from plait.check.cover.recorder import Recorder
+from plait.check.reduce.decomposition import Decomposition
+from plait.check.reduce.relevance import Relevance
+from plait.check.tabulate.tabulation import Tabulation
 from plait.model.system import System, plays
 
 

@@ -79,7 +79,7 @@ def _other(one: Trace, second: str, parameters: dict[str, str]) -> tuple[Trace, 
         return load(Path(second)), None
     if second.endswith(".json"):
         raise TraceError(f"{second}: cannot be read: there is no such file", hint="give a trace that plait check saved")
-    from plait.check.follow import retraced, unfairness
+    from plait.check.explain.execute import retraced, unfairness
     from plait.model.loader import load as model
 
     system = model(second, parameters)

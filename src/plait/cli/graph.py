@@ -53,7 +53,7 @@ def graph(
         raise UsageError(
             f"--output: {output} does not end in {', '.join(_SUFFIXES)}", hint="the ending says what to write"
         )
-    from plait.check.graph import state_graph
+    from plait.check.explain.graph import state_graph
     from plait.model.loader import load
     from plait.report.states import missing, size
 

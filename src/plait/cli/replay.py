@@ -31,7 +31,7 @@ def replay(
     quiet
         Print the result only.
     """
-    from plait.check.replay import replay as events
+    from plait.check.explain.replay import replay as events
     from plait.model.loader import load
     from plait.report.facts import LOOP_STARTS, loop_text, mark_texts, step_details
     from plait.report.itf import load_trace

@@ -121,7 +121,7 @@ def _handler(system: System, handler: Handler) -> dict[str, Any]:
 
 def _decomposition(system: System) -> list[dict[str, Any]]:
     """Which fields are relevant to the properties, per class."""
-    from plait.check.decomposition import decompose
+    from plait.check.reduce.decomposition import decompose
 
     fields = decompose(system, "auto").fields
     return [

@@ -47,7 +47,7 @@ def check_rounds(
 ) -> Verdict:
     """The verdict on a System by way of its sequential program; each violation is a run of the System itself."""
     from plait.check.api import check
-    from plait.check.follow import follow, tidied
+    from plait.check.explain.execute import execute, tidied
     from plait.rounds.protocol_run import marked, protocol_steps
     from plait.rounds.sequential import program_of
 
@@ -62,7 +62,7 @@ def check_rounds(
         steps, note = protocol_steps(trace), None
         if program.assumed.free and not raw:  # else what is left out is taken to be delivered
             steps, note = tidied(system, steps, trace.property)
-        found = marked(system, follow(system, steps, trace.property), steps)
+        found = marked(system, execute(system, steps, trace.property), steps)
         return msgspec.structs.replace(found, tidied=note)
 
     whole = program.assumed.free and not program.beyond
@@ -261,11 +261,11 @@ def _phases(reasons: dict[int, str]) -> str | None:
 
 def _broken(system: System, watched: Trace, number: int) -> tuple[str, Trace]:
     """What a step broke, and the run to it on the protocol without ghosts."""
-    from plait.check.follow import follow
+    from plait.check.explain.execute import execute
     from plait.rounds.protocol_run import steps_of
 
     note = dict(_breaches(watched))[number]
-    trace = follow(system, steps_of(watched))
+    trace = execute(system, steps_of(watched))
     return note, msgspec.structs.replace(trace, property=f"condition {number}", explanation=note)
 
 
@@ -281,7 +281,7 @@ def _audited(
 ) -> tuple[dict[int, str], dict[int, str], dict[int, Trace]]:
     """The conditions that the sequential program proves, what stands against the others, and runs that break some."""
     from plait.check.api import check
-    from plait.check.follow import follow
+    from plait.check.explain.execute import execute
     from plait.rounds.calendar import CONDITIONS
     from plait.rounds.protocol_run import protocol_steps
     from plait.rounds.sequential import program_of
@@ -289,7 +289,7 @@ def _audited(
     program = program_of(system, phases=phases, audited=True)
     verdict = check(program.make(), **options)
     if verdict.trace is not None:  # the step at its end breaks a condition, or an assertion of the user's
-        run = follow(ghosts, protocol_steps(verdict.trace))
+        run = execute(ghosts, protocol_steps(verdict.trace))
         return reasons, {}, {number: run for number, _ in _breaches(run)}
     if verdict.status != "holds" or program.audit is None:
         return reasons, {}, {}

@@ -1,14 +1,14 @@
 """What depends on which field: a graph over the source of a model, and why a field is relevant (DESIGN section 5).
 
-An edge from a to b says that b's value, or whether b happens, may depend on a. *Sinks* are what can be observed: a guard, a
-send, an announcement, a choice, a spawned process, an assertion, an exception, a read by a property. A field from which no
-sink can be reached is auxiliary. Proof: take two local states that are equal but for such fields, and run one handler on
-both. By induction over the run, all values, tests and effects that are connected with a sink are equal in both runs,
-because what they are computed from is connected with it too. So the guards agree, the runs take the same observable
-branches and have the same effects, and they end in states whose relevant fields are equal: Definition 1.
+An edge from a to b says that b's value, or whether b happens, may depend on a. *Sinks* are what can be observed: a
+guard, a send, an announcement, a choice, a spawned process, an assertion, an exception, a read by a property. A field
+from which no sink can be reached is auxiliary. Proof: take two local states that are equal but for such fields, and run
+one handler on both. By induction over the run, all values, tests and effects that are connected with a sink are equal
+in both runs, because what they are computed from is connected with it too. So the guards agree, the runs take the same
+observable branches and have the same effects, and they end in states whose relevant fields are equal: Definition 1.
 
-The graph is built by `plait.check.dataflow`, one handler of one class at a time. It is an over-approximation: whatever is
-not understood makes all fields of the class relevant, with that as the reason.
+The graph is built by `plait.check.source.dataflow`, one handler of one class at a time. It is an over-approximation:
+whatever is not understood makes all fields of the class relevant, with that as the reason.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from plait.check.dataflow import EscapeError, Flow, Graph, Node
-from plait.check.sources import UNKNOWN, bindings, definition, static_value
+from plait.check.source.dataflow import EscapeError, Flow, Graph, Node
+from plait.check.source.definition import UNKNOWN, bindings, definition, static_value
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
-from plait.check.coverage import Recorder
-from plait.check.decomposition import Decomposition, decompose
-from plait.check.liveness import assumed, engine_fairness
+from plait.check.cover.recorder import Recorder
+from plait.check.live.search import assumed, engine_fairness
+from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.check.runner import Runner
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import Reduction

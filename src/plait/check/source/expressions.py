@@ -1,4 +1,4 @@
-"""What an expression may depend on (a part of `plait.check.dataflow`)."""
+"""What an expression may depend on (a part of `plait.check.source.dataflow`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import dataclasses
 import types
 from typing import Any
 
-from plait.check import kinds
-from plait.check.dataflow import GLOBAL, EscapeError, Flow, Node, Value, parameters_of, union
-from plait.check.sources import UNKNOWN, Definition, bindings, is_constant, static_value, value_of
+from plait.check.source import purity
+from plait.check.source.dataflow import GLOBAL, EscapeError, Flow, Node, Value, parameters_of, union
+from plait.check.source.definition import UNKNOWN, Definition, bindings, is_constant, static_value, value_of
 from plait.model.process import Process
 
 
@@ -110,7 +110,7 @@ class Expressions(abc.ABC):
             callee = static_value(self.function, node.func, self.local)
             if callee in (len, sum, abs, int):
                 return int
-            return callee if isinstance(callee, type) and callee in kinds.BUILTIN else None
+            return callee if isinstance(callee, type) and callee in purity.BUILTIN else None
         if isinstance(node, ast.Attribute) and self.is_message(node.value):
             return object  # the same in both runs
         if isinstance(node, ast.Name) and node.id in self.local and node.id not in seen:
@@ -124,7 +124,7 @@ class Expressions(abc.ABC):
     def _field_type(self, field: str) -> type | None:
         """By its annotation; a default of another type (None, mostly) shows that the annotation is not meant strictly."""
         owner = next(c for c in self.flow.cls.__mro__ if field in c.__dict__.get("__annotations__", {}))
-        found = kinds.is_builtin_type(owner.__annotations__[field], owner.__module__)
+        found = purity.is_builtin_type(owner.__annotations__[field], owner.__module__)
         declared = next(f for f in dataclasses.fields(self.flow.cls) if f.name == field)  # type: ignore[arg-type]
         if found is None or declared.default is dataclasses.MISSING:
             return found
@@ -186,7 +186,7 @@ class Expressions(abc.ABC):
         if found is not UNKNOWN:
             return self._outside(found, node)
         base = self.expr(node.value)
-        sound = self.is_message(node.value) and kinds.is_message_field(self.flow.message, node.attr)
+        sound = self.is_message(node.value) and purity.is_message_field(self.flow.message, node.attr)
         if not sound and not (node.attr in ("role", "index") and self._is_pid(node.value)):
             self.sink(base.deps, f".{node.attr} may raise", node)
         return base
@@ -235,7 +235,7 @@ class Expressions(abc.ABC):
             return False
         if isinstance(op, ast.Mod | ast.FloorDiv):
             return types_[0] is not str and isinstance(right, ast.Constant) and bool(right.value) and _is_number(right)
-        return isinstance(op, kinds.SAFE_BINARY)
+        return isinstance(op, purity.SAFE_BINARY)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         value = self.expr(node.operand)
@@ -260,7 +260,7 @@ class Expressions(abc.ABC):
             deps |= self.expr(operand).deps
             self.context.append(self.test(deps, node))  # a chain ends where it is false
         del self.context[depth:]
-        ordered = any(isinstance(op, kinds.ORDERINGS) for op in node.ops)
+        ordered = any(isinstance(op, purity.ORDERINGS) for op in node.ops)
         if ordered and any(self.builtin(o) is None for o in operands):
             self.sink(deps, "an ordering may raise", node)
         return Value(deps)

@@ -1,13 +1,13 @@
 """Why did it pass: what of a model a search has exercised (the data is in `plait.kernel.coverage`).
 
-The engine asks Python about each step, guard and property once per distinct input (DESIGN section 4), and a step, a guard
-and a property are functions of their inputs. So whatever a handler, a guard or a property does in any of the states that
-were searched, it does in one of these calls: a recorder that listens to them knows all of it, and the search itself goes on
-as ever. `Recorder` has the functions of the model rewritten to tell which way their conditions went
-(`plait.check.conditions`), and notes messages and reads.
+The engine asks Python about each step, guard and property once per distinct input (DESIGN section 4), and a step, a
+guard and a property are functions of their inputs. So whatever a handler, a guard or a property does in any of the
+states that were searched, it does in one of these calls: a recorder that listens to them knows all of it, and the
+search itself goes on as ever. `Recorder` has the functions of the model rewritten to tell which way their conditions
+went (`plait.check.cover.conditions`), and notes messages and reads.
 
-A handler *ran* if a step of it was possible in a state that was searched. What a spawning step does is worked out for each
-slot that might be free, and counts for each.
+A handler *ran* if a step of it was possible in a state that was searched. What a spawning step does is worked out for
+each slot that might be free, and counts for each.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Literal, NamedTuple
 
-from plait.check.conditions import Condition, conditions_of, judged
-from plait.check.decomposition import decompose
+from plait.check.cover.conditions import Condition, conditions_of, judged
+from plait.check.reduce.decomposition import decompose
 from plait.kernel.coverage import Branch, Coverage, FieldCoverage, HandlerCoverage, MessageCoverage, Untested
 from plait.model.message import Message
 from plait.model.process import Handler, Process

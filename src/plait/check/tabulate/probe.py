@@ -1,10 +1,10 @@
 """Probing a handler: the same code, but every set iterates in the opposite order.
 
-A handler that lets the order of a set reach its outcome (a sent tuple, the first of several maxima) is not a function of
-its inputs: the order depends on the interpreter's hash seed. Running it once with ordinary sets and once as a probe shows
-the difference in one process. Sets in the state and in messages are made as probes by `decode(…, probe=True)`; sets that
-the handler makes itself are caught by rewriting its source (displays, comprehensions, `set(…)`, `frozenset(…)`, and the
-operators that make a set of dictionary keys). What a handler calls is not rewritten.
+A handler that lets the order of a set reach its outcome (a sent tuple, the first of several maxima) is not a function
+of its inputs: the order depends on the interpreter's hash seed. Running it once with ordinary sets and once as a probe
+shows the difference in one process. Sets in the state and in messages are made as probes by `decode(…, probe=True)`;
+sets that the handler makes itself are caught by rewriting its source (displays, comprehensions, `set(…)`,
+`frozenset(…)`, and the operators that make a set of dictionary keys). What a handler calls is not rewritten.
 """
 
 from __future__ import annotations

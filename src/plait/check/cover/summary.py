@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from plait.check.coverage import Place, Premise
+from plait.check.cover.recorder import Place, Premise
 from plait.check.runner import Runner
-from plait.check.tabulation import Tabulation
+from plait.check.tabulate.tabulation import Tabulation
 from plait.kernel.coverage import Untested
 from plait.kernel.verdict import Verdict
 from plait.model.process import Handler, Process
 
 
-def covered(runner: Runner, verdict: Verdict, premises: Sequence[Premise]) -> Verdict:
+def with_coverage(runner: Runner, verdict: Verdict, premises: Sequence[Premise]) -> Verdict:
     """The verdict, with what the recorder of the runner knows. Of the premises all states were asked."""
     recorder = runner.tabulation.recorder
     assert recorder is not None

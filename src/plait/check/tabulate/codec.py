@@ -8,7 +8,7 @@ import itertools
 from typing import Any
 
 from plait._native import Codec
-from plait.check.probe import ProbeFrozenSet, ProbeSet
+from plait.check.tabulate.probe import ProbeFrozenSet, ProbeSet
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
 from plait.kernel.places import user_line
@@ -31,7 +31,7 @@ class StuckError(Exception):
     """Raised into user code that does not return when the search is to end."""
 
 
-class Content:
+class ModelCodec:
     """Makes processes and messages of one System from their content, and content from their values."""
 
     def __init__(self, system: System) -> None:

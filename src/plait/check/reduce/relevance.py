@@ -5,9 +5,10 @@ hole, so that local states with equal relevant parts have one content, one id an
 *representative*: the first full local state that was met with this relevant part. Steps, guards and crashes are run from it.
 
 That is sound if all full local states with one relevant part give the same relevant answers (Definition 1, transition
-decomposition): for fields that the analysis has proven auxiliary they do. Fields that are only declared so are *audited*:
-every full local state that is met is asked what its representative was asked, and a different answer is a model error.
-What an audited step leads to has been met as well, so the audit covers all runs and not only those from representatives.
+decomposition): for fields that the analysis has proven auxiliary they do. Fields that are only declared so are
+*audited*: every full local state that is met is asked what its representative was asked, and a different answer is a
+model error. What an audited step leads to has been met as well, so the audit covers all runs and not only those from
+representatives.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from plait.check.content import UNBORN, StuckError
-from plait.check.coverage import Recorder
-from plait.check.decomposition import Decomposition
-from plait.check.steprun import Outcome
-from plait.check.tabulation import STATUSES, Tabulation
+from plait.check.cover.recorder import Recorder
+from plait.check.reduce.decomposition import Decomposition
+from plait.check.tabulate.codec import UNBORN, StuckError
+from plait.check.tabulate.steprun import Outcome
+from plait.check.tabulate.tabulation import STATUSES, Tabulation
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
 from plait.model.process import Process

@@ -1,9 +1,10 @@
 """Lassos that people can read: fewer steps, and fewer changes from process to process, in the stem and in the loop.
 
-As for other runs (`plait.check.tidy`), what is left out or exchanged is made sure of by executing the changed run. Its loop
-must be of steps that change something, come back to where it begins, violate the formula by the definition of the operators,
-and be fair: steps that the loop leaves out or takes in another order lead through other states, where other steps are
-enabled. Stem and loop are reordered each by itself, so that the state in which the loop begins stays.
+As for other runs (`plait.check.explain.tidy`), what is left out or exchanged is made sure of by executing the changed
+run. Its loop must be of steps that change something, come back to where it begins, violate the formula by the
+definition of the operators, and be fair: steps that the loop leaves out or takes in another order lead through other
+states, where other steps are enabled. Stem and loop are reordered each by itself, so that the state in which the loop
+begins stays.
 """
 
 from __future__ import annotations
@@ -13,10 +14,19 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from plait._native import Transition
-from plait.check.lifting import signature
+from plait.check.explain.lifting import signature
+from plait.check.explain.tidy import (
+    MOST_STEPS,
+    executed,
+    left_out,
+    ordered,
+    rearranged,
+    shortened,
+    switches,
+    unrepeated,
+)
+from plait.check.explain.tracing import Tracer
 from plait.check.runner import Runner
-from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches, unrepeated
-from plait.check.tracing import Tracer
 from plait.kernel.trace import Event
 
 

@@ -1,4 +1,4 @@
-"""Follow: execute a run that another analysis found on the model itself, so that only real runs are reported."""
+"""Execute a run that another analysis found on the model itself, so that only real runs are reported."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from plait._native import Transition
-from plait.check.lasso import Lasso
-from plait.check.liveness import assumed, flattened
-from plait.check.repetition import broken, comes_back
+from plait.check.explain.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
+from plait.check.explain.tracing import Tracer
+from plait.check.explain.why import why
+from plait.check.live.lasso import Lasso
+from plait.check.live.repetition import broken, comes_back
+from plait.check.live.search import assumed, flattened
 from plait.check.runner import Runner
-from plait.check.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
-from plait.check.tracing import Tracer
-from plait.check.why import why
 from plait.kernel.errors import TraceError
 from plait.kernel.renaming import by_position, renamed
 from plait.kernel.step import Step
@@ -23,7 +23,7 @@ from plait.model.system import System, with_properties
 from plait.model.temporal import Temporal
 
 
-def follow(system: System, steps: Sequence[Step], name: str | None = None) -> Trace:
+def execute(system: System, steps: Sequence[Step], name: str | None = None) -> Trace:
     """The Trace of a run, as the model executes it; with the name of a property, the run must decide it.
 
     A property that must always hold is false in the last state, one that is to be reachable is true there, and

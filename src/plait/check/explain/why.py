@@ -17,8 +17,8 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from plait.check.sources import definition
-from plait.check.tracing import Tracer
+from plait.check.explain.tracing import Tracer
+from plait.check.source.definition import definition
 from plait.kernel.trace import Clause, Event, Read, Why
 from plait.kernel.values import to_data
 from plait.model.properties import Property

@@ -1,11 +1,12 @@
 """The conditions of a function, and which values they have had: its source is rewritten so that they tell.
 
-Conditions are tests of `if`, `while` and conditional expressions, operands of `and` and `or`, filters of comprehensions, and
-cases of `match`. The rewritten function computes the same; each condition passes its value through a note.
+Conditions are tests of `if`, `while` and conditional expressions, operands of `and` and `or`, filters of
+comprehensions, and cases of `match`. The rewritten function computes the same; each condition passes its value through
+a note.
 
-Of a property, conditions also tell whether a part of it was ever reached: what follows a false operand of `and`, or a true
-one of `or`, is not evaluated, nor is the element of a loop over nothing. In `not a or b`, `if a: return b`, `b if a else
-True` and `all(b for x in y if a)` it is b that is then vacuously true.
+Of a property, conditions also tell whether a part of it was ever reached: what follows a false operand of `and`, or a
+true one of `or`, is not evaluated, nor is the element of a loop over nothing. In `not a or b`, `if a: return b`, `b if
+a else True` and `all(b for x in y if a)` it is b that is then vacuously true.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from plait.check.sources import definition, leaves
+from plait.check.source.definition import definition, leaves
 
 Skipped = Literal["", "part", "all"]
 

@@ -1,12 +1,12 @@
 """Which fields are relevant and which auxiliary (paper 000, section III; DESIGN section 5).
 
-A field is *relevant* if something that can be observed may depend on its value: a property, whether a handler may run, what
-it sends, announces, chooses, spawns or asserts, whether it raises, or another relevant field. The others are *auxiliary*:
-two states that differ in them only have the same future, as far as the properties can tell (Definition 1).
-`plait.check.dependence` finds the relevant ones in the source, relative to the properties that are checked.
+A field is *relevant* if something that can be observed may depend on its value: a property, whether a handler may run,
+what it sends, announces, chooses, spawns or asserts, whether it raises, or another relevant field. The others are
+*auxiliary*: two states that differ in them only have the same future, as far as the properties can tell (Definition 1).
+`plait.check.source.dependence` finds the relevant ones in the source, relative to the properties that are checked.
 
 A field that is declared `aux(…)` is auxiliary even where that can't be proven; it is then audited during the search
-(`plait.check.relevance`).
+(`plait.check.reduce.relevance`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from plait.check.dependence import dependences
+from plait.check.source.dependence import dependences
 from plait.model.process import Process
 from plait.model.system import System
 

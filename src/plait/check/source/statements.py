@@ -1,4 +1,4 @@
-"""What a function's statements do to variables and fields (a part of `plait.check.dataflow`)."""
+"""What a function's statements do to variables and fields (a part of `plait.check.source.dataflow`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from plait.check.calls import Calls
-from plait.check.dataflow import Flow, Node, Value, union
-from plait.check.sources import Definition, leaves
+from plait.check.source.calls import Calls
+from plait.check.source.dataflow import Flow, Node, Value, union
+from plait.check.source.definition import Definition, leaves
 
 
 class Body(Calls):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from plait._native import Transition
-from plait.check.liveness import flattened
-from plait.check.reduction import History, Inference, plan
+from plait.check.explain.tracing import label, snapshot
+from plait.check.live.search import flattened
+from plait.check.reduce.plan import History, Inference, plan
 from plait.check.runner import Runner
-from plait.check.tracing import label, snapshot
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent

@@ -1,11 +1,11 @@
 """The Python side of the engine: run one step, one guard, one observation, one property (DESIGN section 4).
 
-The native engine calls each method once per distinct input and remembers the answer, so these run a few thousand times in
-a search of millions of states. Component values cross the border as canonical bytes (`plait._native.Codec`), which
+The native engine calls each method once per distinct input and remembers the answer, so these run a few thousand times
+in a search of millions of states. Component values cross the border as canonical bytes (`plait._native.Codec`), which
 decode to fresh objects: a handler can neither keep nor leak a reference into another state.
 
-Every step runs twice, the second time as a probe (`plait.check.probe`). A difference is a model error: the handler is then
-not a function of its local state, the consumed messages and its choices.
+Every step runs twice, the second time as a probe (`plait.check.tabulate.probe`). A difference is a model error: the
+handler is then not a function of its local state, the consumed messages and its choices.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from threading import get_ident
 from typing import Any
 
 from plait._native import Store
-from plait.check.content import (
+from plait.check.cover.recorder import Recorder
+from plait.check.reduce.asymmetry import Asymmetry
+from plait.check.tabulate.codec import (
     CRASHED,
     DOWN,
     NO_CONTENT,
     RAISED,
     UNBORN,
     UP,
-    Content,
+    ModelCodec,
     cause,
     declared_values,
     explained,
 )
-from plait.check.coverage import Recorder
-from plait.check.guards import Guards, watched, watched_message
-from plait.check.probe import probing
-from plait.check.steprun import Branches, NoSlotError, Outcome, StepRun
-from plait.check.symmetry import Asymmetry
+from plait.check.tabulate.guards import Guards, watched, watched_message
+from plait.check.tabulate.probe import probing
+from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
@@ -60,15 +60,15 @@ class Tabulation(Asymmetry):
     """
 
     auxiliary: Mapping[type[Process], frozenset[str]] = {}
-    """Fields that the engine never sees (`plait.check.relevance`)."""
+    """Fields that the engine never sees (`plait.check.reduce.relevance`)."""
 
     def __init__(self, system: System, recorder: Recorder | None = None) -> None:
         self.system = system
         self.recorder = recorder
         """Listens to what is asked, for coverage."""
-        self.content = Content(system)
-        self.codec = self.content.codec
-        self.interrupt = self.content.interrupt
+        self.model_codec = ModelCodec(system)
+        self.codec = self.model_codec.codec
+        self.interrupt = self.model_codec.interrupt
         self.store: Store | None = None
         """The engine's interned values, by id; set when the engine is made."""
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
@@ -77,7 +77,7 @@ class Tabulation(Asymmetry):
         if recorder is not None:
             self.handlers = [tuple(recorder.handler(c, h) for h in c.__plait_handlers__) for c in system.classes]
             self._properties = recorder.properties(system.properties)
-        self._guards = Guards(self.content, self.handlers, recorder)
+        self._guards = Guards(self.model_codec, self.handlers, recorder)
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and who was sent them."""
@@ -145,7 +145,7 @@ class Tabulation(Asymmetry):
             if [_comparable(o) for o in again] != [_comparable(o) for o in outcomes]:
                 raise self._difference(index, number, outcomes, again)
         if self.recorder is not None:
-            taken = [self.content.message(sender, content) for sender, content in messages]
+            taken = [self.model_codec.message(sender, content) for sender, content in messages]
             read = set().union(*self._noted(index, local, number, messages)[1])
             self.recorder.ran(key, (index, local, number, tuple(messages)), taken, read)
         return outcomes
@@ -154,10 +154,10 @@ class Tabulation(Asymmetry):
         """The local state after a crash: all fields stay visible, or the volatile ones are back at their start."""
         if not recovers:
             return bytes([CRASHED]) + local[1:]
-        fields = self.content.process(index, local).__dict__
+        fields = self.model_codec.process(index, local).__dict__
         fields |= self._volatile(index)
         names = self.system.classes[index].__plait_fields__
-        return self.content.local(
+        return self.model_codec.local(
             DOWN, tuple(fields[name] for name in names), names, f"{self.system.pids[index]} after a crash"
         )
 
@@ -193,7 +193,7 @@ class Tabulation(Asymmetry):
             copy = object.__new__(cls)
             copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
             function = probing(cls.observe) if probe else cls.observe
-            self.content.thread = get_ident()
+            self.model_codec.thread = get_ident()
             try:
                 function(copy, self.system.pids[index], self.codec.decode(event, probe))
             except RAISED as error:
@@ -277,7 +277,7 @@ class Tabulation(Asymmetry):
         return tuple(contents)
 
     def _judged(self, prop: Property, view: View) -> bool:
-        self.content.thread = get_ident()
+        self.model_codec.thread = get_ident()
         try:
             value = prop(view)
         except AssertionError:
@@ -306,7 +306,7 @@ class Tabulation(Asymmetry):
             return copy
 
         def inbox(i: int) -> tuple[Message, ...]:
-            return tuple(self.content.message(sender, m, probe=True) for _, sender, m in store.inbox(inboxes[i]))
+            return tuple(self.model_codec.message(sender, m, probe=True) for _, sender, m in store.inbox(inboxes[i]))
 
         return View(self.system, local, inbox, monitor, self.auxiliary)
 
@@ -329,7 +329,7 @@ class Tabulation(Asymmetry):
         found = self._inboxes.get(inbox)
         if found is None:
             assert self.store is not None
-            found = tuple(self.content.message(sender, content) for _, sender, content in self.store.inbox(inbox))
+            found = tuple(self.model_codec.message(sender, content) for _, sender, content in self.store.inbox(inbox))
             self._inboxes[inbox] = found
         return found
 
@@ -395,21 +395,21 @@ class Tabulation(Asymmetry):
         function = probing(handler.function) if probe else handler.function
         branches, outcomes = Branches(), []
         while True:
-            process = self.content.process(index, local, probe=probe)
+            process = self.model_codec.process(index, local, probe=probe)
             if notes is not None:
                 noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
-                process = self.content.process(index, local, cls=noting)
+                process = self.model_codec.process(index, local, cls=noting)
                 notes.append(set())
                 object.__getattribute__(process, "__dict__")["_reads"] = notes[-1]
-            run = StepRun(self.system, where, branches, self.content.encode)
+            run = StepRun(self.system, where, branches, self.model_codec.encode)
             object.__getattribute__(process, "__dict__")["_run"] = run
             arguments: list[Any] = []
             if handler.kind == "message":
-                given = tuple(self.content.message(sender, content, probe=probe) for sender, content in messages)
+                given = tuple(self.model_codec.message(sender, content, probe=probe) for sender, content in messages)
                 if notes is not None and self.recorder is not None:
                     given = tuple(watched_message(m, self.recorder.noting(handler.name)) for m in given)
                 arguments = [given] if handler.quorum is not None else [given[0]]
-            self.content.thread = get_ident()
+            self.model_codec.thread = get_ident()
             try:
                 function(process, *arguments)
                 outcomes.append(self._outcome(process, run, where))
@@ -442,7 +442,7 @@ class Tabulation(Asymmetry):
     def _named(self, thing: Process | Monitor, where: str) -> bytes:
         """The content of the fields of a process or monitor."""
         fields = thing.__plait_fields__
-        return self.content.fields(declared_values(thing, fields, where), fields, where)
+        return self.model_codec.fields(declared_values(thing, fields, where), fields, where)
 
     def _check_untouched(
         self, name: str, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]

@@ -1,7 +1,7 @@
 """Whether a run repeats, and fairly, on a model as it is now; and if not, which assumption it breaks (DESIGN section 5).
 
-What fairness means for a loop is said in one place, `plait.check.lasso.is_fair`. Here it is asked about one assumption at a
-time, in order to name the one that fails.
+What fairness means for a loop is said in one place, `plait.check.live.lasso.is_fair`. Here it is asked about one
+assumption at a time, in order to name the one that fails.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait._native import Transition
-from plait.check.decomposition import decompose
-from plait.check.lasso import Lasso, changes, closes, is_fair
-from plait.check.liveness import engine_fairness, flattened
-from plait.check.tracing import Tracer
+from plait.check.explain.tracing import Tracer
+from plait.check.live.lasso import Lasso, changes, closes, is_fair
+from plait.check.live.search import engine_fairness, flattened
+from plait.check.reduce.decomposition import decompose
 from plait.kernel.values import text
 from plait.model.fairness import Fairness
 from plait.model.properties import Property
@@ -22,7 +22,7 @@ from plait.model.system import System, with_properties
 def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> bool:
     """Whether the run goes on for ever as it says; fields that are auxiliary to the properties may go on changing.
 
-    A lasso of relevant parts (`plait.check.lifting`) repeats in all that predicates and steps depend on.
+    A lasso of relevant parts (`plait.check.explain.lifting`) repeats in all that predicates and steps depend on.
     """
     if closes(lasso):
         return True

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
 
-from plait.check.content import RAISED, UP, Content, cause, declared_values, explained
-from plait.check.coverage import Recorder
+from plait.check.cover.recorder import Recorder
+from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
@@ -106,10 +106,12 @@ def _only_attributes(guard: Any) -> bool:
 class Guards:
     """Answers what may run where, for one System."""
 
-    def __init__(self, content: Content, handlers: list[tuple[Handler, ...]], recorder: Recorder | None = None) -> None:
-        self.content = content
+    def __init__(
+        self, model_codec: ModelCodec, handlers: list[tuple[Handler, ...]], recorder: Recorder | None = None
+    ) -> None:
+        self.model_codec = model_codec
         self.recorder = recorder
-        self.system = content.system
+        self.system = model_codec.system
         self.handlers = handlers
         self._asked: dict[tuple[type[Process], str], int] = {}
         self.foresee = False
@@ -122,7 +124,7 @@ class Guards:
     def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
         """Handlers that may run in this local state: (handler, how many messages it takes; 0 for an enabled action)."""
         found = []
-        fields = self.content.codec.fields(local) if self.foresee else []
+        fields = self.model_codec.codec.fields(local) if self.foresee else []
         for number, handler in enumerate(self.handlers[index]):
             if handler.kind == "action":
                 if handler.where is None or self._audited(index, number, local)[0]:
@@ -151,7 +153,7 @@ class Guards:
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process that are for a message like this: its type, and for a quorum its sender's role."""
-        message = self.content.message(sender, content)
+        message = self.model_codec.message(sender, content)
         found = []
         for number, handler in enumerate(self.handlers[index]):
             if handler.message is None or not isinstance(message, handler.message):
@@ -165,17 +167,17 @@ class Guards:
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
     ) -> list[bytes | None]:
         """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
-        fields = self.content.codec.fields(local)
+        fields = self.model_codec.codec.fields(local)
         answers: list[bytes | None] = []
         for number, (sender, content) in questions:
             handler = self.handlers[index][number]
             if handler.where is not None and not self._holds(index, number, local, fields, sender, content):
                 answers.append(None)
             elif handler.same:
-                message = self.content.message(sender, content)
+                message = self.model_codec.message(sender, content)
                 if self.recorder is not None:
                     self.recorder.read(type(message), set(handler.same), f"quorum of {handler.name}")
-                answers.append(self.content.codec.encode(tuple(getattr(message, name) for name in handler.same)))
+                answers.append(self.model_codec.codec.encode(tuple(getattr(message, name) for name in handler.same)))
             else:
                 answers.append(b"")
         return answers
@@ -218,13 +220,13 @@ class Guards:
         guard: Any = self.system.classes[index].__plait_handlers__[number].where
         if delivered:
             with contextlib.suppress(*RAISED):
-                message = watched_message(self.content.message(*delivered), recorder.noting(by))
+                message = watched_message(self.model_codec.message(*delivered), recorder.noting(by))
                 guard(self._watched(index, local)[0], message)
 
     def _watched(self, index: int, local: bytes, *, probe: bool = False) -> tuple[Process, set[str]]:
         """A process to look at, and the set that it notes in which of its fields were read."""
         noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
-        process = self.content.process(index, local, probe=probe, cls=noting)
+        process = self.model_codec.process(index, local, probe=probe, cls=noting)
         read: set[str] = set()
         object.__getattribute__(process, "__dict__")["_reads"] = read
         return process, read
@@ -236,14 +238,14 @@ class Guards:
         cls, where = self.system.classes[index], self._where(index, number)
         guard: Any = self.handlers[index][number].where
         process, read = self._watched(index, local, probe=probe)
-        message = [self.content.message(*delivered, probe=probe)] if delivered else []
-        self.content.thread = get_ident()
+        message = [self.model_codec.message(*delivered, probe=probe)] if delivered else []
+        self.model_codec.thread = get_ident()
         try:
             value = bool(guard(process, *message))
         except RAISED as error:
             raise explained(where, error) from cause(error)
         names = cls.__plait_fields__
-        if self.content.local(UP, declared_values(process, names, where), names, where) != local:
+        if self.model_codec.local(UP, declared_values(process, names, where), names, where) != local:
             raise ModelError(
                 f"{where} changes the state of {self.system.pids[index]!r}",
                 hint="a guard only looks: move the change into the handler",

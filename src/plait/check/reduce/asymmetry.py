@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plait.check.content import UP, Content
+from plait.check.tabulate.codec import UP, ModelCodec
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
 from plait.model.system import System
@@ -23,7 +23,7 @@ class Asymmetry:
     """The part of a Tabulation that explains why a permutation is no symmetry."""
 
     system: System
-    content: Content
+    model_codec: ModelCodec
 
     def asymmetric_initial(self, swapped: Swapped, process: int, image: int) -> ModelError:
         """The initial states of two processes do not correspond."""
@@ -59,7 +59,8 @@ class Asymmetry:
         if handler is not None:
             name += f".{self.system.classes[process].__plait_handlers__[handler].name}"
         given = ", ".join(
-            f"{text(to_data(self.content.codec.decode(m)))} from {self.system.pids[sender]!r}" for sender, m in messages
+            f"{text(to_data(self.model_codec.codec.decode(m)))} from {self.system.pids[sender]!r}"
+            for sender, m in messages
         )
         return self._refused(
             swapped,
@@ -79,7 +80,7 @@ class Asymmetry:
     def _state(self, process: int, local: bytes) -> str:
         if local[0] != UP:
             return f"{self.system.pids[process]!r}, which is not up,"
-        fields: dict[str, Any] = self.content.process(process, local).__dict__
+        fields: dict[str, Any] = self.model_codec.process(process, local).__dict__
         names = self.system.classes[process].__plait_fields__
         shown = ", ".join(f"{n}={text(to_data(fields[n]))}" for n in names)
         return f"{self.system.pids[process]!r}({shown})"

@@ -1,8 +1,8 @@
 """Temporal properties: look for a fair run that violates one, in the graph of all states (DESIGN section 5).
 
-The negation of the formula becomes an automaton (`plait.check.buchi`); the engine looks for a fair run of its product with
-the graph (`rust/src/liveness.rs`). A run that is found is executed again, and its formula evaluated on it by the
-definition of the operators, before it is reported.
+The negation of the formula becomes an automaton (`plait.check.live.buchi`); the engine looks for a fair run of its
+product with the graph (`rust/src/liveness.rs`). A run that is found is executed again, and its formula evaluated on it
+by the definition of the operators, before it is reported.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from plait.check.buchi import automaton
-from plait.check.lasso import Lasso, closes, is_fair, tidied_lasso
-from plait.check.lifting import lifted
+from plait.check.explain.lifting import lifted
+from plait.check.explain.tracing import Tracer
+from plait.check.live.buchi import automaton
+from plait.check.live.lasso import Lasso, closes, is_fair, tidied_lasso
 from plait.check.runner import Runner
-from plait.check.tracing import Tracer
 from plait.kernel.errors import ModelError
 from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness

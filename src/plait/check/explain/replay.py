@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from plait._native import Transition
-from plait.check.lasso import Lasso
-from plait.check.liveness import assumed, flattened, predicates, violated
-from plait.check.repetition import broken, comes_back
+from plait.check.explain.tracing import Tracer
+from plait.check.live.lasso import Lasso
+from plait.check.live.repetition import broken, comes_back
+from plait.check.live.search import assumed, flattened, predicates, violated
 from plait.check.runner import Runner
-from plait.check.tracing import Tracer
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Sent, Snapshot, Trace
 from plait.kernel.values import Data, exact, text, to_data

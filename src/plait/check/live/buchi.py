@@ -1,8 +1,8 @@
 """From formulas of linear temporal logic to generalized Büchi automata: the tableau of Gerth, Peled, Vardi and Wolper.
 
 A node of the automaton stands for what must be true from now on: the formulas it has decided for the present state (of
-which the literals are its label) and those it leaves to the next. For each Until there is a set of nodes that do not wait
-for it any more; a run is accepted if it is in each of these sets again and again.
+which the literals are its label) and those it leaves to the next. For each Until there is a set of nodes that do not
+wait for it any more; a run is accepted if it is in each of these sets again and again.
 """
 
 from __future__ import annotations

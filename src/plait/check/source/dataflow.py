@@ -1,12 +1,13 @@
 """The flow of values through one handler: which fields, tests and effects may depend on which (see `dependence`).
 
-The analysis does not follow the order of statements: a variable stands for everything that is ever assigned to it. Control
-counts as flow: what happens in a branch depends on its test, and after a test that may leave the function or the loop, so
-does all the rest. Values that may share a list, dict, set or record are one *alias class*; a change of one is a change of
-all. Methods of the process and functions with source are followed, for the concrete class.
+The analysis does not follow the order of statements: a variable stands for everything that is ever assigned to it.
+Control counts as flow: what happens in a branch depends on its test, and after a test that may leave the function or
+the loop, so does all the rest. Values that may share a list, dict, set or record are one *alias class*; a change of one
+is a change of all. Methods of the process and functions with source are followed, for the concrete class.
 
 What may raise is observable, so it makes what it reads relevant. Operators on builtin values, and methods of builtin
-containers that never raise, are trusted (`plait.check.kinds`); operators of the user's own classes are trusted as well.
+containers that never raise, are trusted (`plait.check.source.purity`); operators of the user's own classes are trusted
+as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from plait.check.sources import definition, is_constant
+from plait.check.source.definition import definition, is_constant
 from plait.model.message import Message
 from plait.model.process import Process
 
@@ -114,7 +115,7 @@ class Flow:
         deferred: bool = False,
     ) -> Value:
         """Follow a call; `bound`: the first parameter is the process. None as a keyword stands for unpacked ones."""
-        from plait.check.statements import Body
+        from plait.check.source.statements import Body
 
         node = definition(function)
         name = function.__qualname__.replace("<locals>.", "")

@@ -1,8 +1,8 @@
 """From a run of relevant parts to a run of the model: a counterexample shows every field (paper 000, Theorem 1).
 
 A search under a decomposition leaves a path whose local states have holes. By Definition 1 the same transitions can be
-taken from the full initial state, and lead to states with the same relevant parts; here they are taken, on an engine that
-knows nothing of the decomposition. That none fits would be a mistake of ours, and is never reported as a finding.
+taken from the full initial state, and lead to states with the same relevant parts; here they are taken, on an engine
+that knows nothing of the decomposition. That none fits would be a mistake of ours, and is never reported as a finding.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from plait._native import Transition
-from plait.check.relevance import Relevance
+from plait.check.explain.tracing import Tracer
+from plait.check.reduce.relevance import Relevance
 from plait.check.runner import Runner
-from plait.check.tracing import Tracer
 from plait.kernel.trace import Event
 from plait.model.properties import Property
 

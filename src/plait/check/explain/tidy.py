@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from plait._native import Transition
-from plait.check.lifting import signature
+from plait.check.explain.lifting import signature
+from plait.check.explain.tracing import Tracer
 from plait.check.runner import Runner
-from plait.check.tracing import Tracer
 from plait.kernel.trace import Event
 
 Shows = Callable[[Tracer], bool]

@@ -7,10 +7,10 @@ import sys
 import types
 from typing import Any
 
-from plait.check import kinds
-from plait.check.dataflow import GLOBAL, EscapeError, Node, Value, union
-from plait.check.expressions import Expressions
-from plait.check.sources import UNKNOWN, static_value, value_of
+from plait.check.source import purity
+from plait.check.source.dataflow import GLOBAL, EscapeError, Node, Value, union
+from plait.check.source.definition import UNKNOWN, static_value, value_of
+from plait.check.source.expressions import Expressions
 from plait.model.message import Message
 from plait.model.process import Process
 
@@ -83,22 +83,22 @@ class Calls(Expressions):
 
     def _function(self, callee: Any, node: ast.Call) -> Value:
         """A call of a global function or class."""
-        if not kinds.is_hashable(callee):
+        if not purity.is_hashable(callee):
             return self._unknown(union(self.arguments(node)[0]), node)
-        if callee in kinds.EAGER:
+        if callee in purity.EAGER:
             self._eager.update(a for a in node.args[:1] if isinstance(a, ast.GeneratorExp))
         values, keywords = self.arguments(node)
         value = union([*values, *keywords.values()])
-        if callee in kinds.FRESH:
+        if callee in purity.FRESH:
             return Value(value.deps)
-        if callee in kinds.PASSING and not node.keywords:
+        if callee in purity.PASSING and not node.keywords:
             return value
-        if callee in kinds.PASSING or callee in kinds.RAISING:
+        if callee in purity.PASSING or callee in purity.RAISING:
             self.sink(value.deps, f"{callee.__name__} may raise", node)
             return value
         if callee is Process.__dict__["pid"]:
             return Value(value.deps)
-        if isinstance(callee, type) and kinds.is_plain_record(callee):
+        if isinstance(callee, type) and purity.is_plain_record(callee):
             return value
         if isinstance(callee, staticmethod):
             callee = callee.__func__
@@ -116,11 +116,11 @@ class Calls(Expressions):
         value = union([*values, *keywords.values()])
         if self.builtin(func.value) in (None, object):
             return self._unknown(receiver | value, node)
-        if func.attr in kinds.LOOKING:
+        if func.attr in purity.LOOKING:
             return receiver | value
-        if func.attr in kinds.STORING or func.attr in kinds.CLEARING:
+        if func.attr in purity.STORING or func.attr in purity.CLEARING:
             self.change(receiver.alias, value.deps, node)
-            if func.attr in kinds.STORING:
+            if func.attr in purity.STORING:
                 self.join_all(receiver.alias | value.alias)
             return receiver | value
         return self._unknown(receiver | value, node)
