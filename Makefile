@@ -107,8 +107,9 @@ bench: setup ## The benchmarks, as ratios in one run
 lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a change of dependencies
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(PIP_TOOLS)'
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	  print(*p["project"]["dependencies"], *sum(p["project"].get("optional-dependencies", {}).values(), []), \
-	  *p["dependency-groups"]["dev"], *p["dependency-groups"]["docs"], "pip>=25.1", sep="\n")' > $(VENV)/requirements-dev.in
+	  print(*p["project"]["dependencies"], \
+	  *(r for extra in p["project"]["optional-dependencies"].values() for r in extra if not r.startswith("plait[")), \
+	  *sum(p["dependency-groups"].values(), []), "pip>=25.1", sep="\n")' > $(VENV)/requirements-dev.in
 	cd $(VENV) && CUSTOM_COMPILE_COMMAND="make lock" bin/pip-compile --quiet --strip-extras --allow-unsafe \
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
 	  --output-file=../requirements-dev.lock requirements-dev.in

@@ -6,11 +6,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lark import Lark, Token, Transformer, v_args
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
-
 from plait.bmc import syntax as s
 from plait.kernel.errors import PlaitError, UsageError
+from plait.kernel.extras import needs
+
+with needs("bmc"):
+    from lark import Lark, Token, Transformer, v_args
+    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
 
 GRAMMAR = r"""
 start: item*

@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-import z3  # type: ignore[import-untyped]
-
 from plait.bmc.witness import Model
+from plait.kernel.extras import needs
+
+with needs("bmc"):
+    import z3  # type: ignore[import-untyped]
 
 Outcome = Literal["sat", "unsat", "timeout", "memory", "interrupted", "unknown"]
 

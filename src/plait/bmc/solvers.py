@@ -9,7 +9,7 @@ from typing import Any, Literal
 from plait.bmc import solver as z3
 from plait.bmc.solver import Answer
 from plait.bmc.witness import Model
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import MissingPackageError, UsageError
 
 Solver = Literal["z3", "bitwuzla", "cvc5"]
 
@@ -23,7 +23,9 @@ def decide(
     try:
         module = importlib.import_module(solver)
     except ImportError:
-        raise UsageError(f"{solver} is not installed", hint=f"pip install {solver}, or leave --solver out") from None
+        raise MissingPackageError(
+            f"the solver {solver} is not installed", hint="pip install 'plait[solvers]'"
+        ) from None
     start = time.process_time()
     outcome, model = (_bitwuzla if solver == "bitwuzla" else _cvc5)(module, text, timeout)
     answers: dict[str, z3.Outcome] = {"sat": "sat", "unsat": "unsat", "unknown": "timeout"}

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from plait.cli.options import AtLeastOne, Flag, Quiet, Seconds
 from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import require
 
 if TYPE_CHECKING:
     from plait.kernel.comparison import PeerTable
@@ -246,6 +247,7 @@ def gyro(
         Print no progress.
     """
     _validate(json, markdown, plot)
+    require("serve")
     from plait.gyro.belt.measure import site_table
     from plait.report.sites import sites_markdown, sites_svg, sites_text
 

@@ -7,7 +7,6 @@ import secrets
 import signal
 import socket
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +15,7 @@ from cyclopts import Parameter
 from plait.cli.options import AtLeastOne, Flag
 from plait.cli.output import FOLDER, emit, note
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import require
 from plait.report.facts import plural
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def serve(
     only
         Start only this server (they are numbered from 0); the others run elsewhere.
     """
-    _equipped(db)
+    require("serve")
     from plait.gyro.belt.application import load, schema_of, written_schema
     from plait.gyro.belt.settings import Settings
     from plait.gyro.belt.supervisor import Supervisor
@@ -142,13 +142,6 @@ def _restart(started: list[PostgresServer]) -> None:
         if not own.running:
             note("PostgreSQL died: it is started again")
             own.start()
-
-
-def _equipped(db: str) -> None:
-    """Serving needs packages that nothing else of Plait needs."""
-    for name in ("apsw", "httptools", "starlette", "uvicorn", *(("psycopg",) if db == "postgresql" else ())):
-        if find_spec(name) is None:
-            raise UsageError(f"the Python package {name} is not installed", hint="pip install 'plait[serve]'")
 
 
 def _validate(

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import z3  # type: ignore[import-untyped]
-
 from plait.epa.steps import Step
+from plait.kernel.extras import needs
+
+with needs("epa"):
+    import z3  # type: ignore[import-untyped]
 
 Section = tuple[int, int, bool, int, int | None]
 """Lock, thread, whether exclusive, and the nodes that acquire and release."""

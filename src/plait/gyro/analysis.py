@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import yaml
-
 from plait.gyro.advice import advise
 from plait.gyro.conflicts import Clause, conflicts
 from plait.gyro.entries import Entry
@@ -21,7 +19,11 @@ from plait.gyro.statements import Ids
 from plait.gyro.terms import Parameter
 from plait.gyro.transactions import Transaction, settle
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
 from plait.kernel.operations import Access, Blocker, Classification, Conflict, Operation
+
+with needs("gyro"):
+    import yaml
 
 BUDGET = 200_000
 """How many partial arrays are looked at before an exhaustive search is given up."""

@@ -26,13 +26,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from plait.gyro.schema import Dialect, Schema, parse_schema
 from plait.gyro.statements import Ids, placeholders
 from plait.gyro.terms import Parameter, Term
 from plait.gyro.transactions import Transaction
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    import yaml
 
 _HEADER = re.compile(r"^--\s*transaction:?\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
 _SIGNATURE = re.compile(r"([A-Za-z_][\w.]*)\s*\(([^()]*)\)")

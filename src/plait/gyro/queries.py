@@ -11,8 +11,6 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from sqlglot import exp
-
 from plait.gyro.entries import Entry, Footprint, NotUnderstoodError
 from plait.gyro.schema import ROW, Schema, Table
 from plait.gyro.terms import (
@@ -33,6 +31,10 @@ from plait.gyro.terms import (
     terms,
 )
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    from sqlglot import exp
 
 _COMPARISONS: dict[type[exp.Expression], tuple[Operator, bool]] = {
     exp.EQ: ("=", False),

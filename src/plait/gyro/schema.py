@@ -7,11 +7,13 @@ import logging
 import re
 from typing import Literal
 
-import sqlglot
-from sqlglot import exp
-
 from plait.gyro.terms import Kind
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    import sqlglot
+    from sqlglot import exp
 
 Dialect = Literal["sqlite", "postgres", "mysql"]
 

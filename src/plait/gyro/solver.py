@@ -11,8 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-import z3  # type: ignore[import-untyped,unused-ignore]
-
 from plait.gyro.entries import Entry
 from plait.gyro.terms import (
     And,
@@ -29,6 +27,10 @@ from plait.gyro.terms import (
     Same,
     Term,
 )
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    import z3  # type: ignore[import-untyped,unused-ignore]
 
 _Value = tuple[z3.BoolRef, z3.ArithRef]
 _Truth = tuple[z3.BoolRef, z3.BoolRef]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-import sqlglot
-from sqlglot import exp
-
 from plait.gyro.entries import Entry, Footprint, NotUnderstoodError
 from plait.gyro.queries import Reader, Scope, Source, _arg, _short
 from plait.gyro.schema import ROW, Schema, Table, first_error
@@ -26,6 +23,11 @@ from plait.gyro.terms import (
     substitute,
 )
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    import sqlglot
+    from sqlglot import exp
 
 Ids = Literal["server", "table"]
 """Who makes the ids that an INSERT leaves out: each server its own, or the table (the greatest so far, plus one)."""

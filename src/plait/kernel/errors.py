@@ -30,3 +30,7 @@ class UsageError(PlaitError):
 
 class TraceError(PlaitError):
     """A saved trace cannot be read, or the model no longer reproduces it."""
+
+
+class MissingPackageError(PlaitError, ModuleNotFoundError):
+    """An optional package is not installed; the hint is the command that installs it."""

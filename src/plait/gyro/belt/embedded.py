@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
-
 from plait.gyro.belt.log import Fence, LogGoneError, admit
 from plait.gyro.belt.records import Entry
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import apsw
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fence (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, turn INTEGER, last INTEGER);

@@ -26,6 +26,7 @@ import msgspec
 from plait.gyro.belt.relay import Relays, address
 from plait.gyro.belt.supervisor import free_ports
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so", "/usr/lib/libgalera_smm.so")
 _START = 120.0
@@ -173,8 +174,8 @@ class Galera:
             time.sleep(0.1)
 
     def _status(self, number: int, variable: str) -> str:
-        import pymysql
-
+        with needs("peers"):
+            import pymysql
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(self.sockets[number]):
                 return ""
@@ -188,8 +189,8 @@ class Galera:
 
     def connect(self, number: int) -> Any:
         """A connection to a node."""
-        import pymysql
-
+        with needs("peers"):
+            import pymysql
         return pymysql.connect(unix_socket=self.sockets[number], user="root", autocommit=True)
 
     def _fill(self, schema: str) -> None:

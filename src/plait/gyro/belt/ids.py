@@ -12,9 +12,13 @@ import re
 import sqlite3
 from collections.abc import Mapping
 
-import apsw
-import sqlglot
-from sqlglot import exp
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import apsw
+    import sqlglot
+    from sqlglot import exp
+
 
 _INSERT = re.compile(r"^\s*(?:--[^\n]*\n\s*)*(?:INSERT|REPLACE|WITH)\b", re.IGNORECASE)
 _REPLACE = re.compile(r"^\s*REPLACE\s+INTO\b", re.IGNORECASE)

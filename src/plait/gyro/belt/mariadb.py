@@ -15,15 +15,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-import pymysql
-import sqlglot
-from sqlglot import exp
-
 from plait.gyro.belt.dbapi import Connection, Cursor
 from plait.gyro.belt.log import Log
 from plait.gyro.belt.placeholders import placeholders
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("peers"):
+    import pymysql
+with needs("gyro"):
+    import sqlglot
+    from sqlglot import exp
 
 DATABASE = "application"
 _AGAIN = {1205, 1213, 1180, 1020}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import psycopg
-from psycopg import errors
-
 from plait.gyro.belt.dbapi import Connection, Cursor
 from plait.gyro.belt.placeholders import placeholders
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import psycopg
+    from psycopg import errors
 
 
 class PgConnection(Connection):

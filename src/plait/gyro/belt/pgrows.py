@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import psycopg
-from psycopg import sql
-from psycopg.types.json import Jsonb
-
 from plait.gyro.belt.database import OURS
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import psycopg
+    from psycopg import sql
+    from psycopg.types.json import Jsonb
 
 _OURS = f"""
 CREATE TABLE IF NOT EXISTS {OURS}state (one INTEGER PRIMARY KEY CHECK (one = 1), applied BIGINT NOT NULL);

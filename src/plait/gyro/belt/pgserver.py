@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
 
 
 def programs() -> Path | None:
@@ -99,8 +100,8 @@ class PostgresServer:
             time.sleep(0.05)
 
     def _ready(self) -> bool:
-        import psycopg
-
+        with needs("serve"):
+            import psycopg
         try:
             psycopg.connect(self.dsn, connect_timeout=2).close()
         except psycopg.OperationalError:

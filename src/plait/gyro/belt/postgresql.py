@@ -21,8 +21,6 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
-import psycopg
-from psycopg import errors, pq, sql
 
 from plait.gyro.belt.database import OURS, AgainError
 from plait.gyro.belt.dbapi import SAVEPOINT
@@ -31,6 +29,11 @@ from plait.gyro.belt.pgapi import PgConnection
 from plait.gyro.belt.pgrows import Table, install, tables
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import psycopg
+    from psycopg import errors, pq, sql
 
 _BEGIN = "BEGIN ISOLATION LEVEL SERIALIZABLE"
 _CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)

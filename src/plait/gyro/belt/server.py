@@ -22,12 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route as Path_
-from starlette.types import Receive, Scope, Send
 
 from plait.gyro.belt import faults
 from plait.gyro.belt.application import Application, load
@@ -40,6 +34,15 @@ from plait.gyro.belt.routing import RequestError, place
 from plait.gyro.belt.settings import Settings, load_settings
 from plait.gyro.belt.transport import SECRET, HttpTransport
 from plait.kernel.errors import PlaitError, UsageError
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response
+    from starlette.routing import Route as Path_
+    from starlette.types import Receive, Scope, Send
 
 logger = logging.getLogger("plait.gyro")
 _CALL = "/call/"

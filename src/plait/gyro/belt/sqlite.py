@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from plait.gyro.belt.database import OURS
@@ -27,6 +26,10 @@ from plait.gyro.belt.log import BehindError, FencedError, Log, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.gyro.belt.sqliteapi import GONE, SqliteConnection
 from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import apsw
 
 _OURS = f"""
 CREATE TABLE IF NOT EXISTS {OURS}state (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);

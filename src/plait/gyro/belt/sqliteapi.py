@@ -6,10 +6,12 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-import apsw
-
 from plait.gyro.belt.dbapi import Connection, Cursor
 from plait.gyro.belt.ids import Ids
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import apsw
 
 _ERRORS: list[tuple[type[apsw.Error], type[sqlite3.Error]]] = [
     (apsw.ConstraintError, sqlite3.IntegrityError),

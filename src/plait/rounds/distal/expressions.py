@@ -12,10 +12,12 @@ import difflib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lark import Token
-
+from plait.kernel.extras import needs
 from plait.rounds.distal.parser import Node, Text
 from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, TEXT, Kind, merge
+
+with needs("rounds"):
+    from lark import Token
 
 
 class Code(NamedTuple):

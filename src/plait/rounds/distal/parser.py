@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
-from lark.indenter import DedentError, Indenter
-
 from plait.kernel.errors import ModelError
+from plait.kernel.extras import needs
+
+with needs("rounds"):
+    from lark import Lark, Token, Tree
+    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+    from lark.indenter import DedentError, Indenter
 
 HERE = Path(__file__).parent
 

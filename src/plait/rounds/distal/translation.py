@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lark import Token
-
 from plait.kernel.errors import ModelError
+from plait.kernel.extras import needs
 from plait.rounds.distal.expressions import BUILTIN, Function, Names, Scope, tidy
 from plait.rounds.distal.parser import HERE, Node, Text, parse
 from plait.rounds.distal.value_types import INT, NAMED, PID, Kind
+
+with needs("rounds"):
+    from lark import Token
 
 RESERVED = {"m", "messages", "s", "outputs", "nobody", "self", "n", "phases", "ALL", "mbox", "timeout", "id", "Node"}
 RESERVED |= {"send", "broadcast", "ids", "announce", "choose", "spawn", "pid", "start", "Message", "Process", "System"}
