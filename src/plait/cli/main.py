@@ -218,7 +218,7 @@ counterexample is executed before it is shown; it is saved, and the command that
     "zoo": "List the protocols that ship with Plait.",
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 
-Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order: see docs/guides/rounds.md.""",
+Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order: see docs/reference/rounds.md.""",
     "bench": "Measure the tables of the papers again, and other checkers, on this machine.",
     "gyro": "Scale out a SQL application: which operations need no coordination, and servers that run it.",
     "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.

@@ -2,7 +2,7 @@
 
 The rounds of all phases are counted through: round r of phase p, of R rounds, is *place* (p - 1) R + r + 1. Place 0 is
 before the first round. A process has a *clock*, never written by the user, that says what it did last: 2 t after a send
-of place t, 2 t + 1 after a receipt. So the conditions of section 4.2 become comparisons (docs/guides/rounds.md says how):
+of place t, 2 t + 1 after a receipt. So the conditions of section 4.2 become comparisons (docs/reference/rounds.md says how):
 
 - a step that consumes messages of place t needs a clock of at most 2 t + 1, and sets it to that;
 - a step that sends messages of place u needs a clock of at most 2 u, and sets it to the largest of these.

@@ -7,7 +7,7 @@ from plait.model.system import System
 
 
 def refuse(system: System) -> None:
-    """Raise if a System has something that the reordering of steps does not respect (docs/guides/rounds.md)."""
+    """Raise if a System has something that the reordering of steps does not respect (docs/reference/rounds.md)."""
     network = system.network
     if network.kind != "unordered":
         raise ModelError(

@@ -9,7 +9,7 @@ quorum transition. No message is needed to pass the turn: a process holds back i
 its own turn ends. Rounds in which nobody sends are left out. A process that is created takes part from the next round on,
 and sends from the one after it.
 
-A run of the program is a run of the protocol in which some messages are late for ever; docs/guides/rounds.md proves the
+A run of the program is a run of the protocol in which some messages are late for ever; docs/reference/rounds.md proves the
 converse.
 """
 

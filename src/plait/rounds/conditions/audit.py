@@ -12,7 +12,7 @@ had it not passed:
 For that the audit keeps, per process, which local state was reached with which clock, which steps lead from one local
 state to another, and which messages came and were let pass where. The last two points forget by which run a local state
 was reached: what they find may be a step that no run has, so it is a suspicion; that nothing is found is a proof.
-docs/guides/rounds.md has it in full.
+docs/reference/rounds.md has it in full.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Where several processes create others of one role, a run of the protocol may number these in another way. That makes no
 difference if everything is the same up to the names: each guard, each step and each property is asked again with the names
-exchanged, in every way. docs/guides/rounds.md says why that is enough. A difference is noted here, and no verdict
+exchanged, in every way. docs/reference/rounds.md says why that is enough. A difference is noted here, and no verdict
 rests on it.
 """
 
