@@ -10,9 +10,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO := cargo
 MANIFEST := --manifest-path rust/Cargo.toml
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
 PIP_TOOLS := pip-tools==7.6.2
 
-.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test browser clang galera bench lock wheel clean
+.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test quick packages galera bench lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -31,7 +32,7 @@ $(VENV)/.installed: requirements-dev.lock
 RUST_SOURCES := rust/Cargo.toml rust/Cargo.lock $(shell find rust/src -name '*.rs')
 
 $(VENV)/.built: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked
 	touch $@
 
 demo: setup ## Check Paxos, then a faulty twin: both verdicts, the counterexample, an HTML report
@@ -40,9 +41,15 @@ demo: setup ## Check Paxos, then a faulty twin: both verdicts, the counterexampl
 	@code=0; $(BIN)/plait check paxos -p faulty=acceptor --html plait-report.html || code=$$?; \
 	  if [ $$code -ne 1 ]; then echo "error: the faulty Paxos should be violated (exit code 1), not $$code" >&2; exit 1; fi
 	@echo
-	@echo "The faulty Paxos is violated, as it should be. Open the report: file://$(CURDIR)/plait-report.html"
+	@echo "The faulty Paxos is violated, as it should be. Open the report: $$($(BIN)/python -c 'import pathlib; print(pathlib.Path("plait-report.html").absolute().as_uri())')"
 
-test: setup browser clang rust-lint rust-test python-lint python-test ## Everything that CI runs
+test: setup packages rust-lint rust-test python-lint python-test ## Everything that CI runs
+
+quick: setup rust-lint ## After an edit, in a minute: formatting, lint, types, the tests that are not slow
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(PYTEST) -m "not slow" --hypothesis-profile quick
 
 lint: setup rust-lint python-lint ## The checks that run nothing
 
@@ -62,43 +69,13 @@ python-lint: setup
 	$(BIN)/python -m mypy.stubtest plait._native
 
 python-test: setup
-	$(BIN)/pytest -n auto --dist worksteal
+	$(PYTEST)
 
-browser: ## Debian's chromium, for the test of the HTML report
-	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then \
-	  echo "browser: chromium and chromedriver are there"; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    chromium chromium-driver >/dev/null) || \
-	    echo "browser: apt-get could not install chromium and chromium-driver: the test of the HTML report is SKIPPED"; \
-	else \
-	  echo "browser: chromium or chromedriver is missing, and installing them takes root and apt-get:"; \
-	  echo "browser: the test of the HTML report is SKIPPED. Install the packages chromium and chromium-driver."; \
-	fi
+packages: ## Debian's packages that tests need: a browser, clang, databases, other checkers
+	@scripts/debian-packages.sh
 
-clang: ## Debian's clang, for the tests of error propagation analysis
-	@if (for c in clang-19 clang-16 clang-15 clang-14 clang; do command -v $$c >/dev/null && exit 0; done; exit 1); then \
-	  echo "clang: it is there"; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    clang-14 clang-19 libstdc++-12-dev >/dev/null) || \
-	    echo "clang: apt-get could not install clang-14 and clang-19: the tests of plait epa are SKIPPED"; \
-	else \
-	  echo "clang: it is missing, and installing it takes root and apt-get: the tests of plait epa are SKIPPED."; \
-	  echo "clang: Install the package clang-14 or clang-19."; \
-	fi
-
-# Not part of `make test`: the package may start a MariaDB of its own. The benchmark uses none but its own processes.
-galera: ## Debian's MariaDB and Galera, the peer of `plait bench gyro`
-	@if command -v mariadbd >/dev/null && test -e /usr/lib/galera/libgalera_smm.so; then \
-	  echo "galera: it is there"; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    mariadb-server galera-4 >/dev/null) || \
-	    echo "galera: apt-get could not install mariadb-server and galera-4: the benchmark leaves Galera out"; \
-	else \
-	  echo "galera: it is missing, and installing it takes root and apt-get. Install mariadb-server and galera-4."; \
-	fi
+galera: ## Of these, MariaDB and Galera alone: a peer of `plait bench gyro`
+	@scripts/debian-packages.sh galera
 
 bench: setup ## The benchmarks, as ratios in one run
 	$(BIN)/python benches/run.py

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 pytest_plugins = ["pytester"]
 
@@ -68,6 +69,32 @@ def counter(workplace: Path) -> Path:
 
 
 # CI draws the same examples each time, so that a red run means a change; everywhere else the search goes on.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# No example has a deadline: how long one takes depends on what else the machine does.
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The profile `quick` also limits tests that say how many examples they want."""
+    if config.getoption("--hypothesis-profile") != "quick":
+        return
+    most = settings.get_profile("quick").max_examples
+    for item in items:
+        test = getattr(item, "obj", None)
+        if is_hypothesis_test(test):
+            # Hypothesis has no public way to change the settings of a test that has its own.
+            own = test._hypothesis_internal_use_settings  # type: ignore[union-attr]
+            test._hypothesis_internal_use_settings = settings(own, max_examples=min(most, own.max_examples))  # type: ignore[union-attr]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line that says what was left out, and why."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.getreports("skipped"):
+        if isinstance(report.longrepr, tuple):
+            reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
+    if reasons:
+        parts = "; ".join(f"{count} because {reason}" for reason, count in sorted(reasons.items()))
+        terminalreporter.write_line(f"left out: {reasons.total()} tests: {parts}")
