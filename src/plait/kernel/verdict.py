@@ -107,6 +107,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @builtins.property
     def exit_code(self) -> int:
+        """The exit code of the command line: 0 holds, 1 violated, 3 inconclusive."""
         return EXIT_CODES[self.status]
 
     def to_json(self) -> dict[str, Any]:

@@ -204,19 +204,17 @@ def _shipped(place: str) -> Path | None:
 
 
 def _from_zoo(name: str) -> ModelFunction | System:
-    """The protocol of this name. Only its own file is read: to list the zoo takes longer than most small checks."""
     stem = name.replace("-", "_")
-    if any(file.stem == stem for folder in _zoo_folders() for file in folder.glob("[!_]*.py")):
-        function = getattr(_import(f"{ZOO}.{stem}", name), stem, None)
-        if function is not None:
-            return ModelFunction(name, function)
     known = zoo()
-    file = Path(f"{name}.py")
-    raise UsageError(
-        f"there is no protocol {name!r} in the zoo",
-        hint=(f"for the file write {file}; " if file.is_file() else _did_you_mean(name, known))
-        + f"the zoo has: {', '.join(known)}",
-    )
+    if stem.replace("_", "-") not in known:
+        file = Path(f"{name}.py")
+        raise UsageError(
+            f"there is no protocol {name!r} in the zoo",
+            hint=(f"for the file write {file}; " if file.is_file() else _did_you_mean(name, known))
+            + f"the zoo has: {', '.join(known)}",
+        )
+    module = _import(f"{ZOO}.{stem}", name)
+    return ModelFunction(name, getattr(module, stem))
 
 
 def _from_module(module: types.ModuleType, name: str, place: str) -> ModelFunction | System:

@@ -85,6 +85,7 @@ class System:
         return found
 
     def quorum_size(self, quorum: Quorum) -> int:
+        """How many messages a quorum needs in this system."""
         return quorum.resolve(len(self.members(quorum.role)))
 
     def handlers(self) -> list[tuple[type[Process], Handler]]:
