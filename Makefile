@@ -13,7 +13,7 @@ MANIFEST := --manifest-path rust/Cargo.toml
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 PIP_TOOLS := pip-tools==7.6.2
 
-.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test quick packages galera bench lock wheel clean
+.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test quick packages galera bench docs lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -80,6 +80,9 @@ galera: ## Of these, MariaDB and Galera alone: a peer of `plait bench gyro`
 bench: setup ## The benchmarks, as ratios in one run
 	$(BIN)/python benches/run.py
 
+docs: setup ## The documentation site, in site/: a broken link or a missing docstring is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 # pip is among the pins because maturin needs one that knows dependency groups, and a new venv may bring an older one.
 lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a change of dependencies
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(PIP_TOOLS)'
@@ -95,6 +98,6 @@ wheel: $(VENV)/.installed ## A wheel to install elsewhere, in rust/target/wheels
 	$(BIN)/maturin build --release --locked
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) rust/target plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) rust/target site plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benches -name __pycache__ -prune -exec rm -rf {} +
 	rm -f src/plait/_native*.so

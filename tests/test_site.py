@@ -1,0 +1,130 @@
+"""The documentation site builds: no broken link or anchor, no public name without a docstring, nothing from the network."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_docs import ROOT
+
+pytestmark = pytest.mark.slow
+
+LOADED = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"([^\"]+)\"|<link\b[^>]*\brel=\"(?:stylesheet|preload|preconnect|icon)\"[^>]*\bhref=\"([^\"]+)\""
+)
+"""What a browser loads when it shows a page."""
+
+
+def build(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(site)],
+        cwd=root,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    result = build(ROOT, folder)
+    assert result.returncode == 0, result.stderr
+    assert "WARNING" not in result.stderr
+    return folder
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    """A reader without a network sees all of it: scripts, styles, fonts and pictures are part of the site."""
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        for match in LOADED.finditer(page.read_text(encoding="utf-8")):
+            address = match[1] or match[2]
+            assert not re.match(r"(?:https?:)?//", address), f"{page.name} loads {address}"
+
+
+def test_pages_have_no_diagram_that_a_script_would_have_to_fetch(site: Path) -> None:
+    """Material for MkDocs fetches Mermaid from the network when a page has such a diagram."""
+    for page in site.rglob("*.html"):
+        assert 'class="mermaid"' not in page.read_text(encoding="utf-8"), page.name
+
+
+def test_search_knows_the_reference(site: Path) -> None:
+    index = (site / "search" / "search_index.json").read_text(encoding="utf-8")
+    for name in ("crash_recovery", "always_eventually", "Table I", "llms.txt"):
+        assert name in index
+
+
+def test_language_models_get_all_pages(site: Path) -> None:
+    full = (site / "llms-full.txt").read_text(encoding="utf-8")
+    for page in ("index.md", "reference/cli.md", "internals/architecture.md"):
+        assert f"<!-- {page} -->" in full
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A site of three pages with our settings, to break."""
+    root = tmp_path / "clone"
+    (root / "docs" / "reference").mkdir(parents=True)
+    shutil.copytree(ROOT / "docs" / "_site", root / "docs" / "_site", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", root)
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:")[0]
+    (root / "mkdocs.yml").write_text(settings.replace("paths: [src]", f"paths: [{ROOT / 'src'}]"), encoding="utf-8")
+    (root / "docs" / "index.md").write_text("# Index\n\n[the API](reference/api.md#errors)\n", encoding="utf-8")
+    shutil.copy(ROOT / "docs" / "reference" / "api.md", root / "docs" / "reference")
+    api = root / "docs" / "reference" / "api.md"
+    api.write_text(re.sub(r"\]\(\.\./[^)]*\)", "](../index.md)", api.read_text(encoding="utf-8")), encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("page", "old", "new", "said"),
+    [
+        pytest.param("index.md", "reference/api.md#errors", "reference/api.md", None, id="nothing is wrong"),
+        pytest.param("index.md", "api.md#errors", "api.md#nonsense", "#nonsense", id="anchor"),
+        pytest.param("index.md", "reference/api.md#errors", "reference/none.md", "none.md", id="page"),
+        pytest.param("index.md", "reference/api.md#errors", "../examples/none.py", "none.py", id="file"),
+        pytest.param("reference/api.md", "::: plait.on\n", "", "plait.on is not in docs/reference/api.md", id="name"),
+    ],
+)
+def test_the_build_is_strict(small: Path, tmp_path: Path, page: str, old: str, new: str, said: str | None) -> None:
+    file = small / "docs" / page
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    result = build(small, tmp_path / "out")
+    if said is None:
+        assert result.returncode == 0, result.stderr
+    else:
+        assert result.returncode != 0
+        assert said in result.stderr
+
+
+def test_examples_of_the_hooks() -> None:
+    from docs._site import links, navigation
+
+    assert doctest.testmod(links).failed == doctest.testmod(navigation).failed == 0
+
+
+def test_a_missing_docstring_is_noticed() -> None:
+    from docs._site.docstrings import documented, undocumented, undocumented_members
+
+    class Bare:
+        def method(self) -> None: ...
+
+        def _private(self) -> None: ...
+
+    assert not documented(Bare)
+    assert undocumented_members(Bare) == ["method"]
+    assert undocumented() == []
