@@ -45,7 +45,8 @@ from plait.report.html import report
 from plait.report.itf import load_trace, save_trace
 from plait.rounds.assumptions import Custom, assumption
 from plait.rounds.calendar import Calendar
-from plait.rounds.check import check_rounds, conditions
+from plait.rounds.check import check_rounds
+from plait.rounds.conditions.decision import conditions
 from plait.rounds.program import turn as turns
 from plait.rounds.program.protocol import Protocol
 from plait.rounds.sequential import sequentialize
@@ -440,7 +441,7 @@ def test_an_undecided_condition_makes_a_verdict_inconclusive(monkeypatch: pytest
         check_rounds(protocol, phases=2)
     with pytest.raises(ModelError, match="not round-based"):  # the audit suspects it, and a walk comes along
         check_rounds(protocol, phases=2, watch=1)
-    monkeypatch.setattr("plait.rounds.check._runs", lambda verdict: {})
+    monkeypatch.setattr("plait.rounds.conditions.decision._breaking_runs", lambda verdict: {})
     unsure = check_rounds(protocol, phases=2, watch=1)
     assert (unsure.status, unsure.bound) == ("inconclusive", "an undecided condition")
     assert [p.status for p in unsure.properties] == ["inconclusive"]

@@ -13,7 +13,8 @@ from plait import Message, ModelError, Pid, Process, System, action, check, on, 
 from plait.check.explain.execute import execute
 from plait.kernel.step import Step
 from plait.rounds.calendar import Calendar
-from plait.rounds.check import check_rounds, conditions
+from plait.rounds.check import check_rounds
+from plait.rounds.conditions.decision import conditions
 from plait.rounds.conditions.declarations import proved
 from plait.rounds.sequential import program_of
 from tests.rounds.protocols import Spec, specs, system

@@ -8,7 +8,7 @@ import pytest
 
 from plait import Message, ModelError, Pid, Process, System, action, always, check, init, on, tagged
 from plait.rounds.check import check_rounds
-from plait.rounds.program.creation_order import Exchange, renamed
+from plait.rounds.program.creation_order import CreationOrder, renamed
 
 
 @tagged(phase="k", round="Only")
@@ -103,7 +103,7 @@ def test_numbers_that_matter_are_refused(
     ):
         check_rounds(protocol, phases=3)
     # Without the look at exchanged names the program would miss it.
-    monkeypatch.setattr(Exchange, "several", None)
+    monkeypatch.setattr(CreationOrder, "several", None)
     assert check_rounds(protocol, phases=3).status == "holds"
 
 

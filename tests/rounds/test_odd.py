@@ -10,7 +10,8 @@ import pytest
 from plait import ModelError, System, check
 from plait.model.loader import load
 from plait.rounds.assumptions import Custom
-from plait.rounds.check import check_rounds, conditions
+from plait.rounds.check import check_rounds
+from plait.rounds.conditions.decision import conditions
 from plait.rounds.sequential import sequentialize
 from plait.rounds.text.program import program_text
 from tests.rounds.odd import IMPORTS, SOURCES

@@ -171,7 +171,8 @@ def _rounds(phases: int | None, assume: str | None, reduce: str, coverage: bool)
     """Checking by way of the sequential program."""
     from functools import partial
 
-    from plait.rounds.check import PHASES, check_rounds
+    from plait.rounds.check import check_rounds
+    from plait.rounds.sequential import PHASES
 
     if reduce != "none":
         raise UsageError(

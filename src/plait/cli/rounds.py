@@ -42,7 +42,7 @@ def tags(
         Print one line only.
     """
     from plait.model.loader import load
-    from plait.rounds.check import WATCHED, conditions
+    from plait.rounds.conditions.decision import WATCHED, conditions
 
     verdict = conditions(load(target, split(parameters)), max_states=max_states or WATCHED, workers=workers)
     if json:
@@ -102,7 +102,7 @@ def emit_program(
         The program has so many phases; by default 3.
     """
     from plait.model.loader import load
-    from plait.rounds.check import PHASES
+    from plait.rounds.sequential import PHASES
     from plait.rounds.text.program import program_text
 
     writable(output, "--output")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plait.kernel.trace import EventKind
+from plait.kernel.trace import EventKind, Trace
 from plait.kernel.values import Data
 
 
@@ -22,3 +22,12 @@ class Step(msgspec.Struct, frozen=True):
     choices: list[Data] = []
     place: int = 0
     """The round, counted through all phases; 0 if the model has no rounds."""
+
+
+def steps_of(trace: Trace) -> list[Step]:
+    """The steps of a saved run."""
+    messages = {m.id: (m.sender, m.type, m.fields) for m in trace.messages}
+    return [
+        Step(event.lane, event.label, event.kind, [messages[i] for i in event.consumed], event.choices)
+        for event in trace.events
+    ]

@@ -26,10 +26,13 @@ from plait.model.process import Handler, Process
 from plait.model.system import System, plays
 from plait.rounds.assumptions import Assumption, Deliver, assumption
 from plait.rounds.conditions.audit import Audit
-from plait.rounds.program.creation_order import Exchange
-from plait.rounds.program.protocol import Catcher, Protocol
+from plait.rounds.program.creation_order import CreationOrder
+from plait.rounds.program.protocol import HandlerRun, Protocol
 from plait.rounds.program.turn import Ghost, Held, Mail, Token, Turn
 from plait.rounds.requirements import refuse
+
+PHASES = 3
+"""How many phases a program has, by default."""
 
 
 class Program(Protocol):
@@ -43,10 +46,10 @@ class Program(Protocol):
         self.phases, self.assumed = phases, assumed
         self.end = self.calendar.last(phases)
         self.grows = any(system.spare.values())
-        self.exchange = Exchange(system, compared)
+        self.creation_order = CreationOrder(system, compared)
         for cls in dict.fromkeys(system.classes):
             named = self.handlers[cls.__name__]
-            named.update({name: self.exchange.watching(cls, handler) for name, handler in named.items()})
+            named.update({name: self.creation_order.watching(cls, handler) for name, handler in named.items()})
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
         """Whether a message of a later phase than the last one was made, or a process that takes part from there on."""
@@ -66,7 +69,7 @@ class Program(Protocol):
         made = System(
             processes,
             network=unordered(),
-            properties=[self.exchange.viewed(p, bool(self.system.faults)) for p in self.system.properties],
+            properties=[self.creation_order.viewed(p, bool(self.system.faults)) for p in self.system.properties],
             spare={self.classes[cls.__name__]: count for cls, count in self.system.spare.items()},
             name=self.system.name,
         )
@@ -77,7 +80,7 @@ class Program(Protocol):
         """The first turn."""
         return Token(tuple(f.budget for f in self.system.faults), None, self.everyone, goal=0)
 
-    def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
+    def spawn(self, run: HandlerRun, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         slots = [p for p in self.system.pids[len(self.everyone) :] if p.role == role.__name__]
         if real is None:  # a trial: which slot is free is not known, nor does it matter
             if not slots:
@@ -85,16 +88,16 @@ class Program(Protocol):
                     f"spawns {role.__name__}, but the System declares no spare slots for it",
                     hint=f"System(..., spare={{{role.__name__}: 1}})",
                 )
-            catcher.children.append(slots[0])
+            run.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
         # It gets mail from its parent and those that come after; and the turn from the one created before it.
         token, me = self.turn.token, self.turn.me
         self.beyond |= token.goal > self.end  # it takes part after the last round only
-        mails = len(token.alive) - token.alive.index(me) + bool(token.born or catcher.children)
+        mails = len(token.alive) - token.alive.index(me) + bool(token.born or run.children)
         child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
-        catcher.children.append(child)
-        self.exchange.creators.setdefault(role.__name__, set()).add(me)
+        run.children.append(child)
+        self.creation_order.creators.setdefault(role.__name__, set()).add(me)
         return child
 
     def crashes(self, pid: Pid, budgets: tuple[int, ...]) -> Iterator[int]:
@@ -116,7 +119,7 @@ class Sequential(Process):
         turn = Turn(program, self, "send", token, Ghost())
         for handler in program.of(self):
             if handler.kind == "init":
-                turn.settle(handler, program.fire(self, handler, ()))
+                turn.settle(handler, program.run(self, handler, ()))
         if program.audit:
             program.audit.start(self, turn.ahead)
         turn.mail()
@@ -186,7 +189,7 @@ def _sequential(cls: type[Process], program: Program) -> type[Process]:
     return made
 
 
-def sequentialize(system: System, *, phases: int = 3, assume: str | Assumption = "none") -> System:
+def sequentialize(system: System, *, phases: int = PHASES, assume: str | Assumption = "none") -> System:
     """The sequential program of a round-based System, as a System: what `plait check TARGET --rounds` checks."""
     return program_of(system, phases=phases, assume=assume).make()
 
@@ -194,7 +197,7 @@ def sequentialize(system: System, *, phases: int = 3, assume: str | Assumption =
 def program_of(
     system: System,
     *,
-    phases: int = 3,
+    phases: int = PHASES,
     assume: str | Assumption = "none",
     audited: bool = False,
     compared: bool = False,
@@ -212,3 +215,8 @@ def program_of(
     if isinstance(assume, Deliver) and assume.missing(n) >= n:
         raise UsageError(f"{assume} of {n} processes: nobody need be heard", hint="that is --assume none")
     return Program(system, phases, assume, audited, compared)
+
+
+def phases_text(phases: int) -> str:
+    """A number of phases in words."""
+    return f"{phases} phase{'s' if phases > 1 else ''}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any, NamedTuple
 
 from plait._native import Transition
 from plait.check.explain.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
@@ -29,17 +30,36 @@ def execute(system: System, steps: Sequence[Step], name: str | None = None) -> T
     A property that must always hold is false in the last state, one that is to be reachable is true there, and
     `assertions` means that the last step fails.
     """
-    tracer, events = _executed(system, steps)
+    tracer, events = execution(system, steps)
     explanation = _confirmed(tracer, events, name)
     decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
     reasons = why(tracer, decided[1], decided[0], events) if decided else None
     return tracer.trace(events, name, explanation, why=reasons)
 
 
-def _executed(system: System, steps: Sequence[Step]) -> tuple[Tracer, list[Event]]:
+class Execution(NamedTuple):
+    """Steps executed on a System: their events, and the values of the model that no Trace has."""
+
+    tracer: Tracer
+    events: list[Event]
+
+    def choices(self) -> list[list[object]]:
+        """For each step, the values that it chose."""
+        decode = self.tracer.runner.tabulation.codec.decode
+        return [[decode(choice) for choice in transition.choices] for transition in self.tracer.taken]
+
+    def fields(self) -> list[dict[str, Any]]:
+        """For each process, its fields in the last state; none for a process that was not created."""
+        runner = self.tracer.runner
+        locals_ = runner.engine.components(self.tracer.state)[0]
+        return [dict(runner.tabulation.local_value(i, local)[1]) for i, local in enumerate(locals_)]
+
+
+def execution(system: System, steps: Sequence[Step]) -> Execution:
+    """Execute steps on a System; a TraceError if one of them is not possible."""
     runner = Runner(system)
     tracer = Tracer(runner)
-    return tracer, [tracer.step(transition) for transition in _path(runner, tracer, steps)]
+    return Execution(tracer, [tracer.step(transition) for transition in _path(runner, tracer, steps)])
 
 
 def tidied(system: System, steps: Sequence[Step], name: str | None) -> tuple[list[Step], str | None]:
@@ -54,7 +74,7 @@ def tidied(system: System, steps: Sequence[Step], name: str | None) -> tuple[lis
         except TraceError:
             return False
 
-    tracer, events, kept = shortened(*_executed(system, found), decides)
+    tracer, events, kept = shortened(*execution(system, found), decides)
     notes = left_out(len(kept), len(found))
     found = [found[i] for i in kept]
     order = []

@@ -25,7 +25,8 @@ from plait.model.message import Message
 from plait.model.process import Process
 from plait.rounds.calendar import where
 from plait.rounds.conditions.declarations import one_phase
-from plait.rounds.program.protocol import Heard, fresh, key_of, own
+from plait.rounds.program.protocol import fresh, key_of, own
+from plait.rounds.program.step import Heard
 
 if TYPE_CHECKING:
     from plait.rounds.program.protocol import Protocol

@@ -1,4 +1,4 @@
-"""The conditions of paper 002, section 4.2, watched on the steps of the asynchronous protocol itself.
+"""The conditions of paper 002, section 4.2, instrumented on the steps of the asynchronous protocol itself.
 
 The protocol runs as it is; each process also has a ghost: its clock, what it sent in the current round and later, and which
 conditions a step of its has broken so far. That none is broken is a property per condition, which any search can check.
@@ -19,7 +19,7 @@ from plait.rounds.calendar import CONDITIONS, Breach, Calendar, where
 
 
 @dataclasses.dataclass(frozen=True)
-class Watch:
+class Record:
     """The ghost of a process."""
 
     clock: int = 0
@@ -29,7 +29,7 @@ class Watch:
     """The conditions that were broken, each with the first step that did."""
 
 
-class _Witness:
+class _Recorder:
     """Passes on what a handler does, and notes the rounds of what it sends."""
 
     def __init__(self, calendar: Calendar, real: Any, born: Any) -> None:
@@ -49,15 +49,15 @@ class _Witness:
         return getattr(self._real, name)
 
 
-class Watched(Process):
+class Instrumented(Process):
     """A process of the protocol with its ghost."""
 
-    rounds_watch: Watch = Watch()
+    rounds_record: Record = Record()
     rounds_calendar: ClassVar[Calendar]
     rounds_classes: ClassVar[dict[str, type[Process]]]
 
 
-def watched(system: System) -> System:
+def instrumented(system: System) -> System:
     """The System with ghosts, whose properties are that no condition is broken."""
     calendar = Calendar(system)
     classes: dict[str, type[Process]] = {}
@@ -87,7 +87,7 @@ def unbroken(number: int) -> Property:
     return Property(
         f"condition {number}",
         "always",
-        lambda view: all(number != n for process in view for n, _ in process.rounds_watch.broken),
+        lambda view: all(number != n for process in view for n, _ in process.rounds_record.broken),
         CONDITIONS[number],
     )
 
@@ -104,14 +104,14 @@ def _with_ghost(cls: type[Process], calendar: Calendar, classes: dict[str, type[
         "rounds_calendar": calendar,
         "rounds_classes": classes,
     }
-    made: type[Process] = type(cls.__name__, (cls, Watched), namespace)
+    made: type[Process] = type(cls.__name__, (cls, Instrumented), namespace)
     made.__plait_handlers__ = tuple(
-        dataclasses.replace(handler, function=_watching(cls, handler)) for handler in cls.__plait_handlers__
+        dataclasses.replace(handler, function=_recording(cls, handler)) for handler in cls.__plait_handlers__
     )
     return made
 
 
-def _watching(cls: type[Process], handler: Handler) -> Any:
+def _recording(cls: type[Process], handler: Handler) -> Any:
     """The handler, followed by a look at what it consumed and sent."""
 
     def run(self: Any, *delivered: Any) -> None:
@@ -120,36 +120,36 @@ def _watching(cls: type[Process], handler: Handler) -> Any:
         consumed: tuple[Message, ...] = ()
         if delivered:
             consumed = delivered[0] if handler.quorum is not None else delivered
-        clock, breach = calendar.consumed(self.rounds_watch.clock, [calendar.place(m) for m in consumed])
+        clock, breach = calendar.consumed(self.rounds_record.clock, [calendar.place(m) for m in consumed])
         real = own["_run"]
 
         def born(run: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
             cls = self.rounds_classes.get(role.__name__, role)
-            child: Pid = run.spawn(cls, {**fields, "rounds_watch": Watch(2 * (clock // 2 + 1) + 1)})
+            child: Pid = run.spawn(cls, {**fields, "rounds_record": Record(2 * (clock // 2 + 1) + 1)})
             return child
 
-        witness = own["_run"] = _Witness(calendar, real, born)
+        recorder = own["_run"] = _Recorder(calendar, real, born)
         try:
             handler.function(self, *delivered)
         finally:
             own["_run"] = real
         breaches = [breach] if breach else []
-        later, breach = calendar.sent(clock, [place for place, _ in witness.sent])
+        later, breach = calendar.sent(clock, [place for place, _ in recorder.sent])
         breaches += [breach] if breach else []
-        if witness.spawned and not consumed and witness.sent:
+        if recorder.spawned and not consumed and recorder.sent:
             # In which round the child begins depends on what the action sends, and that is decided after its birth.
             breaches.append(Breach(1, "creates a process in an action that also sends, which rounds do not cover"))
-        known = list(self.rounds_watch.sent)
-        for entry in witness.sent:
+        known = list(self.rounds_record.sent)
+        for entry in recorder.sent:
             if entry in known:
                 what = f"sends {entry[1]!r} a second message of {calendar.name(entry[0])}"
                 breaches.append(Breach(6, what))
             else:
                 known.append(entry)
-        broken = dict(self.rounds_watch.broken)
+        broken = dict(self.rounds_record.broken)
         for b in breaches:
             broken.setdefault(b.condition, f"{where(cls, handler)} {b.what}")
-        self.rounds_watch = Watch(
+        self.rounds_record = Record(
             later,
             tuple(sorted(entry for entry in known if 2 * entry[0] >= later)),
             tuple(sorted(broken.items())),

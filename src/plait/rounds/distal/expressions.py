@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from plait.kernel.extras import needs
 from plait.rounds.distal.parser import Node, Text
-from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, TEXT, Kind, merge
+from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, TEXT, ValueType, merge
 
 with needs("rounds"):
     from lark import Token
@@ -24,7 +24,7 @@ class Code(NamedTuple):
     """An expression in Python, and its type in Distal."""
 
     text: str
-    kind: Kind | None
+    kind: ValueType | None
 
 
 @dataclasses.dataclass
@@ -33,8 +33,8 @@ class Function:
 
     node: Node
     text: Text
-    parameters: dict[str, Kind]
-    result: Kind
+    parameters: dict[str, ValueType]
+    result: ValueType
     body: Node
     mailbox: str | None = None
 
@@ -43,10 +43,10 @@ class Function:
 class Names:
     """What the text declares, and what is found out about its variables."""
 
-    messages: dict[str, dict[str, Kind]] = dataclasses.field(default_factory=dict)
-    constants: dict[str, Kind] = dataclasses.field(default_factory=dict)
+    messages: dict[str, dict[str, ValueType]] = dataclasses.field(default_factory=dict)
+    constants: dict[str, ValueType] = dataclasses.field(default_factory=dict)
     functions: dict[str, Function] = dataclasses.field(default_factory=dict)
-    variables: dict[str, Kind | None] = dataclasses.field(default_factory=dict)
+    variables: dict[str, ValueType | None] = dataclasses.field(default_factory=dict)
     live: set[str] = dataclasses.field(default_factory=set)
     """Variables that an action may read before it assigns them: the process must remember them."""
     outputs: bool = False
@@ -62,9 +62,9 @@ class Names:
         return f"{function}_" if function in self.live else function
 
 
-BUILTIN: dict[str, tuple[list[Kind | None], Kind, str]] = {
-    "length": ([Kind("list")], INT, "len({0})"),
-    "prefix": ([Kind("list"), Kind("list")], BOOL, "({1}[: len({0})] == {0})"),
+BUILTIN: dict[str, tuple[list[ValueType | None], ValueType, str]] = {
+    "length": ([ValueType("list")], INT, "len({0})"),
+    "prefix": ([ValueType("list"), ValueType("list")], BOOL, "({1}[: len({0})] == {0})"),
     "letter": ([INT], TEXT, 'chr(ord("a") + {0} - 1)'),
     "process": ([INT], PID, "Node.pid({0})"),
 }
@@ -83,14 +83,14 @@ class Scope:
         *,
         received: str | None = None,
         myself: bool = True,
-        local: dict[str, Kind] | None = None,
+        local: dict[str, ValueType] | None = None,
     ) -> None:
         self.names, self.text = names, text
         self.myself = myself
         """Whether there is a process whose variables are meant: not so in a property."""
         self.received = received
         """The type of the messages that the action got."""
-        self.local: dict[str, Kind] = dict(local or {})
+        self.local: dict[str, ValueType] = dict(local or {})
         self.fresh: set[str] = set()
         """Variables that were certainly assigned in this action."""
         self.own_m = True
@@ -105,14 +105,14 @@ class Scope:
 
     # -- types -------------------------------------------------------------------------------------------------------
 
-    def same(self, place: Node | Token, one: Kind | None, other: Kind | None, what: str) -> Kind | None:
+    def same(self, place: Node | Token, one: ValueType | None, other: ValueType | None, what: str) -> ValueType | None:
         try:
             return merge(one, other)
         except ValueError:
             hint = "docs/reference/distal.md lists the types; a variable has the type of what is assigned first"
             raise self.error(place, f"{what}: expected {one}, not {other}", hint=hint) from None
 
-    def of(self, node: Node, kind: Kind, what: str) -> str:
+    def of(self, node: Node, kind: ValueType, what: str) -> str:
         """An expression that must have this type."""
         code = self.expression(node)
         self.same(node, kind, code.kind, what)
@@ -143,16 +143,16 @@ class Scope:
         return Code(value.capitalize(), BOOL)
 
     def _empty(self, node: Node, value: Token) -> Code:
-        return Code("()", Kind("list"))
+        return Code("()", ValueType("list"))
 
     def _list(self, node: Node, *elements: Node) -> Code:
-        kind: Kind | None = None
+        kind: ValueType | None = None
         texts = []
         for element in elements:
             code = self.expression(element)
             kind = self.same(element, kind, code.kind, "an element of this list")
             texts.append(code.text)
-        return Code(f"({', '.join(texts)},)", Kind("list", kind))
+        return Code(f"({', '.join(texts)},)", ValueType("list", kind))
 
     def _choice(self, node: Node, condition: Node, yes: Node, no: Node) -> Code:
         test, one, other = self.condition(condition), self.expression(yes), self.expression(no)
@@ -207,7 +207,7 @@ class Scope:
         return f"self.{name}" if name in self.names.live else str(name)
 
     def _access(self, node: Node, owner: Node, field: Token) -> Code:
-        kind: Kind | None
+        kind: ValueType | None
         if owner.data == "name" and owner.children[0] in self.local:
             text, kind = str(owner.children[0]), self.local[str(owner.children[0])]
         else:
@@ -238,7 +238,7 @@ class Scope:
         arguments = given.nodes() if given else []
         if name in self.names.messages:
             texts = self._arguments(name, arguments, list(self.names.messages[name].values()))
-            return Code(f"{name}({', '.join(texts)})", Kind(str(name)))
+            return Code(f"{name}({', '.join(texts)})", ValueType(str(name)))
         if name in BUILTIN:
             parameters, result, python = BUILTIN[name]
             return Code(python.format(*(f"({text})" for text in self._arguments(name, arguments, parameters))), result)
@@ -257,7 +257,9 @@ class Scope:
             texts.insert(0, "messages")
         return Code(f"self.{self.names.method(name)}({', '.join(texts)})", function.result)
 
-    def _arguments(self, name: Token, given: list[Node], expected: list[Kind | None] | list[Kind]) -> list[str]:
+    def _arguments(
+        self, name: Token, given: list[Node], expected: list[ValueType | None] | list[ValueType]
+    ) -> list[str]:
         if len(given) != len(expected):
             signature = ", ".join(str(kind) for kind in expected)
             raise self.error(name, f"{name} takes {len(expected)} values ({signature}), not {len(given)}")
@@ -283,7 +285,9 @@ class Scope:
         if message not in self.names.messages:
             raise self.error(message, f"there is no message type '{message}'", self.names.messages)
         self._mailbox(message, message)
-        inner = Scope(self.names, self.text, myself=self.myself, local={**self.local, str(name): Kind(str(message))})
+        inner = Scope(
+            self.names, self.text, myself=self.myself, local={**self.local, str(name): ValueType(str(message))}
+        )
         inner.fresh = self.fresh
         test = inner.condition(condition)
         key = ", ".join(inner.expression(k).text for k in keys.nodes())
@@ -295,7 +299,7 @@ class Scope:
         return Code(f"(lambda {name}: {code.text})({best})", code.kind)
 
     def _quantified(self, node: Node, quantifier: Token, names: Node, domain: Node | None, formula: Node) -> Code:
-        kind: Kind | None = PROCESS
+        kind: ValueType | None = PROCESS
         over = "s[Node]"
         if domain is None and self.myself:
             raise self.error(
@@ -303,7 +307,7 @@ class Scope:
             )
         if domain is not None:
             code = self.expression(domain)
-            self.same(domain, Kind("list"), code.kind, f"what {quantifier} ranges over")
+            self.same(domain, ValueType("list"), code.kind, f"what {quantifier} ranges over")
             over, kind = code.text, code.kind.element if code.kind else None
         inner = Scope(self.names, self.text, myself=self.myself, local=dict(self.local))
         loops = []

@@ -16,7 +16,7 @@ from plait.kernel.errors import ModelError
 from plait.kernel.extras import needs
 from plait.rounds.distal.expressions import BUILTIN, Function, Names, Scope, tidy
 from plait.rounds.distal.parser import HERE, Node, Text, parse
-from plait.rounds.distal.value_types import INT, NAMED, PID, Kind
+from plait.rounds.distal.value_types import INT, NAMED, PID, ValueType
 
 with needs("rounds"):
     from lark import Token
@@ -84,9 +84,9 @@ class _Translation:
         if any(name in group for group in taken):  # type: ignore[operator]
             raise self.text.error(name, f"'{name}' is declared twice", "choose another name")
 
-    def _kind(self, node: Node) -> Kind:
+    def _kind(self, node: Node) -> ValueType:
         if node.data == "list_type":
-            return Kind("list", self._kind(node.node(0)))
+            return ValueType("list", self._kind(node.node(0)))
         name = node.token(0)
         if name not in NAMED:
             raise self.text.error(
@@ -101,7 +101,7 @@ class _Translation:
             raise self.text.error(
                 name, f"the message type '{name}' begins with a small letter", f"write {name.capitalize()}"
             )
-        found: dict[str, Kind] = {}
+        found: dict[str, ValueType] = {}
         for field in node.nodes():
             phase, kind, label = field.children[0], field.node(1), field.token(2)
             self._fresh(label, found, {"sender"})
@@ -132,7 +132,7 @@ class _Translation:
         if text is None:
             self._fresh(name, self.own)
             self.own.add(str(name))
-        parameters: dict[str, Kind] = {}
+        parameters: dict[str, ValueType] = {}
         for formal in formals.nodes() if isinstance(formals, Node) else ():
             kind, label = formal.node(0), formal.token(1)
             self._fresh(label, parameters)
@@ -201,7 +201,7 @@ class _Translation:
             if variable in self.names.live and variable != "outputs":
                 yield f"    {variable}: {(found or INT).python} = {(found or INT).default}"
         if self.names.outputs:
-            outputs = self.names.variables.get("outputs") or Kind("list")
+            outputs = self.names.variables.get("outputs") or ValueType("list")
             yield f"    outputs: {outputs.python} = ()"
             yield '    """What output() was called with, in order."""'
         yield from (f"    {line}" if line else "" for line in [*functions, *handlers])
@@ -275,7 +275,7 @@ class _Translation:
             yield from _marked([decorator], upon.node.line)
             yield f"def {upon.name}(self) -> None:"
         else:
-            scope.local["m"] = Kind(str(upon.message))
+            scope.local["m"] = ValueType(str(upon.message))
             body = list(self._statements(inner, scope))
             options = [str(upon.message)]
             if upon.times is not None:
@@ -322,7 +322,7 @@ class _Translation:
     def _test(self, upon: Upon) -> str:
         if upon.guard is None:
             return "True"
-        local = {} if upon.message is None else {"m": Kind(str(upon.message))}
+        local = {} if upon.message is None else {"m": ValueType(str(upon.message))}
         return Scope(self.names, self.text, local=local).condition(upon.guard)
 
     def _quorum(self, upon: Upon) -> str:
@@ -363,7 +363,7 @@ class _Translation:
         self._assignable(name, scope)
         code = scope.expression(value)
         owner = scope.expression(_name(name))
-        self.names.variables[str(name)] = scope.same(name, owner.kind, Kind("list", code.kind), f"{name}.add")
+        self.names.variables[str(name)] = scope.same(name, owner.kind, ValueType("list", code.kind), f"{name}.add")
         yield f"{scope.variable(name)} += ({tidy(code.text)},)"
 
     def _assignable(self, name: Token, scope: Scope) -> None:
@@ -394,7 +394,7 @@ class _Translation:
     def _do_output(self, node: Node, scope: Scope, value: Node) -> Iterator[str]:
         code = scope.expression(value)
         known = self.names.variables.get("outputs")
-        self.names.variables["outputs"] = scope.same(value, known, Kind("list", code.kind), "the output")
+        self.names.variables["outputs"] = scope.same(value, known, ValueType("list", code.kind), "the output")
         self.names.live.add("outputs")
         yield f"self.outputs += ({tidy(code.text)},)"
 

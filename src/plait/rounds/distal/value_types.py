@@ -6,11 +6,11 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class ValueType:
     """A type: its name, and for a list the type of its elements; None is not known (yet)."""
 
     name: str
-    element: Kind | None = None
+    element: ValueType | None = None
 
     def __str__(self) -> str:
         return f"[{self.element or '?'}]" if self.name == "list" else self.name
@@ -28,16 +28,16 @@ class Kind:
         return {"int": "0", "bool": "False", "text": '""', "list": "()"}.get(self.name, "None")
 
 
-INT, BOOL, TEXT, PID = Kind("int"), Kind("bool"), Kind("text"), Kind("pid")
-PROCESS = Kind("process")
+INT, BOOL, TEXT, PID = ValueType("int"), ValueType("bool"), ValueType("text"), ValueType("pid")
+PROCESS = ValueType("process")
 """What quantifiers of properties range over."""
 NAMED = {kind.name: kind for kind in (INT, BOOL, TEXT, PID)}
 
 
-def merge(one: Kind | None, other: Kind | None) -> Kind | None:
+def merge(one: ValueType | None, other: ValueType | None) -> ValueType | None:
     """What two types have in common; a ValueError if that is nothing.
 
-    >>> str(merge(Kind("list"), Kind("list", INT)))
+    >>> str(merge(ValueType("list"), ValueType("list", INT)))
     '[int]'
     """
     if one is None or other is None:
@@ -45,5 +45,5 @@ def merge(one: Kind | None, other: Kind | None) -> Kind | None:
     if one.name != other.name:
         raise ValueError
     if one.name == "list":
-        return Kind("list", merge(one.element, other.element))
+        return ValueType("list", merge(one.element, other.element))
     return one

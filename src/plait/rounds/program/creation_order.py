@@ -33,7 +33,7 @@ Names = Mapping[Pid, Pid]
 """Those that are exchanged, with their new names."""
 
 
-class Exchange:
+class CreationOrder:
     """The ways to exchange the names of created processes, and what was found to depend on them."""
 
     def __init__(self, system: System, compare: bool) -> None:
@@ -82,7 +82,7 @@ class Exchange:
         def predicate(view: Any) -> Any:
             value = prop.predicate(RoundsView(view, mortal))
             for names in self.ways:
-                exchanged = ExchangedView(view, mortal, names)
+                exchanged = RenamedView(view, mortal, names)
                 if exchanged.possible and bool(_answer(prop.predicate, exchanged)) != bool(value):
                     self.note(f"property {prop.name}")
             return value
@@ -225,7 +225,7 @@ class _Again:
         return getattr(self._record, name)
 
 
-class ExchangedView(RoundsView):
+class RenamedView(RoundsView):
     """A state of the program in which created processes have each other's names."""
 
     def __init__(self, view: Any, mortal: bool, names: Names) -> None:
@@ -242,7 +242,7 @@ class ExchangedView(RoundsView):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Pid):
-            return ExchangedProcess(self._view[self._former.get(key, key)], self._mortal, self._names)
+            return RenamedProcess(self._view[self._former.get(key, key)], self._mortal, self._names)
         found = super().__getitem__(key)
         if isinstance(found, RoundsProcess):
             return self[found.id]
@@ -257,7 +257,7 @@ class ExchangedView(RoundsView):
         return tuple(self[pid] for pid in sorted((self._names.get(p, p) for p in before), key=before.index))
 
 
-class ExchangedProcess(RoundsProcess):
+class RenamedProcess(RoundsProcess):
     """A process under its other name."""
 
     __slots__ = ("_names",)
@@ -274,7 +274,7 @@ class ExchangedProcess(RoundsProcess):
         return renamed(super().__getattr__(name), self._names)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ExchangedProcess) and other.id == self.id
+        return isinstance(other, RenamedProcess) and other.id == self.id
 
     def __hash__(self) -> int:
         return hash(self.id)

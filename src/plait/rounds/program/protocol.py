@@ -23,22 +23,9 @@ from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import System, plays
 from plait.rounds.calendar import Calendar, where
+from plait.rounds.program.step import Heard
 
 _ATOMS = frozenset({int, str, bool, float, bytes, type(None), Pid})
-Heard = tuple[tuple[Pid, Message], ...]
-"""Messages with their senders, in the order of these."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Fired:
-    """A step of the protocol, as the sequential program names it in its choices."""
-
-    place: int
-    part: int
-    """0 in the SEND part of the round, 1 in its UPDATE part."""
-    handler: str
-    consumed: Heard = ()
-    choices: tuple[Any, ...] = ()
 
 
 class Letter(NamedTuple):
@@ -49,7 +36,7 @@ class Letter(NamedTuple):
     message: Message
 
 
-class Catcher:
+class HandlerRun:
     """What a handler may ask for while it runs (`plait.model.process.Run`): sends are caught, the rest is passed on."""
 
     def __init__(self, protocol: Protocol, real: Any, script: Sequence[int] | None = None) -> None:
@@ -108,11 +95,11 @@ class Protocol(abc.ABC):
         self.system = system
         self.calendar = Calendar(system)
         self.handlers = {cls.__name__: {h.name: h for h in cls.__plait_handlers__} for cls in system.classes}
-        self.fired: set[tuple[str, str]] = set()
+        self.ran: set[tuple[str, str]] = set()
         """Class and name of the handlers that ran."""
 
     @abc.abstractmethod
-    def spawn(self, catcher: Catcher, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
+    def spawn(self, run: HandlerRun, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         """Create a process; the sequential program knows how."""
 
     def of(self, process: Process) -> Iterable[Handler]:
@@ -171,19 +158,19 @@ class Protocol(abc.ABC):
         script: list[int] = []
         while True:
             twin = _copy(process)
-            catcher = Catcher(self, None, script)
-            own(twin)["_run"] = catcher
+            run = HandlerRun(self, None, script)
+            own(twin)["_run"] = run
             try:
                 with blamed(process, handler):
                     handler.function(twin)
-                changes = bool(catcher.letters or catcher.children) or _differ(process, twin)
+                changes = bool(run.letters or run.children) or _differ(process, twin)
             except AssertionError:
-                catcher.letters.clear()  # it will fail when it is run, and sends nothing
+                run.letters.clear()  # it will fail when it is run, and sends nothing
                 changes = True
-            script = (catcher.script or [])[: len(catcher.widths)]
+            script = (run.script or [])[: len(run.widths)]
             if changes:
-                yield Trial(tuple(script), tuple(catcher.chosen), tuple(letter.place for letter in catcher.letters))
-            while script and script[-1] + 1 >= catcher.widths[len(script) - 1]:
+                yield Trial(tuple(script), tuple(run.chosen), tuple(letter.place for letter in run.letters))
+            while script and script[-1] + 1 >= run.widths[len(script) - 1]:
                 script.pop()
             if not script:
                 return
@@ -191,12 +178,14 @@ class Protocol(abc.ABC):
 
     # -- what a step does ------------------------------------------------------------------------------------------
 
-    def fire(self, process: Process, handler: Handler, consumed: Heard, script: Sequence[int] | None = None) -> Catcher:
+    def run(
+        self, process: Process, handler: Handler, consumed: Heard, script: Sequence[int] | None = None
+    ) -> HandlerRun:
         """Run a handler on the process, for good; the caller sees to what it sent."""
-        self.fired.add((process.id.role, handler.name))
+        self.ran.add((process.id.role, handler.name))
         real = own(process)["_run"]
-        catcher = Catcher(self, real, script)
-        own(process)["_run"] = catcher
+        run = HandlerRun(self, real, script)
+        own(process)["_run"] = run
         messages = tuple(delivered(sender, fresh(message)) for sender, message in consumed)
         try:
             with blamed(process, handler):
@@ -206,7 +195,7 @@ class Protocol(abc.ABC):
                     handler.function(process)
         finally:
             own(process)["_run"] = real
-        return catcher
+        return run
 
 
 @contextlib.contextmanager

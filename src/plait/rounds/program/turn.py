@@ -16,7 +16,8 @@ from plait.model.message import Message
 from plait.model.process import Handler, Process
 from plait.rounds.assumptions import Lost
 from plait.rounds.calendar import CONDITIONS, Breach, where
-from plait.rounds.program.protocol import Catcher, Fired, Heard, Letter
+from plait.rounds.program.protocol import HandlerRun, Letter
+from plait.rounds.program.step import CRASH, Heard, ProtocolStep
 
 if TYPE_CHECKING:
     from plait.rounds.sequential import Program
@@ -89,7 +90,7 @@ class Unheard:
 class Option(NamedTuple):
     """A step of the protocol that may be taken now."""
 
-    step: Fired
+    step: ProtocolStep
     handler: Handler
     script: Sequence[int] | None = None
 
@@ -135,17 +136,17 @@ class Turn:
 
     def go_on(self, *, fresh: bool) -> None:
         """Take at most one step of the protocol, and end the turn if there is no other to take."""
-        program, fired = self.program, False
+        program, taken = self.program, False
         while True:
             options = [] if self.silent else self._options()
             crashes = [] if self.silent else list(program.crashes(self.me, self.token.budgets))
             last = bool(crashes) and self.stage == "update" and self.token.goal > program.end
-            if fired and (options or last):
+            if taken and (options or last):
                 return self._hold()
             menu: list[Any] = [option.step for option in options]
-            if not fired and (fresh or options or last):
+            if not taken and (fresh or options or last):
                 part = int(self.stage == "update")
-                menu += [Fired(self.place, part, "crash", (), (n,)) for n in crashes]
+                menu += [ProtocolStep(self.place, part, CRASH, (), (n,)) for n in crashes]
             must = self.stage == "update" and not program.assumed.free and any(o.step.consumed for o in options)
             if not must:
                 menu.append(PASS)
@@ -157,11 +158,11 @@ class Turn:
                     return self._end()
                 self.stage, self.heard, self.took, fresh = "send", (), False, False
                 continue
-            fired = True
-            if chosen.handler == "crash":
+            taken = True
+            if chosen.handler == CRASH:
                 self._crash(chosen.choices[0])
             else:
-                self._fire(next(o for o in options if o.step is chosen))
+                self._take(next(o for o in options if o.step is chosen))
 
     # -- steps of the protocol -------------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ class Turn:
         options, self.next = [], 0
         if self.heard:
             for handler, consumed in program.receipts(self.process, self.heard):
-                options.append(Option(Fired(place, part, handler.name, consumed), handler))
+                options.append(Option(ProtocolStep(place, part, handler.name, consumed), handler))
         if self.stage == "send" or self.took:
             for handler in program.actions(self.process):
                 for trial in program.trials(self.process, handler):
@@ -183,34 +184,34 @@ class Turn:
                     program.beyond |= first is not None and first > program.end
                     self.next = earliest(self.next, place + 1 if first is None else first if first > place else 0)
                     if first is None or (self.stage == "send" and first == place):
-                        step = Fired(place, part, handler.name, (), trial.choices)
+                        step = ProtocolStep(place, part, handler.name, (), trial.choices)
                         options.append(Option(step, handler, trial.script))
         return options
 
-    def _fire(self, option: Option) -> None:
+    def _take(self, option: Option) -> None:
         step, audit = option.step, self.program.audit
         before, self.program.turn = audit.key(self.process) if audit else None, self
-        catcher = self.program.fire(self.process, option.handler, step.consumed, option.script)
+        run = self.program.run(self.process, option.handler, step.consumed, option.script)
         if step.consumed:
             self._refuse(option.handler, self.program.calendar.consumed(self.ahead, [step.place])[1])
-        self.settle(option.handler, catcher)
+        self.settle(option.handler, run)
         if audit:
-            audit.step(self.process, before, step.place, self.ahead if step.consumed or catcher.letters else None)
-        if catcher.children:
-            self.token = dataclasses.replace(self.token, born=(*self.token.born, *catcher.children))
+            audit.step(self.process, before, step.place, self.ahead if step.consumed or run.letters else None)
+        if run.children:
+            self.token = dataclasses.replace(self.token, born=(*self.token.born, *run.children))
         self.heard = tuple(entry for entry in self.heard if entry not in step.consumed)
         self.took |= bool(step.consumed)
 
-    def settle(self, handler: Handler, catcher: Catcher) -> None:
+    def settle(self, handler: Handler, run: HandlerRun) -> None:
         """Move the clock, and put what was sent among the letters."""
         program = self.program
         clock = 2 * self.place + 1 if self.stage == "update" else max(self.ahead, 2 * self.place)
-        self.ahead, breach = program.calendar.sent(clock, [letter.place for letter in catcher.letters])
+        self.ahead, breach = program.calendar.sent(clock, [letter.place for letter in run.letters])
         self._refuse(handler, breach)
-        if not catcher.letters:
+        if not run.letters:
             return
         letters = list(self.letters)
-        for letter in catcher.letters:
+        for letter in run.letters:
             if any(letter[:2] == other[:2] for other in letters):
                 what = f"sends {letter.to!r} a second message of {program.calendar.name(letter.place)}"
                 self._refuse(handler, Breach(6, what))
