@@ -1,8 +1,8 @@
 """The gallery of the zoo: a page for each protocol, made from the protocol itself when the site is built.
 
 The text is the protocol's docstring, the properties are those of its System. What takes a search is checked in: the sizes
-in docs/gallery/facts.json, and the pictures, each the counterexample of a faulty twin. After a change of a protocol or of the
-drawing, make them anew:
+in docs/gallery/facts.json, and the pictures, each the counterexample of a faulty twin. After a change of a protocol or
+of the drawing, make them anew:
 
     python docs/_site/gallery.py            # all protocols
     python docs/_site/gallery.py paxos raft
