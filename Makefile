@@ -55,7 +55,7 @@ lint: setup rust-lint python-lint ## The checks that run nothing
 
 rust-lint: setup
 	$(CARGO) fmt $(MANIFEST) --check
-	$(CARGO) fmt --manifest-path src/plait/peers/models/stateright/Cargo.toml --check
+	$(CARGO) fmt --manifest-path src/plait/bench/peers/models/stateright/Cargo.toml --check
 	$(CARGO) clippy $(MANIFEST) --locked --all-targets --no-default-features -- -D warnings
 	$(CARGO) clippy $(MANIFEST) --locked --lib --features extension -- -D warnings
 
@@ -78,7 +78,7 @@ galera: ## Of these, MariaDB and Galera alone: a peer of `plait bench gyro`
 	@scripts/debian-packages.sh galera
 
 bench: setup ## The benchmarks, as ratios in one run
-	$(BIN)/python benches/run.py
+	$(BIN)/python -m plait.bench.engine.run
 
 docs: setup ## The documentation site, in site/: a broken link or a missing docstring is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
@@ -99,5 +99,5 @@ wheel: $(VENV)/.installed ## A wheel to install elsewhere, in rust/target/wheels
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) rust/target site plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests benches -name __pycache__ -prune -exec rm -rf {} +
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f src/plait/_native*.so

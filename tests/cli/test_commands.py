@@ -346,7 +346,7 @@ def test_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str], co
 
 
 def test_help_loads_only_what_it_needs() -> None:
-    """Start-up is timed in benches/; here, that nothing heavy comes along."""
+    """Start-up is timed by `plait bench startup`; here, that nothing heavy comes along."""
     code = "import sys, plait.cli.main as m; sys.argv = ['plait', '--help']\ntry: m.main()\nexcept SystemExit: pass\n"
     code += "print([n for n in sys.modules if n.startswith(('plait.report', 'plait.protocols', 'plait.cli.check'))])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout

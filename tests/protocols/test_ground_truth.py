@@ -1,7 +1,7 @@
 """The zoo against what other checkers publish: distinct states, and transitions where they count them the same way.
 
 Sources: Stateright 0.31.0 (its `state_count` is 1 + transitions), TLC on tlaplus/Examples (its total is the number of
-initial states + transitions), Spin on src/plait/peers/models/paxos.pml. Every reduction is off.
+initial states + transitions), Spin on src/plait/bench/peers/models/paxos.pml. Every reduction is off.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from plait.kernel.errors import UsageError
 from plait.kernel.extras import require
 
 if TYPE_CHECKING:
-    from plait.kernel.comparison import PeerTable
-    from plait.kernel.sites import SiteTable
-    from plait.kernel.table import Table, TimingTable
+    from plait.bench.comparison import PeerTable
+    from plait.bench.sites import SiteTable
+    from plait.bench.table import Table, TimingTable
 
 _DIFFERS, _INCONCLUSIVE = 1, 3
 T = TypeVar("T", "Table", "PeerTable", "SiteTable", "TimingTable")
@@ -56,7 +56,7 @@ def dbss(
         Print no progress.
     """
     _validate(json, markdown, plot)
-    from plait.check.tables import dbss_table
+    from plait.bench.tables.dbss import dbss_table
 
     with _progress(quiet) as tell:
         table = dbss_table(quorum=quorum, quick=quick, workers=workers or 1, tell=tell)
@@ -90,7 +90,7 @@ def quorum(
         Print no progress.
     """
     _validate(json, markdown, plot)
-    from plait.check.tables import quorum_table
+    from plait.bench.tables.dbss import quorum_table
 
     with _progress(quiet) as tell:
         table = quorum_table(quick=quick, workers=workers or 1, tell=tell)
@@ -129,8 +129,8 @@ def peers(
     _validate(json, markdown, plot)
     if tla2tools is not None and not tla2tools.is_file():
         raise UsageError(f"--tla2tools: there is no file {tla2tools}", hint="give the jar of the TLA+ tools")
-    from plait.peers.table import peers_table
-    from plait.report.peers import peers_markdown, peers_svg, peers_text
+    from plait.bench.peers.table import peers_table
+    from plait.bench.report.peers import peers_markdown, peers_svg, peers_text
 
     with _progress(quiet) as tell:
         table = peers_table(quick=quick, workers=workers or 1, jar=tla2tools, tell=tell)
@@ -168,7 +168,7 @@ def rounds(
         Print no progress.
     """
     _validate(json, markdown, plot)
-    from plait.cli.rounds_table import rounds_table
+    from plait.bench.tables.rounds import rounds_table
 
     with _progress(quiet) as tell:
         table = rounds_table(quick=quick, workers=workers or 1, tell=tell)
@@ -202,8 +202,8 @@ def bmc(
         Print no progress.
     """
     _validate(json, markdown, plot)
-    from plait.bmc.tables import bmc_table
-    from plait.report.timings import timing_markdown, timing_svg, timing_text
+    from plait.bench.report.timings import timing_markdown, timing_svg, timing_text
+    from plait.bench.tables.bmc import bmc_table
 
     with _progress(quiet) as tell:
         table = bmc_table(quick=quick, timeout=60.0 if timeout is None else timeout, tell=tell)
@@ -248,8 +248,8 @@ def gyro(
     """
     _validate(json, markdown, plot)
     require("serve")
-    from plait.gyro.belt.measure import site_table
-    from plait.report.sites import sites_markdown, sites_svg, sites_text
+    from plait.bench.gyro.measure import site_table
+    from plait.bench.report.sites import sites_markdown, sites_svg, sites_text
 
     with _progress(quiet) as tell:
         table = site_table(figure or ("latency",), examples, quick=quick, tell=tell)
@@ -281,7 +281,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
-    from plait.report.tables import table_markdown, table_svg, table_text
+    from plait.bench.report.tables import table_markdown, table_svg, table_text
 
     _emit(table, json, markdown, table_markdown, table_text)
     _draw(plot, lambda: table_svg(table))

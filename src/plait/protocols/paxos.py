@@ -12,7 +12,7 @@ Two variants of the same protocol (paper 003 compares them, and calls the messag
 
 - `quorum=True`: a majority of replies is consumed in one quorum transition.
 - `quorum=False`: every message is consumed alone, and processes count. This one is also a Spin model
-  (src/plait/peers/models/paxos.pml), with the same states and transitions.
+  (src/plait/bench/peers/models/paxos.pml), with the same states and transitions.
 
 Faulty twins, each of which breaks agreement:
 

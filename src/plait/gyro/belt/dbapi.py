@@ -2,7 +2,7 @@
 
 An operation is one transaction (thesis 004, section 2.4): nobody sees what it did before its function has returned, and if
 that raises, nothing of it stays. `commit` only says how far back `rollback` goes. Rows are tuples whose columns have names
-as well. This is what connections to all DBMSs have in common; `sqliteapi.py`, `pgapi.py` and `mariadb.py` execute
+as well. This is what connections to all DBMSs have in common; `sqliteapi.py` and `pgapi.py` execute
 statements.
 """
 

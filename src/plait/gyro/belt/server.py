@@ -17,9 +17,10 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -279,10 +280,6 @@ def open_database(number: int, settings: Settings, step: Any) -> Database:
             step=step,
             keep=settings.keep,
         )
-    if settings.db == "mariadb":
-        from plait.gyro.belt.mariadb import MariadbDatabase
-
-        return MariadbDatabase(settings.dsns[number], server=number)
     from plait.gyro.belt.postgresql import PostgresqlDatabase
 
     return PostgresqlDatabase(
@@ -324,8 +321,12 @@ def _watch(parent: int, node: Node) -> None:
     os._exit(0)
 
 
-def main(arguments: list[str]) -> int:
-    """`python -m plait.gyro.belt.server SETTINGS NUMBER`."""
+Open = Callable[[int, Settings, Any], Database]
+"""Opens the DBMS of a server: its number, the settings, and what is called at each step of it."""
+
+
+def main(arguments: list[str], *, open_database: Open = open_database) -> int:
+    """`python -m plait.gyro.belt.server SETTINGS NUMBER`; `open_database` is for servers with another DBMS."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     number = int(arguments[1])
@@ -366,7 +367,11 @@ def main(arguments: list[str]) -> int:
     return 0 if server.started else 3
 
 
-if __name__ == "__main__":
-    code = main(sys.argv[1:])
+def exit_with(code: int) -> NoReturn:
+    """End the process now, whatever its threads do."""
     sys.stderr.flush()
     os._exit(code)
+
+
+if __name__ == "__main__":
+    exit_with(main(sys.argv[1:]))

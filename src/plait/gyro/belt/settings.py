@@ -20,9 +20,9 @@ class Settings(msgspec.Struct, frozen=True):
     """DDL, and the rows that every server begins with."""
     urls: list[str]
     folder: str
-    db: Literal["sqlite", "postgresql", "mariadb"] = "sqlite"
+    db: Literal["sqlite", "postgresql"] = "sqlite"
     dsns: list[str] = []
-    """Where the DBMS of each server is: a DSN of PostgreSQL, the socket of a node of Galera."""
+    """Where the DBMS of each server is, if the servers do not open it by themselves: DSNs of PostgreSQL."""
     log: str = "embedded"
     """`embedded`, or `etcd:URL`."""
     secret: str = ""

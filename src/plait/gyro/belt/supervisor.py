@@ -23,13 +23,19 @@ _GIVES_UP = {2}
 
 
 class Supervisor:
-    """The processes of a cluster."""
+    """The processes of a cluster; `module` is the program of a server."""
 
     def __init__(
-        self, settings: Settings, *, tell: Callable[[str], None] = lambda _: None, only: Sequence[int] = ()
+        self,
+        settings: Settings,
+        *,
+        tell: Callable[[str], None] = lambda _: None,
+        only: Sequence[int] = (),
+        module: str = "plait.gyro.belt.server",
     ) -> None:
         self.settings = settings
         self._tell = tell
+        self._module = module
         self._numbers = list(only) or list(range(settings.servers))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._born: dict[int, float] = {}
@@ -56,7 +62,7 @@ class Supervisor:
         """Start one server."""
         self._born[number] = time.monotonic()
         self._processes[number] = subprocess.Popen(
-            [sys.executable, "-m", "plait.gyro.belt.server", str(self._file), str(number)],
+            [sys.executable, "-m", self._module, str(self._file), str(number)],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

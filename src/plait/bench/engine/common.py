@@ -1,0 +1,138 @@
+"""What the sections share: rows of a table, repeated measurements, and the model checked with Plait."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from plait import check
+from plait.kernel.verdict import Verdict
+from plait.model.system import System
+from plait.protocols.paxos import paxos
+
+T = TypeVar("T")
+Sizes = tuple[int, int, int]
+"""Proposers, acceptors, learners."""
+MILLION = 1_000_000
+
+
+class CountsDifferError(Exception):
+    """Two checkers, or a checker and the known count, disagree: nothing else here means anything then."""
+
+
+class SkippedError(Exception):
+    """The section cannot run on this machine; the message says what is missing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How much to run."""
+
+    quick: bool
+    repeats: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of a section's table; `met` is None where there is no target."""
+
+    what: str
+    measured: str
+    ratio: str = ""
+    target: str = ""
+    met: bool | None = None
+
+
+@dataclasses.dataclass
+class Section:
+    """What a section found: rows to look at, and the raw figures."""
+
+    title: str
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    raw: dict[str, Any] = dataclasses.field(default_factory=dict)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    def add(self, what: str, measured: str, *, ratio: str = "", target: str = "", met: bool | None = None) -> None:
+        self.rows.append(Row(what, measured, ratio, target, met))
+
+
+def interleaved(repeats: int, **runs: Callable[[], T]) -> dict[str, list[T]]:
+    """The results of each run, repeated in turns: A B A B … so that a slow minute of the machine hits all alike."""
+    results: dict[str, list[T]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            gc.collect()
+            results[name].append(run())
+    return results
+
+
+def median(values: list[float]) -> float:
+    return statistics.median(values)
+
+
+def checked(system: System, states: int | None = None, **options: Any) -> dict[str, Any]:
+    """Check with Plait; its statistics, and the time of the whole call of `check`: `wall`, and `cpu` of all threads."""
+    start, cpu = time.perf_counter(), time.process_time()
+    verdict: Verdict = check(system, **options)
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    s = verdict.statistics
+    if states is not None:
+        same_count(f"Plait on {system.name}", s.states, states)
+    return {
+        "states": s.states,
+        "transitions": s.transitions,
+        "python_calls": s.python_calls,
+        "seconds": s.seconds,
+        "wall": wall,
+        "cpu": cpu,
+        "table_bytes": s.table_bytes,
+        "memory_bytes": s.memory_bytes,
+        "workers": s.workers,
+        "walks": s.walks,
+        "stack_operations": s.stack_operations,
+        "stack_operations_saved": s.stack_operations_saved,
+        "verdict": verdict.status,
+        "properties": {p.name: p.status for p in verdict.properties},
+        "load": os.getloadavg()[0],
+    }
+
+
+def same_count(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise CountsDifferError(f"{what}: {found:,} instead of {expected:,}")
+
+
+def same_verdicts(what: str, runs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Reductions may change how many states are seen, never what is said of a property."""
+    (first, expected), *others = runs.items()
+    for name, found in others:
+        if found["properties"] != expected["properties"]:
+            raise CountsDifferError(f"{what}: {name} says {found['properties']}, {first} says {expected['properties']}")
+
+
+def single_message_paxos(sizes: Sizes) -> System:
+    """The Paxos that src/plait/bench/peers/models/paxos.pml states too."""
+    proposers, acceptors, learners = sizes
+    return paxos(proposers, acceptors, learners, quorum=False)
+
+
+ONE_PROPOSER = {(3, 1): 177, (3, 2): 681, (3, 3): 3_381, (4, 1): 713, (4, 2): 4_825, (5, 1): 9_473, (5, 2): 105_073}
+"""Distinct states with one proposer, by (acceptors, learners); counted by Spin and by a brute-force search alike."""
+
+
+def expected_states(proposers: int, acceptors: int, learners: int) -> int:
+    """The exact number of distinct states of that Paxos: one state per ballot (docs/decisions/0006)."""
+    return int(ONE_PROPOSER[acceptors, learners] ** proposers)
+
+
+def in_millions(rate: float) -> str:
+    return f"{rate / MILLION:.2f} M/s"
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:.2f} x"

@@ -1,0 +1,95 @@
+"""Temporal properties of 10 million states: at most 3 times the time of the safety check of the same model, and 8 GiB.
+
+Paxos has no cycles: what is asked is whether runs end well. The wheels are one cycle after another, and each state has a
+step of each wheel: of models of this size it is the worst for what looks for cycles, and the best for a safety check. Each
+check has a process of its own, to read its peak.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from plait.bench.engine.common import Section, Settings, SkippedError, median, same_count, times
+
+LIMIT = 8 * 2**30
+MOST = 3.0
+KINDS = ("safety", "eventually", "leads_to", "always_eventually", "persists")
+
+PROGRAM = '''
+import json, resource, sys
+from plait import F, G, Process, System, action, always, always_eventually, check, eventually, leads_to, ltl, predicate, weak
+from plait.protocols.paxos import Acceptor, AnyLearner, AnyProposer, Phase, paxos
+
+class Wheel(Process):
+    """Turns."""
+    x: int = 0
+    @action
+    def turn(self):
+        self.x = (self.x + 1) % 10
+
+@always
+def within(s):
+    """It does not come off."""
+    return s[Wheel][0].x < 10
+
+def wheels(number):
+    return System([Wheel() for _ in range(number)], properties=[within])
+
+model, size, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+if model == "paxos":
+    system, fair = paxos(3, size, 1), [weak(AnyProposer), weak(Acceptor), weak(AnyLearner)]
+    p = predicate(lambda s: s[AnyProposer][0].phase is not Phase.IDLE)
+    q = predicate(lambda s: s[Acceptor][0].promised > 0)
+else:
+    system, fair = wheels(size), [weak(Wheel)]
+    p = predicate(lambda s: s[Wheel][0].x == 5)
+    q = predicate(lambda s: s[Wheel][1].x == 7)
+kinds = {
+    "safety": [],
+    "eventually": [eventually(p, name="it", fairness=fair)],
+    "leads_to": [leads_to(p, q, name="it", fairness=fair)],
+    "always_eventually": [always_eventually(p, name="it", fairness=fair)],
+    "persists": [ltl(F(G(p)), name="it", fairness=fair)],
+}
+system.properties = [*system.properties, *kinds[kind]]
+verdict = check(system)
+s = verdict.statistics
+print(json.dumps({
+    "verdict": verdict.status, "states": s.states, "transitions": s.transitions, "seconds": s.seconds, "workers": s.workers,
+    "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+}))
+'''
+
+
+def run(settings: Settings) -> Section:
+    section = Section("Temporal properties: 10 million states, against the safety check of the same model")
+    models = {"paxos": (3, 804_357), "wheels": (6, 10**6)} if settings.quick else {}
+    for model, (size, states) in (models or {"paxos": (4, 9_129_329), "wheels": (7, 10**7)}).items():
+        runs = [{kind: measured(model, size, kind) for kind in KINDS} for _ in range(settings.repeats)]
+        section.raw[model] = runs
+        same_count(model, runs[0]["safety"]["states"], states)
+        base = median([run["safety"]["seconds"] for run in runs])
+        section.add(f"{model}, {states:,} states: safety", f"{base:.2f} s")
+        for kind in KINDS[1:]:
+            taken = median([run[kind]["seconds"] for run in runs])
+            peak = max(run[kind]["peak_rss_bytes"] for run in runs)
+            section.add(
+                f"  {kind}: {runs[0][kind]['verdict']}",
+                f"{taken:.2f} s, {peak / 2**30:.2f} GiB",
+                ratio=times(taken / base),
+                target=f"≤ {MOST:.0f} x, 8 GiB",
+                met=taken / base <= MOST and peak <= LIMIT,
+            )
+    return section
+
+
+def measured(model: str, size: int, kind: str) -> dict[str, Any]:
+    arguments = [model, str(size), kind]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SkippedError(f"the check failed (exit code {done.returncode}): {done.stderr.strip()[-400:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

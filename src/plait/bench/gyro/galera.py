@@ -1,0 +1,216 @@
+"""Galera, a clustered DBMS to compare with: several MariaDB servers whose transactions are certified by all of them.
+
+Every node is a process on this machine with a folder of its own. With delays, each is in a network namespace of its own and
+reaches the others through relays that hold messages back (`relay.py`), so that group communication sees the distances;
+without, all are on loopback. New nodes get their first state from another one without delays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plait.bench.gyro.relay import Relays, address
+from plait.gyro.belt.supervisor import free_ports
+from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+_LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so", "/usr/lib/libgalera_smm.so")
+_START = 120.0
+INSTALL = "make galera, or apt-get install mariadb-server galera-4"
+
+
+def _program(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/bin:/usr/libexec")
+
+
+def library() -> str | None:
+    """Where the Galera library is."""
+    return next((found for found in _LIBRARIES if Path(found).exists()), None)
+
+
+def missing(*, far: bool) -> str | None:
+    """Why Galera cannot be started here, and what would help; None if it can. `far` is with delays."""
+    for name in ("mariadbd", "mariadb-install-db"):
+        if _program(name) is None:
+            return f"{name} is not installed: {INSTALL}"
+    if library() is None:
+        return f"the library libgalera_smm.so is not installed: {INSTALL}"
+    if find_spec("pymysql") is None:
+        return "the Python package pymysql is not installed: pip install 'plait[peers]'"
+    if os.geteuid() == 0 and _user() is None:
+        return "MariaDB does not run as root, and there is no user mysql: run as another user"
+    if far and subprocess.run(["unshare", *_isolated(), "true"], capture_output=True, check=False).returncode:
+        return "distances take network namespaces, and this user may not make any: run as root"
+    return None
+
+
+def _user() -> str | None:
+    try:
+        return pwd.getpwnam("mysql").pw_name if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
+
+
+def _isolated() -> list[str]:
+    return ["--net"] if os.geteuid() == 0 else ["--map-current-user", "--net", "--keep-caps"]
+
+
+class Galera:
+    """A cluster in a folder, and a socket for each of its nodes."""
+
+    def __init__(self, folder: Path, delays: Sequence[Sequence[float]]) -> None:
+        self._folder = folder
+        self._delays = [list(row) for row in delays]
+        self._far = any(map(any, self._delays))
+        if (reason := missing(far=self._far)) is not None:
+            raise UsageError("Galera cannot be started", hint=reason)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._group, self._increment, self._snapshot = free_ports(3)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+        self._owned(folder)
+
+    def _owned(self, path: Path) -> None:
+        if os.geteuid() == 0:
+            shutil.chown(path, str(_user()))
+
+    @property
+    def sockets(self) -> list[str]:
+        """How to connect to each node."""
+        return [str(self._folder / f"{n}.sock") for n in range(len(self._delays))]
+
+    def start(self, schema: str) -> None:
+        """Start all nodes, and come back when they are one cluster that has these tables."""
+        command = [str(_program("mariadb-install-db")), "--no-defaults", f"--user={_user()}", "--skip-test-db"]
+        command += [f"--datadir={self._folder / '0'}", "--auth-root-authentication-method=normal"]
+        done = subprocess.run([*command, *_SMALL], cwd="/", capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise UsageError(
+                f"mariadb-install-db fails: {' '.join((done.stderr or done.stdout).split())[-300:]}",
+                hint="see whether MariaDB starts by itself",
+            )
+        for number in range(1, len(self._delays)):
+            (self._folder / str(number)).mkdir()
+            self._owned(self._folder / str(number))
+        try:
+            for number in range(len(self._delays)):
+                self._spawn(number)
+                self._await(number, "wsrep_ready", "ON")
+            for number in range(len(self._delays)):
+                self._await(number, "wsrep_cluster_size", str(len(self._delays)))
+            self._fill(schema)
+        except BaseException:
+            self.close()
+            raise
+
+    def _spawn(self, number: int) -> None:
+        here = address(number)
+        known = ",".join(f"{address(n)}:{self._group}" for n in range(number))
+        provider = {
+            "gmcast.listen_addr": f"tcp://{here}:{self._group}",
+            "ist.recv_addr": f"{here}:{self._increment}",
+            "gcache.size": "32M",
+            "evs.suspect_timeout": "PT30S",
+            "evs.inactive_timeout": "PT1M",
+            "evs.install_timeout": "PT1M",
+            "pc.recovery": "false",
+        }
+        options = {
+            "user": _user(),
+            "datadir": self._folder / str(number),
+            "socket": self._folder / f"{number}.sock",
+            "pid-file": self._folder / f"{number}.pid",
+            "wsrep-on": "ON",
+            "wsrep-provider": library(),
+            "wsrep-provider-options": ";".join(f"{k}={v}" for k, v in provider.items()),
+            "wsrep-cluster-address": f"gcomm://{known}",
+            "wsrep-cluster-name": "plait",
+            "wsrep-node-name": f"node-{number}",
+            "wsrep-node-address": f"{here}:{self._group}",
+            "wsrep-sst-method": "rsync",
+            "wsrep-sst-receive-address": f"{here}:{self._snapshot}",
+            "wsrep-slave-threads": "4",
+            "binlog-format": "ROW",
+            "innodb-autoinc-lock-mode": "2",
+            "innodb-buffer-pool-size": "64M",
+            "sql-mode": "ANSI_QUOTES,NO_AUTO_VALUE_ON_ZERO,STRICT_TRANS_TABLES",
+        }
+        command = [str(_program("mariadbd")), "--no-defaults", "--skip-networking", *_SMALL]
+        command += [f"--{name}={value}" for name, value in options.items()]
+        ports = [self._group, self._increment, self._snapshot] if self._far else []
+        relays = Relays(number, self._delays[number], str(self._folder), ports, ports[:1])
+        around = [sys.executable, "-m", "plait.bench.gyro.relay", msgspec.json.encode(relays).decode()]
+        command = [*(["unshare", *_isolated()] if self._far else []), *around, *command]
+        with (self._folder / f"{number}.log").open("ab") as log:
+            self._processes.append(
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            )
+
+    def _await(self, number: int, variable: str, wanted: str) -> None:
+        deadline = time.monotonic() + _START
+        while self._status(number, variable) != wanted:
+            if self._processes[number].poll() is not None or time.monotonic() > deadline:
+                log = self._folder / f"{number}.log"
+                lines = log.read_text(errors="replace").splitlines()
+                said = [line for line in lines if "ERROR" in line] or lines[-1:]
+                raise UsageError(
+                    f"node {number} of Galera does not start: {' '.join(said[:1])}"[:400],
+                    hint="see whether MariaDB starts by itself",
+                )
+            time.sleep(0.1)
+
+    def _status(self, number: int, variable: str) -> str:
+        with needs("peers"):
+            import pymysql
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(self.sockets[number]):
+                return ""
+        try:
+            with self.connect(number) as db, db.cursor() as cursor:
+                cursor.execute("SHOW STATUS LIKE %s", (variable,))
+                found: Any = cursor.fetchone()
+                return str(found[1]) if found else ""
+        except pymysql.MySQLError:
+            return ""
+
+    def connect(self, number: int) -> Any:
+        """A connection to a node."""
+        with needs("peers"):
+            import pymysql
+        return pymysql.connect(unix_socket=self.sockets[number], user="root", autocommit=True)
+
+    def _fill(self, schema: str) -> None:
+        from plait.bench.gyro.mariadb import fill
+
+        with self.connect(0) as db:
+            fill(db, schema)
+        for number in range(1, len(self._delays)):
+            with self.connect(number) as db, db.cursor() as cursor:
+                cursor.execute("SET wsrep_sync_wait = 1")
+                cursor.execute("SELECT 1")
+
+    def close(self) -> None:
+        """End all nodes at once: nobody needs their files any more."""
+        for process in self._processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in self._processes:
+            process.wait()
+        self._processes = []
+
+
+_SMALL = ("--innodb-log-file-size=16M",)

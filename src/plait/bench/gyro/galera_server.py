@@ -1,0 +1,19 @@
+"""A server of the belt whose DBMS is a node of Galera: `python -m plait.bench.gyro.galera_server SETTINGS NUMBER`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from plait.bench.gyro.mariadb import MariadbDatabase
+from plait.gyro.belt.server import exit_with, main
+from plait.gyro.belt.settings import Settings
+
+
+def open_node(number: int, settings: Settings, step: Any) -> MariadbDatabase:
+    """Connect to the node of Galera whose socket the settings name."""
+    return MariadbDatabase(settings.dsns[number], server=number)
+
+
+if __name__ == "__main__":
+    exit_with(main(sys.argv[1:], open_database=open_node))

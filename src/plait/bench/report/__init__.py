@@ -1,0 +1,1 @@
+"""Tables of measurements as text, as Markdown and as drawings."""

@@ -1,0 +1,243 @@
+"""Tables 6 and 7 and Figure 14 of the thesis (section 4.6), measured again: programs, ways to decide them, its figures."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from plait.bench.table import Timing, TimingTable
+from plait.bmc.api import check
+from plait.bmc.load import load
+
+BMC, PBMC = "steps (BMC)", "steps, projections (PBMC)"
+SLICED, ORDERED = "steps, sliced", "steps, sliced, order"
+CLOCK, CLOCK_P, AUTO, EXPLICIT = "clock", "clock, projections", "auto", "explicit"
+
+WAYS: dict[str, dict[str, Any]] = {
+    BMC: {"encoding": "steps", "projection": "off", "order": False},
+    PBMC: {"encoding": "steps", "projection": "on", "order": False},
+    SLICED: {"encoding": "steps", "projection": "auto", "order": False},
+    ORDERED: {"encoding": "steps", "projection": "auto", "order": True},
+    CLOCK: {"encoding": "clock", "projection": "off"},
+    CLOCK_P: {"encoding": "clock", "projection": "on"},
+    AUTO: {},
+    EXPLICIT: {"encoding": "explicit"},
+}
+"""The first two are the thesis'; the one before the last is what `plait bmc` does."""
+
+_SEEDS, _ENOUGH = 31, 10.0
+"""A formula is solved with so many seeds, and the mean counts; fewer, once that took so many seconds."""
+
+
+class Setting(NamedTuple):
+    """A program of the zoo, and what was published: solving and total seconds without and with projections."""
+
+    target: str
+    property: str
+    depth: int
+    parameters: Mapping[str, int]
+    expected: str
+    bmc: tuple[float, float] | None = None
+    pbmc: tuple[float, float] | None = None
+    unended: bool = False
+    """The published BMC did not end in two hours."""
+    quick: bool = False
+    width: int | None = None
+    """For the encodings: bits of numbers. With a width, ranges alone do not decide the file system, and a solver has to."""
+
+
+def _philosophers(n: int, bmc: tuple[float, float], pbmc: tuple[float, float], quick: bool = False) -> Setting:
+    name = "neighbours_do_not_eat_together"
+    return Setting("philosophers", name, 10, {"n": n}, "sat", bmc, pbmc, quick=quick)
+
+
+def _litmus(n: int, bmc: tuple[float, float], pbmc: tuple[float, float], **more: bool) -> Setting:
+    return Setting(f"litmus{n}", "sometimes", 20, {}, "sat", bmc, pbmc, **more)
+
+
+def _fsys(depth: int, bmc: tuple[float, float], pbmc: tuple[float, float], quick: bool = False) -> Setting:
+    return Setting("fsys", "bounds", depth, {"threads": 5}, "unsat", bmc, pbmc, quick=quick, width=8)
+
+
+def _indexer(n: int, depth: int, bmc: tuple[float, float], pbmc: tuple[float, float], quick: bool = False) -> Setting:
+    return Setting("indexer", "no_collision", depth, {"threads": n}, "unsat", bmc, pbmc, quick=quick)
+
+
+FROM = 20
+"""In Figure 14, projections pay from this depth on."""
+FIGURE = {
+    f"Figure 14: Litmus 5, depth {depth}": Setting("litmus5", "never", depth, {}, "unsat")
+    for depth in (10, 15, 20, 24, 27)
+}
+SETTINGS: dict[str, Setting] = {
+    "Indexer 2, depth 10": _indexer(2, 10, (19.531, 20.116), (5.088, 5.773), quick=True),
+    "Indexer 4, depth 15": _indexer(4, 15, (15979.298, 15981.531), (5881.442, 5884.755)),
+    "FSys 5, depth 30": _fsys(30, (37.058, 47.376), (1.825, 58.139)),
+    "FSys 5, depth 60": _fsys(60, (206.297, 227.427), (14.879, 227.942)),
+    "FSys 5, depth 70": _fsys(70, (627.547, 651.991), (40.469, 325.797)),
+    "FSys 5, depth 90": _fsys(90, (949.518, 981.573), (10.478, 467.558)),
+    "DPhil 5, depth 10": _philosophers(5, (5.921, 8.830), (7.671, 12.665), quick=True),
+    "DPhil 7, depth 10": _philosophers(7, (14.391, 19.162), (14.945, 22.585)),
+    "DPhil 10, depth 10": _philosophers(10, (51.229, 59.460), (39.607, 52.139)),
+    "DPhil 12, depth 10": _philosophers(12, (77.121, 88.028), (66.544, 82.618)),
+    "DPhil 15, depth 10": _philosophers(15, (219.824, 235.581), (182.689, 204.752)),
+    "Litmus 4, depth 20": _litmus(4, (10.649, 11.348), (13.988, 15.819), quick=True),
+    "Litmus 5, depth 20": _litmus(5, (605.336, 606.475), (654.573, 657.102)),
+    "Litmus 6, depth 20": _litmus(6, (3888.401, 3889.363), (908.573, 911.550)),
+    "Litmus 7, depth 20": _litmus(7, (2611.024, 2612.562), (349.708, 353.544)),
+    "Litmus 8, depth 20": _litmus(8, (7200.0, 7200.0), (59.738, 64.031), unended=True),
+    **FIGURE,
+}
+
+
+def bmc_table(
+    *, quick: bool = False, timeout: float = 60.0, tell: Callable[[str], None] = lambda _: None
+) -> TimingTable:
+    """Every setting in every way; each run is stopped after `timeout` seconds."""
+    rows: list[Timing] = []
+    complete = True
+    try:
+        rows.extend(_rows(quick, timeout, tell))
+    except KeyboardInterrupt:
+        complete = False
+    return TimingTable(
+        "bmc",
+        "Bounded model checking with projections (thesis, Tables 6 and 7, Figure 14)",
+        rows,
+        f"CPU seconds of one core, each run stopped after {timeout:g} s; the mean of {_SEEDS} seeds (of fewer, where they "
+        f"take more than {_ENOUGH:g} s); work: what the solver counts of its own doing, in millions",
+        _summary(rows),
+        complete,
+    )
+
+
+def _rows(quick: bool, timeout: float, tell: Callable[[str], None]) -> Iterator[Timing]:
+    chosen = {name: setting for name, setting in SETTINGS.items() if setting.quick or not quick}
+    number, total = 0, len(chosen) * len(WAYS)
+    for name, setting in chosen.items():
+        for way in WAYS:
+            number += 1
+            tell(f"{number}/{total}  {name}: {way}")
+            yield measure(name, setting, way, timeout)
+
+
+def measure(name: str, setting: Setting, way: str, timeout: float) -> Timing:
+    """One line of the table: the mean of several seeds. It is undecided if one of them is."""
+    runs: list[Timing] = []
+    while len(runs) < (1 if way == EXPLICIT else _SEEDS) and sum(run.total for run in runs) < _ENOUGH:
+        runs.append(_once(name, setting, way, timeout, len(runs)))
+        if not runs[-1].decided:
+            return runs[-1]
+    return msgspec.structs.replace(
+        runs[0],
+        solving=statistics.mean(run.solving for run in runs),
+        total=statistics.mean(run.total for run in runs),
+        building=statistics.mean(run.building for run in runs),
+        work=None if way == EXPLICIT else round(statistics.mean(run.work or 0 for run in runs)),
+    )
+
+
+def _once(name: str, setting: Setting, way: str, timeout: float, seed: int) -> Timing:
+    program = load(setting.target, setting.parameters)
+    start = time.process_time()
+    verdict = check(
+        program,
+        depth=setting.depth,
+        properties=[setting.property],
+        timeout=timeout,
+        cover=False,
+        seed=seed,
+        width=None if way in (AUTO, EXPLICIT) else setting.width,
+        **WAYS[way],
+    )
+    total = time.process_time() - start
+    if verdict.bound == "interrupted":
+        raise KeyboardInterrupt
+    found = verdict.properties[0]
+    limit = verdict.bound is not None and not verdict.bound.startswith("depth")
+    outcome = "sat" if found.trace is not None else "unsat"
+    if limit:
+        outcome = "too large" if "too large" in (verdict.bound or "") else verdict.bound or "limit"
+    formula = verdict.statistics.formula
+    assert formula is not None
+    solving, whole = {BMC: setting.bmc, PBMC: setting.pbmc}.get(way) or (None, None)
+    return Timing(
+        setting=name,
+        way=way,
+        solving=formula.solve_seconds,
+        total=total,
+        verdict=outcome,
+        published_solving=solving,
+        published_total=whole,
+        published_limit=setting.unended and way == BMC,
+        expected=setting.expected,
+        work=None if way == EXPLICIT else formula.work,
+        building=formula.build_seconds,
+    )
+
+
+Ways = dict[str, Timing]
+
+
+def _summary(rows: list[Timing]) -> list[str]:
+    settings: dict[str, Ways] = {}
+    for row in rows:
+        settings.setdefault(row.setting, {})[row.way] = row
+    lines = [_best(settings)]
+    slow = [row for row in rows if row.decided and row.total > 5 and row.way != EXPLICIT]
+    if slow:
+        most = max(slow, key=lambda row: row.building / row.total)
+        lines.append(
+            f"Of the {len(slow)} runs of more than 5 s, building and reading the formula is at most "
+            f"{most.building / most.total:.0%} ({most.setting}, {most.way})."
+        )
+    for base, better in ((BMC, PBMC), (BMC, SLICED), (CLOCK, CLOCK_P)):
+        lines.append(_gain(settings, base, better))
+    faster = [name for name, ways in settings.items() if _enumeration_wins(ways)]
+    if faster:
+        lines.append(f"Enumerating all states is faster than any formula in: {'; '.join(faster)}.")
+    return lines
+
+
+def _best(settings: Mapping[str, Ways]) -> str:
+    best = {
+        name: min((t.total for way, t in ways.items() if t.decided and way != EXPLICIT), default=None)
+        for name, ways in settings.items()
+    }
+    undecided = [name for name, seconds in best.items() if seconds is None]
+    if undecided:
+        return f"Not decided by any encoding: {'; '.join(undecided)}."
+    slowest = max((seconds for seconds in best.values() if seconds is not None), default=0.0)
+    return f"The best encoding decides every setting, in at most {slowest:.1f} s."
+
+
+def _gain(settings: Mapping[str, Ways], base: str, better: str) -> str:
+    """Where the thesis reports less solving with projections: whether there is less work here, too."""
+    less: list[str] = []
+    other: list[str] = []
+    for name, ways in settings.items():
+        setting = SETTINGS.get(name)
+        published = setting is not None and setting.bmc and setting.pbmc and setting.pbmc[0] < setting.bmc[0]
+        if not (published or (name in FIGURE and FIGURE[name].depth >= FROM)) or not {base, better} <= ways.keys():
+            continue
+        one, two = ways[base], ways[better]
+        if one.decided and two.decided:
+            change = (two.work or 0) / max(one.work or 0, 1) - 1
+            (less if change < 0 else other).append(f"{name} ({change:+.0%})")
+        else:
+            (less if two.decided else other).append(f"{name} ({'only with' if two.decided else 'not decided with'})")
+    return (
+        f"{better} against {base}, in settings where the thesis reports less solving: less work in {len(less)} of "
+        f"{len(less) + len(other)}: {'; '.join(less) or 'none'}. Not less: {'; '.join(other) or 'none'}."
+    )
+
+
+def _enumeration_wins(ways: Ways) -> bool:
+    mine = ways.get(EXPLICIT)
+    if mine is None or not mine.decided:
+        return False
+    return all(mine.total < t.total for way, t in ways.items() if way != EXPLICIT and t.decided)

@@ -1,0 +1,96 @@
+"""The measurements' parts: workloads that the applications accept, distances, and how results are shown."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from plait.bench.gyro.measure import SITES, ring, routed, trip
+from plait.bench.gyro.workloads import Session, Workload, rubis_data, rubis_page, tpcw_data, tpcw_page
+from plait.bench.report.sites import sites_markdown, sites_svg, sites_text
+from plait.bench.sites import SiteRow, SiteTable
+from plait.cli.main import main
+from plait.gyro.analysis import analyze
+from plait.gyro.belt.application import Application, load
+from plait.gyro.belt.routing import routes
+from plait.gyro.belt.sqlite import SqliteDatabase
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "gyro"
+WORKLOADS = [
+    Workload("TPC-W", str(EXAMPLES / "tpcw.py"), tpcw_data(), tpcw_page),
+    Workload("RUBiS", str(EXAMPLES / "rubis.py"), rubis_data(), rubis_page),
+]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+def test_the_applications_accept_what_clients_do(workload: Workload, tmp_path: Path) -> None:
+    module = load(workload.application)
+    known = routes(analyze(workload.application))
+    application = Application(module, known)
+    database = SqliteDatabase(tmp_path / "x.db", server=1, servers=3, schema=module.SCHEMA + workload.data)
+    called: dict[str, int] = {}
+
+    def send(operation: str, parameters: dict[str, Any]) -> Any:
+        called[operation] = called.get(operation, 0) + 1
+        call = application.call(f"r{sum(called.values())}", operation, parameters)
+        run = database.read if known[operation].read_only else database.write
+        return msgspec.json.decode(run(call).reply)
+
+    session = Session(1, 3, random.Random(3))
+    for _ in range(600):
+        workload.page(session, send)
+    database.close()
+    assert len(called) >= len(known) - 5
+    writes = sum(n for name, n in called.items() if not known[name].read_only) / sum(called.values())
+    assert 0.05 < writes < 0.3
+
+
+def test_the_distances_are_those_of_the_thesis() -> None:
+    assert trip(SITES.index("Germany"), SITES.index("Japan")) == 0.253
+    assert trip(SITES.index("Australia"), SITES.index("Brazil")) == trip(3, 4) == 0.322
+    assert trip(2, 2) == 0
+    around = [SITES[s] for s in ring(5)]
+    assert around == ["Germany", "United States", "Japan", "Australia", "Brazil"]
+    assert [sorted(ring(n)) for n in range(1, 6)] == [list(range(n)) for n in range(1, 6)]
+
+
+def test_the_baselines() -> None:
+    known = routes(analyze(WORKLOADS[0].application))
+    assert {r.classed for r in routed(known, "central").values()} == {"local"}
+    replicated = routed(known, "read-only")
+    assert all(r.classed == ("local" if r.read_only else "global") and not r.keys for r in replicated.values())
+    assert sum(r.read_only for r in replicated.values()) == 13
+    assert routed(known, "gyro") == known
+
+
+TABLE = SiteTable(
+    "gyro",
+    "Title <1>",
+    "conditions",
+    [
+        SiteRow("TPC-W", "central", 1, 5, 100, 30.0, 170.0, 190.0, 1.0, 0.0, 0.0, 1.0),
+        SiteRow("TPC-W", "gyro", 5, 5, 100, 300.0, 12.5, 1.5, 0.8, 250.0, 0.04, 13.6, 47.9),
+    ],
+    ["a line"],
+)
+
+
+def test_results_are_shown() -> None:
+    text = sites_text(TABLE, width=120, color=False)
+    assert "13.6 x  47.9 x" in text
+    assert "a line" in text
+    markdown = sites_markdown(TABLE)
+    assert "| TPC-W | gyro | 5 | 5 | 300 | 12.5 |" in markdown
+    drawing = ElementTree.fromstring(sites_svg(TABLE))
+    bars = [float(r.attrib["width"]) for r in drawing.iter() if r.attrib.get("class") in ("central", "gyro")]
+    assert bars[0] > bars[1] > 0
+
+
+def test_the_benchmark_needs_its_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "gyro", "--examples", str(tmp_path)]) == 2
+    assert "tpcw.py is not there" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""The rows of `plait bench` that are violated: shortest counterexamples, their lengths pinned, run by the oracle."""
+
+from __future__ import annotations
+
+import pytest
+
+from plait.bench.tables import dbss as tables
+from plait.check.api import check
+from plait.model.loader import load
+from plait.model.system import System
+from tests.oracle.explorer import evaluate
+from tests.oracle.replay import replay
+
+SETTINGS = tables.DBSS_SETTINGS | tables.QUORUM_SETTINGS
+
+SHORTEST = {
+    "Faulty-Paxos (2, 3, 1)": ("agreement", 14, 18),
+    "Faulty-Paxos2 (3, 3, 1)": ("agreement", 19, 24),
+    "Register, 3, wrong regularity": ("regularity", 8, 10),
+    "Register, 4, wrong regularity": ("regularity", 10, 14),
+    "Zab (3, 3), liveness": ("establishment", 3, 6),
+    "Zab (4, 3), liveness": ("establishment", 3, 6),
+    "Faulty Paxos (2, 3, 1)": ("agreement", 14, 18),
+    "Echo multicast (2, 1, 2, 1)": ("agreement", 11, 15),
+}
+"""The property, and how many steps it takes to break it: with quorum transitions, and message by message."""
+
+
+def system(name: str, quorum: bool) -> System:
+    setting = SETTINGS[name]
+    return load(setting.target, {**setting.parameters, "quorum": str(quorum).lower()})
+
+
+def test_every_row_that_is_violated_is_here() -> None:
+    assert {name for name, setting in SETTINGS.items() if setting.verdict == "violated"} == SHORTEST.keys()
+
+
+@pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "single"])
+@pytest.mark.parametrize("name", SHORTEST)
+def test_shortest_counterexamples(name: str, quorum: bool) -> None:
+    """Every step is one of the oracle's, and in the state where the run ends the oracle finds the property broken."""
+    model = system(name, quorum)
+    broken, *lengths = SHORTEST[name]
+    verdict = check(model)
+    assert verdict.trace is not None
+    assert (verdict.property, len(verdict.trace)) == (broken, lengths[not quorum])
+    end = replay(model, verdict.trace)
+    assert end is not None
+    assert not evaluate(model, end, next(prop for prop in model.properties if prop.name == broken))
+
+
+@pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "single"])
+@pytest.mark.parametrize("name", SHORTEST)
+def test_random_walks_find_them(name: str, quorum: bool) -> None:
+    broken, *lengths = SHORTEST[name]
+    verdict = check(system(name, quorum), search="random", walks=100_000, workers=1)
+    assert verdict.property == broken
+    assert verdict.trace is not None
+    assert len(verdict.trace) >= lengths[not quorum]
+
+
+@pytest.mark.parametrize("name", tables.QUORUM_SETTINGS)
+def test_splits_never_enlarge(name: str) -> None:
+    """Of all states, not up to a violation; with the history that the table has, and without."""
+    model = system(name, quorum=True)
+    for history in ("none", "last"):
+        found = {
+            split: check(
+                model, reduce="por", split=split, history=history, keep_going=True, workers=1
+            ).statistics.states
+            for split in ("none", "reply", "quorum", "combined")
+        }
+        assert max(found.values()) == found["none"], found
+        assert found["combined"] <= min(found.values()), found
