@@ -18,6 +18,7 @@ from plait.kernel.verdict import EXIT_CODES
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
 from tests.support.markdown import FENCE, ROOT, blocks
+from tests.support.patience import PATIENCE
 
 BENCHES = ("dbss", "quorum", "peers", "rounds", "gyro")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -59,7 +60,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         exec(compile(source, str(page), "exec"), vars(module))
     systems = [value for value in vars(module).values() if isinstance(value, System)]
     for system in systems:
-        assert check(system, timeout=20).bound is None
+        assert check(system, timeout=PATIENCE).bound is None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

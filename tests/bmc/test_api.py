@@ -14,6 +14,7 @@ from plait.bmc.load import ZOO, zoo
 from plait.bmc.solvers import decide
 from plait.bmc.tracing import replay
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
+from tests.support.patience import PATIENCE
 
 COUNTER = "int x = 0; process p { while (x < 5) { x = x + 1; } } always small: x <= LIMIT; "
 SPIN = "bool go = false; int x = 0; process p { while (!go) { } x = 1; } process q { go = true; } always zero: x == 0;"
@@ -92,7 +93,7 @@ def test_induction() -> None:
     """A loop without end, whose invariant is inductive; a wrong one; and one that needs two states in a row."""
     loop = "int x = 0; process p { while (true) { x = (x + 2) % 6; } } always even: CONDITION;"
     for condition, status in (("x != 5", "holds"), ("x != 4", "violated"), ("x % 2 == 0", "holds")):
-        verdict = check(parse_program(loop.replace("CONDITION", condition)), induction=True, timeout=60)
+        verdict = check(parse_program(loop.replace("CONDITION", condition)), induction=True, timeout=PATIENCE)
         assert verdict.status == status
     note = check(parse_program(loop.replace("CONDITION", "x % 2 == 0")), induction=True).properties[0].note
     assert "by induction" in (note or "")
@@ -113,11 +114,11 @@ def test_a_lock_holds_for_ever_by_induction() -> None:
     exclusive = "!(p[1].critical && p[2].critical)"
     strong = f"{exclusive} && (p[1].critical ==> holder == 1) && (p[2].critical ==> holder == 2)"
     assert check(parse_program(text.replace("CONDITION", exclusive)), encoding="explicit").status == "holds"
-    verdict = check(parse_program(text.replace("CONDITION", strong)), induction=True, timeout=60)
+    verdict = check(parse_program(text.replace("CONDITION", strong)), induction=True, timeout=PATIENCE)
     assert verdict.status == "holds"
     assert "by induction" in (verdict.properties[0].note or "")
     broken = text.replace("assume(holder == 0);", "").replace("CONDITION", exclusive)
-    assert check(parse_program(broken), induction=True, timeout=60).status == "violated"
+    assert check(parse_program(broken), induction=True, timeout=PATIENCE).status == "violated"
 
 
 def test_a_timeout_says_how_deep_it_came() -> None:
@@ -130,7 +131,7 @@ def test_a_timeout_says_how_deep_it_came() -> None:
 
 def test_a_memory_limit_says_so() -> None:
     program = load("indexer", {"threads": 4})
-    verdict = check(program, depth=15, encoding="steps", memory=20 << 20, timeout=60)
+    verdict = check(program, depth=15, encoding="steps", memory=20 << 20, timeout=PATIENCE)
     assert (verdict.status, verdict.bound) == ("inconclusive", "memory")
 
 

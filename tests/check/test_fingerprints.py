@@ -22,6 +22,7 @@ from tests.oracle.explorer import Exploration
 from tests.oracle.relation import freeze
 from tests.oracle.systems import explored_systems
 from tests.support.agreement import ZOO
+from tests.support.patience import PATIENCE
 
 SEARCH: dict[str, Any] = {
     "max_states": None,
@@ -101,7 +102,7 @@ def elsewhere(lines: list[str], seed: int, search: str, workers: int) -> list[li
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert result.returncode == 0, result.stderr
     return [list(map(int, line.split())) for line in result.stdout.splitlines()]

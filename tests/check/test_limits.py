@@ -6,13 +6,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from plait import Message, Process, System, Verdict, action, always, check, on, reachable
+from tests.support.patience import PATIENCE, started, until
 
 INFINITE = '''
 from pathlib import Path
@@ -26,6 +26,8 @@ class Counter(Process):
     @action
     def up(self):
         self.n += 1
+        if self.n > 3:
+            Path("ready").touch()
 
 
 class Writer(Process):
@@ -43,6 +45,8 @@ class Chooser(Process):
     @action(when=lambda self: self.n < 100)
     def up(self):
         self.n += 1
+        if self.n > 3:
+            Path("ready").touch()
 
 
 @always
@@ -52,8 +56,6 @@ def positive(s):
 
 @reachable
 def second(s):
-    if s.processes[0].n == 2:
-        Path("ready").touch()
     return s.processes[0].n == 2
 
 
@@ -254,7 +256,7 @@ from plait import check
 model = runpy.run_path(sys.argv[1])[sys.argv[2]]()
 limit = int(sys.argv[5])
 check(model, max_states=10)
-verdict = check(model, search=sys.argv[3], workers=int(sys.argv[4]), memory=limit, timeout=100)
+verdict = check(model, search=sys.argv[3], workers=int(sys.argv[4]), memory=limit, timeout=250)
 most = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 print(json.dumps([verdict.status, verdict.bound, verdict.exit_code, most]))
 """
@@ -271,7 +273,7 @@ def test_memory_is_bounded(infinite: Path, model: str, search: str, workers: int
         capture_output=True,
         text=True,
         check=False,
-        timeout=150,
+        timeout=PATIENCE,
     )
     assert result.returncode == 0, result.stderr
     *verdict, most = json.loads(result.stdout)
@@ -283,14 +285,11 @@ def test_memory_is_bounded(infinite: Path, model: str, search: str, workers: int
 @pytest.mark.parametrize("options", [("--json",), ()])
 def test_control_c(infinite: Path, model: str, options: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "plait.cli.main", "check", f"{infinite}:{model}", "--workers", "2", *options]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=infinite.parent, start_new_session=True
-    )
-    while not (infinite.parent / "ready").exists() and process.poll() is None:
-        time.sleep(0.05)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with started(command, cwd=infinite.parent, start_new_session=True, **pipes) as process:
+        until(lambda: (infinite.parent / "ready").exists() or process.poll() is not None, "the search is under way")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, err
     assert "Traceback" not in err
     if options:

@@ -18,6 +18,7 @@ from plait.protocols.paxos import paxos
 from tests.oracle.explorer import Exploration, evaluate
 from tests.oracle.replay import replay as oracle_replay
 from tests.oracle.systems import explored_systems
+from tests.support.markdown import ROOT
 
 
 def found(system: System, **options: Any) -> dict[str, Trace]:
@@ -156,7 +157,7 @@ def test_steps_of_the_same_process_are_left_out_by_themselves() -> None:
 
 def test_what_leads_back_to_a_state_is_left_out() -> None:
     """However far a search went round before, the deadlock of three philosophers takes twelve steps."""
-    philosophers = runpy.run_path("examples/philosophers.py")["philosophers"]
+    philosophers = runpy.run_path(str(ROOT / "examples" / "philosophers.py"))["philosophers"]
     for search in ("bfs", "dfs", "stateless"):
         verdict = check(philosophers(polite=False), search=search, properties=["deadlock_free"])
         assert verdict.trace is not None

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,12 @@ import pytest
 
 from plait.cli.main import main
 from tests.cli.toggle import TOGGLE
+from tests.support.patience import PATIENCE, started, until
 
 PLAIT = [sys.executable, "-m", "plait.cli.main"]
 ENDLESS = """
+from pathlib import Path
+
 from plait import Process, System, action, always
 
 class Counter(Process):
@@ -33,6 +35,8 @@ class Counter(Process):
     @action
     def tock(self):
         self.other += 1
+        if self.other > 3:
+            Path("running").touch()
 
 @always
 def positive(s):
@@ -358,15 +362,11 @@ def test_help_loads_only_what_it_needs() -> None:
 
 def test_ctrl_c_ends_with_what_was_found_so_far(workplace: Path) -> None:
     (workplace / "endless.py").write_text(ENDLESS)
-    process = subprocess.Popen(
-        [*PLAIT, "check", "endless.py", "--json", "--memory", "1G"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    time.sleep(1.5)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    command = [*PLAIT, "check", "endless.py", "--json", "--memory", "1G"]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        until(lambda: (workplace / "running").exists() or process.poll() is not None, "the search begins")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, err
     verdict = json.loads(out)
     assert (verdict["verdict"], verdict["bound"]) == ("inconclusive", "interrupted")
@@ -382,7 +382,7 @@ def test_a_reader_that_goes_away_is_no_error(counter: Path) -> None:
     process.stdout.close()
     assert process.stderr is not None
     err = process.stderr.read()
-    assert process.wait(timeout=20) == 1
+    assert process.wait(timeout=PATIENCE) == 1
     process.stderr.close()
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
@@ -390,25 +390,28 @@ def test_a_reader_that_goes_away_is_no_error(counter: Path) -> None:
 
 def test_progress_moves_on_a_terminal_only(workplace: Path) -> None:
     (workplace / "endless.py").write_text(ENDLESS)
-    command = [*PLAIT, "check", "endless.py", "--timeout", "1.5", "--memory", "1G"]
-    plain = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [*PLAIT, "check", "endless.py", "--memory", "1G"]
+    plain = subprocess.run([*command, "--timeout", "1.5"], capture_output=True, text=True, check=False)
     assert plain.returncode == 3
     assert "\x1b" not in plain.stdout + plain.stderr
 
     controller, terminal = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment)
-    os.close(terminal)
+    words = ("states", "transitions", "/s", "depth", "frontier", "MiB", "Python calls")
     shown = ""
-    with suppress(OSError):  # EIO: the other end is closed
-        while chunk := os.read(controller, 65536):
-            shown += chunk.decode()
-    out, _ = process.communicate(timeout=20)
+    with started(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        with suppress(OSError):  # EIO: the other end is closed
+            while not all(word in shown for word in words) and (chunk := os.read(controller, 65536)):
+                shown += chunk.decode(errors="replace")
+            process.send_signal(signal.SIGINT)
+            while os.read(controller, 65536):
+                pass
+        out, _ = process.communicate(timeout=PATIENCE)
     os.close(controller)
     assert process.returncode == 3
-    assert b"\x1b" not in out
-    for word in ("states", "transitions", "/s", "depth", "frontier", "MiB", "Python calls"):
-        assert word in shown, word
+    assert "\x1b" not in out
+    assert [word for word in words if word not in shown] == []
 
 
 def test_the_shell_completes_targets(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from plait.epa.plot import campaign_svg
 from plait.epa.recording import Recording
 from plait.kernel.errors import UsageError
 from tests.epa.conftest import EXAMPLES, Build, Record
+from tests.support.patience import PATIENCE
 
 LOCKED = """#include <pthread.h>
 #include <stdio.h>
@@ -115,15 +116,15 @@ def test_other_paths_are_brought_together(record: Record) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "outcomes"),
+    ("kind", "outcomes", "timeout"),
     [
-        ("skipunlock", {"hang", "none"}),
-        ("droplock", {"none", "masked", "sdc"}),
-        ("killthread", {"sdc", "hang", "masked"}),
+        ("skipunlock", {"hang", "none"}, 3.0),
+        ("droplock", {"none", "masked", "sdc"}, PATIENCE),
+        ("killthread", {"sdc", "hang", "masked"}, 3.0),
     ],
 )
-def test_faults_of_concurrency(kind: str, outcomes: set[str], built: Build) -> None:
-    campaign = Campaign(built(LOCKED), [], types=[kind], runs=2, seed=1, timeout=1.0)
+def test_faults_of_concurrency(kind: str, outcomes: set[str], timeout: float, built: Build) -> None:
+    campaign = Campaign(built(LOCKED), [], types=[kind], runs=2, seed=1, timeout=timeout)
     try:
         results = [campaign.inject(i) for i in range(2)]
     finally:
@@ -137,7 +138,7 @@ def test_a_lock_that_is_not_released(record: Record) -> None:
     golden = record(LOCKED)
     line = next(i for i, text in enumerate(LOCKED.splitlines(), 1) if "mutex_unlock" in text)
     site = site_of(golden, "call", line, "work")
-    faulty = record(LOCKED, fault=Fault("skipunlock", site, "T_0_0", 0, 0), expect=None, timeout=1.0)
+    faulty = record(LOCKED, fault=Fault("skipunlock", site, "T_0_0", 0, 0), expect=None, timeout=3.0)
     assert faulty.run is not None
     assert faulty.run.timed_out
     assert "T_0_0" in str(faulty.cuts)

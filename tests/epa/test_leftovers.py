@@ -13,6 +13,7 @@ from plait.epa.reversibility import check
 from plait.epa.run import run
 from plait.epa.solver import formula_decides
 from plait.epa.steps import Step, fast_check, settle
+from tests.support.patience import PATIENCE
 
 A1, A2, B1, B2 = 1, 2, 3, 4
 LOCKS = {A1: 100, A2: 100, B1: 101, B2: 101}
@@ -67,7 +68,7 @@ def test_a_recorded_trace(feasible: bool, toolchain: int, tmp_path: Path) -> Non
     program = tmp_path / "overlaps.epa"
     flags = ["-DFEASIBLE"] if feasible else []
     build([Path(__file__).with_name("overlaps.c")], program, flags, version=toolchain)
-    assert run(program, [], tmp_path / "trace", timeout=60).code == 0
+    assert run(program, [], tmp_path / "trace", timeout=PATIENCE).code == 0
     found = check(Recording(tmp_path / "trace"))
     assert found.settled_by_solver == 1
     assert found.verdict.status == ("violated" if feasible else "holds")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -321,7 +322,7 @@ int main(void) {
     program = built(source)
     folder = tmp_path / "trace"
     folder.mkdir()
-    command = f"trap '' XFSZ; ulimit -f 256; exec {program}"
+    command = f"trap '' XFSZ; ulimit -f 256; exec {shlex.quote(str(program))}"
     done = subprocess.run(
         ["bash", "-c", command], env={**os.environ, "EPA_TRACE": str(folder)}, capture_output=True, check=True
     )
@@ -391,7 +392,7 @@ def test_all_versions_of_clang(tmp_path: Path) -> None:
 
 def test_a_time_limit(record: Record) -> None:
     source = HEAD + "int main(void) { for (;;) pause(); }\n"
-    recording = record(source, expect=None, timeout=0.3)
+    recording = record(source, expect=None, timeout=2.0)
     assert recording.run is not None
     assert recording.run.timed_out
 

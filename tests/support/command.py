@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.patience import PATIENCE
+
 ELLIPSIS = "…"
 """In a listing: any number of lines."""
 
@@ -20,6 +22,6 @@ def plait(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str
         env=environment,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )

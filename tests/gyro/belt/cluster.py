@@ -20,6 +20,7 @@ from plait.gyro.belt.node import Node
 from plait.gyro.belt.records import DatabaseGoneError, OperationError, Outcome, Token
 from plait.gyro.belt.routing import Kind, Route, place
 from tests.gyro.belt.engines import Engine
+from tests.support.patience import PATIENCE, until
 
 
 class Crash(BaseException):
@@ -174,17 +175,16 @@ class Cluster:
     def settle(self) -> None:
         """No more deaths; wait until every server has every update."""
         self.crashes = self.losses = 0.0
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
+
+        def settled() -> bool:
             last = self.log.fence().last
-            if all(not n.dead and n.applied == last for n in list(self.nodes)):
-                return
-            time.sleep(0.01)
-        raise AssertionError(f"not settled: {[(n.applied, n.broken) for n in self.nodes]}, log {self.log.fence()}")
+            return all(not n.dead and n.applied == last for n in list(self.nodes))
+
+        until(settled, "every server has every update")
 
     def stop(self) -> None:
         self._stopped = True
-        self._nurse.join(timeout=20)
+        self._nurse.join(timeout=PATIENCE)
         for node in self.nodes:
             node.stop()
             node.log.close()

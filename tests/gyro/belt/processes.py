@@ -20,6 +20,7 @@ from tests.gyro.belt import board
 from tests.gyro.belt.cluster import Event
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
 from tests.gyro.belt.runs import BOARD
+from tests.support.patience import PATIENCE, until
 
 
 class ServerFiles(Sqlite):
@@ -40,7 +41,7 @@ class Processes:
         self.servers = self.settings.servers
         self.events: list[Event] = []
         self._lock = threading.Lock()
-        self.client = Client(self.settings.urls)
+        self.client = Client(self.settings.urls, patience=PATIENCE, timeout=PATIENCE)
         self._ended = False
         self._nurse = threading.Thread(target=self._watch, daemon=True)
         self._nurse.start()
@@ -93,15 +94,14 @@ class Processes:
     def settle(self) -> None:
         import msgspec
 
-        for _ in range(400):
+        def settled() -> bool:
             try:
                 facts = [msgspec.json.decode(p.request("GET", "/status")[1]) for p in self.client.peers]
-                if len({f["applied"] for f in facts}) == 1 and not any(f["lag"] or f["queue"] for f in facts):
-                    return
             except OSError:
-                pass
-            time.sleep(0.05)
-        raise AssertionError("the servers do not settle")
+                return False
+            return len({f["applied"] for f in facts}) == 1 and not any(f["lag"] or f["queue"] for f in facts)
+
+        until(settled, "every server has every update")
 
     def close(self) -> None:
         self._ended = True
@@ -129,7 +129,7 @@ def processes(servers: int = 2, *, postgresql: bool = False, **options: Any) -> 
     )
     died: list[str] = []
     supervisor = Supervisor(settings, tell=died.append)
-    supervisor.start()
+    supervisor.start(wait=PATIENCE)
     running = Processes(supervisor, engine, died)
     try:
         yield running

@@ -15,6 +15,7 @@ from tests.gyro.belt import board
 from tests.gyro.belt.cluster import Cluster, Event
 from tests.gyro.belt.engines import Engine, Sqlite, scratch
 from tests.gyro.belt.history import Observation, Replay, find_cycle
+from tests.support.patience import PATIENCE
 
 BOARD = routes(analyze(Path(board.__file__)))
 GENERATED = {"draw", "award", "bid"}
@@ -67,7 +68,7 @@ def work(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive(), "a client waits for ever"
     if failures:
         raise failures[0]

@@ -21,6 +21,7 @@ from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationErr
 from plait.gyro.belt.sqlite import SqliteDatabase
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
+from tests.support.patience import PATIENCE
 
 SCHEMA = """
 CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT UNIQUE, score INTEGER DEFAULT 0);
@@ -441,7 +442,7 @@ def test_an_append_from_before_a_crash_is_refused_after_recovery(tmp_path: Path)
     node.start()
     with pytest.raises(FencedError):
         log.append([Entry(1, epoch, 0, 0, "r", "t", b"{}", reply, update)])
-    assert node.submit(call).result(timeout=10).seq == 1
+    assert node.submit(call).result(timeout=PATIENCE).seq == 1
     node.stop()
     log.close()
     database.close()

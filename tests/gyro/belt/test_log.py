@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +16,17 @@ from plait.gyro.belt.embedded import EmbeddedLog
 from plait.gyro.belt.etcd import EtcdLog
 from plait.gyro.belt.log import BehindError, Fence, FencedError, Log, LogGoneError, append_surely
 from plait.gyro.belt.records import Entry
+from tests.support.patience import until
 
 Open = Callable[[], Log]
+
+
+def etcd_answers(url: str) -> bool:
+    try:
+        EtcdLog(url, "probe").close()
+    except LogGoneError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +44,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command += ["--initial-advertise-peer-urls", urls[1], "--initial-cluster", f"one={urls[1]}"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(200):
-            try:
-                EtcdLog(urls[0], "probe").close()
-                break
-            except LogGoneError:
-                time.sleep(0.05)
+        until(lambda: process.poll() is not None or etcd_answers(urls[0]), "etcd answers")
         yield urls[0]
     finally:
         process.kill()

@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +31,7 @@ from plait.kernel.errors import UsageError
 from tests.gyro.belt.processes import Processes, processes
 from tests.gyro.belt.runs import GENERATED, judge, work
 from tests.gyro.belt.test_runs import needs_postgresql
+from tests.support.patience import PATIENCE, until
 
 STEPS = (
     "received", "applied", "execute", "executed", "captured", "appended", "committed", "replied", "pass", "passed",
@@ -81,7 +81,7 @@ def post(
     servers: Processes, path: str, body: bytes, headers: dict[str, str] | None = None, at: int = 0
 ) -> tuple[int, Any]:
     where = urllib.parse.urlsplit(servers.settings.urls[at])
-    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=10)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=PATIENCE)
     try:
         connection.request("POST", path, body, headers or {})
         response = connection.getresponse()
@@ -252,7 +252,7 @@ def start(settings: Settings, number: int, folder: Path) -> subprocess.Completed
     file = folder / "other.json"
     file.write_bytes(msgspec.json.encode(settings))
     command = [sys.executable, "-m", "plait.gyro.belt.server", str(file), str(number)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_a_schema_mismatch_is_refused(servers: Processes) -> None:
@@ -322,10 +322,7 @@ def test_serve_and_stop(application: str, tmp_path: Path) -> None:
             [sys.executable, "-m", "plait.cli.main", *command], stderr=subprocess.PIPE, text=True
         )
         try:
-            for _ in range(1200):
-                if answers(url):
-                    break
-                time.sleep(0.05)
+            until(lambda: answers(url), "the server answers")
             client = Client(url)
             if stock == 8:
                 client.call("create", cart=1)
@@ -335,7 +332,7 @@ def test_serve_and_stop(application: str, tmp_path: Path) -> None:
             client.close()
         finally:
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
         assert f"server 0: {url}" in said
         assert "Traceback" not in said

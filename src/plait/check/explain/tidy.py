@@ -13,7 +13,6 @@ process; steps that announce something, or spawn, stay in the order in which mon
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
@@ -28,8 +27,9 @@ Shows = Callable[[Tracer], bool]
 
 MOST_STEPS = 400
 """Longer runs stay as they are: looking for better ones takes a time that grows with the square of the length."""
-PATIENCE = 2.0
-"""Seconds after which a run is good enough."""
+MOST_EXECUTED = 20_000
+"""Steps of changed runs that are executed; after that, the run is good enough. A few seconds, but the same run on every
+machine, however busy."""
 MOST_CUTS = 20_000
 """Places in a run from which orders are tried; after that, the best so far is taken."""
 
@@ -150,11 +150,12 @@ def shortened(
     With a step go those that take what it sends, and so on; if that is not enough, all that depend on it; or those that are
     not possible any more. The run that is left, and the indices that its steps had.
     """
-    deadline = time.monotonic() + PATIENCE
     indices, number, found = list(range(len(events))), len(events), False
-    while number > 0 and time.monotonic() < deadline:
+    left = MOST_EXECUTED
+    while number > 0 and left > 0:
         number -= 1
         for kept in _ways_without(tracer, events, number):
+            left -= len(events)
             again = executed(tracer.runner, [tracer.taken[i] for i in kept])
             if again is not None and accept(*again, [indices[i] for i in kept]):
                 (tracer, events), indices, found = again, [indices[i] for i in kept], True

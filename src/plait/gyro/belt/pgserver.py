@@ -90,7 +90,7 @@ class PostgresServer:
             user=self._user, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         log.close()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120  # the machine may be busy; a server that fails ends before
         while not self._ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 last = (self._folder / "postgres.log").read_text(errors="replace").strip().splitlines()[-1:]
@@ -117,7 +117,7 @@ class PostgresServer:
         if self._process is not None:
             if self._process.poll() is None:
                 self._process.send_signal(how)
-                self._process.wait(timeout=30)
+                self._process.wait(timeout=120)
             self._process = None
 
     def close(self) -> None:
