@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from plait.kernel.trace import Trace
     from plait.kernel.verdict import Verdict
 
-__version__ = "0.1.0"
+__version__: str
 __all__ = [
     "F",
     "G",
@@ -104,6 +104,10 @@ _LAZY = {"check": "plait.check.api", "Trace": "plait.kernel.trace", "Verdict": "
 
 def __getattr__(name: str) -> Any:
     """Load the engine when it is first asked for: a model file and `plait --help` do without it."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("plait")
     if name not in _LAZY:
         raise AttributeError(f"module 'plait' has no attribute {name!r}")
     import importlib

@@ -187,7 +187,7 @@ app = App(
     help=(plait.__doc__ or "").split("\n")[0],
     help_epilogue=_epilogue(""),
     help_format="plaintext",
-    version=plait.__version__,
+    version=lambda: plait.__version__,
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
