@@ -12,8 +12,11 @@ CARGO := cargo
 MANIFEST := --manifest-path rust/Cargo.toml
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 PIP_TOOLS := pip-tools==7.6.2
+ACTIONLINT := actionlint@v1.7.12
+ZIG := ziglang==0.17.0
 
-.PHONY: help setup demo test lint rust-lint python-lint rust-test python-test quick packages galera bench docs lock wheel clean
+.PHONY: help setup demo test lint rust-lint python-lint actionlint rust-test python-test quick packages galera bench docs lock \
+  wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -43,7 +46,7 @@ demo: setup ## Check Paxos, then a faulty twin: both verdicts, the counterexampl
 	@echo
 	@echo "The faulty Paxos is violated, as it should be. Open the report: $$($(BIN)/python -c 'import pathlib; print(pathlib.Path("plait-report.html").absolute().as_uri())')"
 
-test: setup packages rust-lint rust-test python-lint python-test ## Everything that CI runs
+test: setup packages rust-lint rust-test python-lint actionlint python-test ## Everything that CI runs
 
 quick: setup rust-lint ## After an edit, in a minute: formatting, lint, types, the tests that are not slow
 	$(BIN)/ruff check
@@ -51,7 +54,7 @@ quick: setup rust-lint ## After an edit, in a minute: formatting, lint, types, t
 	$(BIN)/mypy
 	$(PYTEST) -m "not slow" --hypothesis-profile quick
 
-lint: setup rust-lint python-lint ## The checks that run nothing
+lint: setup rust-lint python-lint actionlint ## The checks that run nothing
 
 rust-lint: setup
 	$(CARGO) fmt $(MANIFEST) --check
@@ -67,6 +70,14 @@ python-lint: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest plait._native
+
+# actionlint is a Go program, and no Python package carries it. Without Go, hosted CI alone checks the workflows.
+actionlint: ## Check the workflows of hosted CI
+	@if test -x $(BIN)/actionlint || GOBIN="$(CURDIR)/$(BIN)" go install github.com/rhysd/actionlint/cmd/$(ACTIONLINT); then \
+	  $(BIN)/actionlint -shellcheck= -pyflakes= .github/workflows/*.yml && echo "actionlint: no errors in .github/workflows"; \
+	else \
+	  echo "actionlint: Go is missing or cannot fetch it: .github/workflows is NOT CHECKED"; \
+	fi
 
 python-test: setup
 	$(PYTEST)
@@ -94,8 +105,10 @@ lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a 
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
 	  --output-file=../requirements-dev.lock requirements-dev.in
 
-wheel: $(VENV)/.installed ## A wheel to install elsewhere, in rust/target/wheels/
-	$(BIN)/maturin build --release --locked
+# zig links against an old glibc, so the wheel works on distributions since 2014.
+wheel: $(VENV)/.installed ## A wheel to install elsewhere (Linux with glibc 2.17 or later), in rust/target/wheels/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(ZIG)'
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_17
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) rust/target site plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
