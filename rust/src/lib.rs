@@ -1,59 +1,27 @@
-//! The native engine of Plait. Python tabulates steps, this crate composes them: see `docs/internals/architecture.md`.
+//! The native engine of Plait. Python answers questions about single steps, this crate combines the answers into a search.
+//!
+//! Each folder begins with a paragraph about what comes in, what goes out, and which file to open first. A model comes in
+//! through `python`, is tabulated in `system`, and is searched by `search`, with the reductions of `por` and `symmetry`.
+//! `live` checks temporal properties. `epa` is apart from all of these. `docs/internals/architecture.md` follows one check through.
 
-mod acts;
-pub mod automaton;
-pub mod bfs;
-mod bits;
-mod building;
-mod class_set;
-pub mod classes;
-mod components;
-pub mod control;
-pub mod dfs;
-pub mod dpor;
 pub mod epa;
-pub mod facts;
-mod found;
-pub mod graph;
-pub mod hash;
-pub mod inbox;
-pub mod intern;
-mod large;
-pub mod lasso;
-pub mod lens;
-pub mod liveness;
-pub mod model;
-mod offers;
-mod orbit;
-mod packed;
-pub mod path;
-mod profile;
-pub mod property;
-pub mod quorum;
-mod reach;
+pub mod live;
+pub mod por;
 pub mod search;
-pub mod stubborn;
 pub mod symmetry;
-pub mod tables;
-pub mod visited;
-pub mod walk;
+pub mod system;
+mod util;
 
 #[cfg(feature = "extension")]
-mod bridge;
-#[cfg(feature = "extension")]
-mod canon;
-#[cfg(feature = "extension")]
-mod engine;
-#[cfg(feature = "extension")]
-mod rename;
+mod python;
 
 #[cfg(feature = "extension")]
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::canon::Codec;
-    #[pymodule_export]
-    use crate::engine::{Engine, Store, Transition};
-    #[pymodule_export]
     use crate::epa::bindings::{EpaTrace, epa_operations, epa_reversible};
+    #[pymodule_export]
+    use crate::python::canon::Codec;
+    #[pymodule_export]
+    use crate::python::engine::{Engine, Store, Transition};
 }

@@ -1,17 +1,17 @@
 //! The searches on models written in Rust, with counts that can be computed by hand. No Python.
 
-use _native::control::{Control, Limit, Options};
-use _native::graph::{Graph, Looks};
-use _native::hash;
-use _native::lens::Lens;
-use _native::model::{
+use _native::live::graph::{Graph, Looks};
+use _native::search::control::{Control, Limit, Options};
+use _native::search::path;
+use _native::search::run::{Strategy, run};
+use _native::symmetry::group::{Evidence, Group};
+use _native::system::hash;
+use _native::system::model::{
     Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
     Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
-use _native::path;
-use _native::search::{Strategy, run};
-use _native::symmetry::{Evidence, Group};
-use _native::tables::Tables;
+use _native::system::tables::Tables;
+use _native::system::view::Lens;
 use std::sync::Arc;
 
 /// n counters that go from 0 to k, each step tells a collector which takes the messages in any order.

@@ -1,7 +1,7 @@
 """Temporal properties: look for a fair run that violates one, in the graph of all states (DESIGN section 5).
 
 The negation of the formula becomes an automaton (`plait.check.live.buchi`); the engine looks for a fair run of its
-product with the graph (`rust/src/liveness.rs`). A run that is found is executed again, and its formula evaluated on it
+product with the graph (`rust/src/live/product.rs`). A run that is found is executed again, and its formula evaluated on it
 by the definition of the operators, before it is reported.
 """
 

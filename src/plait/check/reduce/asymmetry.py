@@ -1,7 +1,7 @@
 """Why a declared symmetry is none: the evidence that the engine found, in words.
 
 The engine permutes processes of a symmetric role and looks whether the system does the same up to the new names
-(`rust/src/symmetry.rs`). It compares nodes, that is, local states with pending messages; here the difference is shown.
+(`rust/src/symmetry/group.rs`). It compares nodes, that is, local states with pending messages; here the difference is shown.
 """
 
 from __future__ import annotations

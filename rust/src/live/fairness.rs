@@ -1,0 +1,182 @@
+//! What fairness assumptions are about: the classes of steps that a state offers, and the edges that are steps of them.
+//!
+//! A class is the steps of one process that an assumption is about; where there is an assumption for each message, the steps
+//! that take this message. What a process offers depends, nearly always, on its node alone, and is worked out once.
+
+use crate::live::graph::{Graph, StateId};
+use crate::system::model::{MessageId, Result};
+use crate::system::tables::{Kind, NodeId};
+use crate::system::view::{Lens, Way};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// An assumption about steps of these handlers, each with its process.
+#[derive(Clone, Debug)]
+pub struct Fairness {
+    pub strong: bool,
+    pub handlers: Vec<(u16, u16)>,
+    /// One assumption for each message: steps that take it.
+    pub by_message: bool,
+}
+
+pub type ClassId = u32;
+
+/// The number of the assumption, and where there is one for each message, which and whose.
+type Class = (usize, Option<(u16, MessageId)>);
+
+pub struct Offers<'a> {
+    fairness: &'a [Fairness],
+    ids: FxHashMap<Class, ClassId>,
+    /// By number.
+    known: Vec<Class>,
+    /// Per node, what its process offers there; `UNKNOWN` if that was not asked yet.
+    of_node: Vec<Local>,
+    classes: Vec<(ClassId, u32)>,
+}
+
+/// What a process offers in a node, wherever the others are: how many edges, and of which classes they are, as a range of
+/// `Offers::classes`.
+#[derive(Clone, Copy)]
+struct Local {
+    edges: u32,
+    classes: (u32, u32),
+}
+
+/// In place of the number of edges: not known yet; and: that depends on other nodes.
+const UNKNOWN: u32 = u32::MAX;
+const VARIES: u32 = u32::MAX - 1;
+const NOTHING: Local = Local { edges: UNKNOWN, classes: (0, 0) };
+
+impl<'a> Offers<'a> {
+    pub fn new(fairness: &'a [Fairness]) -> Self {
+        Offers { fairness, ids: FxHashMap::default(), known: Vec::new(), of_node: Vec::new(), classes: Vec::new() }
+    }
+
+    /// Whether nothing is assumed.
+    pub fn none(&self) -> bool {
+        self.fairness.is_empty()
+    }
+
+    pub fn any_strong(&self) -> bool {
+        self.fairness.iter().any(|fairness| fairness.strong)
+    }
+
+    pub fn is_strong(&self, class: ClassId) -> bool {
+        self.fairness[self.known[class as usize].0].strong
+    }
+
+    /// How many classes were met so far.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The processes whose steps are in some classes, as a range that has them all.
+    pub fn processes(&self, classes: &[ClassId]) -> Range<usize> {
+        let whose = |&class: &ClassId| match self.known[class as usize] {
+            (_, Some((process, _))) => vec![usize::from(process)],
+            (number, None) => self.fairness[number].handlers.iter().map(|&(process, _)| process.into()).collect(),
+        };
+        let all: Vec<usize> = classes.iter().flat_map(whose).collect();
+        all.iter().copied().min().unwrap_or(0)..all.iter().copied().max().map_or(0, |last| last + 1)
+    }
+
+    /// The classes that are enabled in a state, each with the numbers of the edges that are steps of it.
+    pub fn list(&mut self, lens: &mut Lens, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
+        self.list_of(lens, graph, id, 0..lens.processes, found)
+    }
+
+    /// The same for the steps of some processes; those of others may be among them.
+    pub fn list_of(
+        &mut self,
+        lens: &mut Lens,
+        graph: &Graph,
+        id: StateId,
+        processes: Range<usize>,
+        found: &mut Vec<(ClassId, u32)>,
+    ) -> Result<()> {
+        found.clear();
+        if self.none() {
+            return Ok(());
+        }
+        let mut first = 0;
+        for process in 0..processes.end {
+            let node = graph.component(id, process);
+            let mut local = self.of_node.get(node as usize).copied().unwrap_or(NOTHING);
+            if local.edges == UNKNOWN {
+                local = self.local(lens, process, node)?;
+            }
+            if local.edges == VARIES {
+                return self.whole(lens, graph, id, found);
+            }
+            if process >= processes.start {
+                let classes = &self.classes[local.classes.0 as usize..local.classes.1 as usize];
+                found.extend(classes.iter().map(|&(class, edge)| (class, first + edge)));
+            }
+            first += local.edges;
+        }
+        Ok(())
+    }
+
+    /// The same from all transitions of the state.
+    fn whole(&mut self, lens: &mut Lens, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
+        found.clear();
+        for (way, edge) in graph.ways(lens, id)?.into_iter().zip(0..) {
+            let node = graph.component(id, way.process as usize);
+            self.classes(lens, node, way, |class| found.push((class, edge)))?;
+        }
+        Ok(())
+    }
+
+    /// Work out what a node offers.
+    #[cold]
+    fn local(&mut self, lens: &mut Lens, process: usize, node: NodeId) -> Result<Local> {
+        let mut local = Local { edges: VARIES, classes: (0, 0) };
+        if let Some(moves) = lens.local_moves(node)? {
+            let mut classes = Vec::new();
+            local.edges = 0;
+            for (transition, _) in (0..).zip(moves).filter(|(_, moves)| *moves) {
+                let way = Way { process: process as u16, transition };
+                self.classes(lens, node, way, |class| classes.push((class, local.edges)))?;
+                local.edges += 1;
+            }
+            local.classes.0 = self.classes.len() as u32;
+            self.classes.extend(classes);
+            local.classes.1 = self.classes.len() as u32;
+        }
+        if self.of_node.len() <= node as usize {
+            self.of_node.resize(node as usize + 1, NOTHING);
+        }
+        self.of_node[node as usize] = local;
+        Ok(local)
+    }
+
+    /// The classes that a step is in.
+    fn classes(&mut self, lens: &mut Lens, node: NodeId, way: Way, mut each: impl FnMut(ClassId)) -> Result<()> {
+        let expansion = lens.expansion(node)?;
+        let details = &expansion.details[way.transition as usize];
+        if details.kind != Kind::Step {
+            return Ok(());
+        }
+        for (number, fairness) in self.fairness.iter().enumerate() {
+            if !fairness.handlers.contains(&(way.process, details.handler)) {
+                continue;
+            }
+            if fairness.by_message {
+                for &message in &details.consumed {
+                    each(self.id((number, Some((way.process, message)))));
+                }
+            } else {
+                each(self.id((number, None)));
+            }
+        }
+        Ok(())
+    }
+
+    fn id(&mut self, class: Class) -> ClassId {
+        let known = &mut self.known;
+        *self.ids.entry(class).or_insert_with(|| {
+            known.push(class);
+            known.len() as ClassId - 1
+        })
+    }
+}

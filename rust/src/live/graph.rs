@@ -1,0 +1,229 @@
+//! The graph of all states with their transitions, for what asks about infinite runs (`product`).
+//!
+//! States are numbered in the order of a breadth-first search, which is the order in which they are expanded (`build`);
+//! the transitions of a state are the targets in the order in which `Lens::successors` lists them, so that the number of an
+//! edge says which transition it is.
+//!
+//! With symmetry, a state stands for its orbit. With partial-order reduction, some states have the transitions of some
+//! processes only (`docs/guides/liveness.md` has the proof): no visible step is among them, and all of them lead to states that are
+//! expanded later, so that on every cycle there is a state with all its transitions.
+
+use crate::live::build::build;
+use crate::live::packed::{Labels, Offsets, States};
+use crate::por::stubborn::{ALL, Relations, Rules, Stubborn};
+use crate::search::control::{Control, Por};
+use crate::system::model::Result;
+use crate::system::view::{Lens, Successor, Way};
+use crate::util::mapped_array::Large;
+use std::io;
+use std::sync::Arc;
+
+pub type StateId = u32;
+/// The edge of a terminal state that stays.
+pub const STUTTER: u32 = u32::MAX;
+
+pub struct Graph {
+    pub(crate) states: States,
+    /// Where the edges of each state begin; one more than there are states.
+    pub(crate) offsets: Offsets,
+    pub(crate) targets: Large<StateId>,
+    /// Per state, whether it is terminal, and after that bit, which of the predicates are true.
+    pub(crate) labels: Labels,
+    /// Per state, the processes whose transitions it has; empty without partial-order reduction.
+    pub(crate) taken: Vec<u64>,
+    /// There is a step that changes nothing. (After a decomposition: nothing relevant.)
+    pub silent: bool,
+    /// The length of the longest of the shortest runs to states.
+    pub depth: u32,
+}
+
+/// What is looked at in each state.
+#[derive(Clone, Copy)]
+pub struct Looks<'a> {
+    pub control: &'a Control,
+    /// Evaluated everywhere: the labels.
+    pub predicates: &'a [usize],
+    /// The properties of states are looked at as well, as in a search; what is found is recorded.
+    pub safety: bool,
+}
+
+/// Predicates of a graph, at most: the first bit of a label is taken.
+pub const MOST_PREDICATES: usize = 63;
+pub(crate) const TERMINAL: u64 = 1;
+
+impl Graph {
+    /// All states that can be reached, up to the limits of the search, or as many as partial-order reduction leaves. As in
+    /// other searches there are passes, until one has met nothing that its relations do not cover.
+    pub fn explored(lens: &mut Lens, looks: Looks, por: Option<Por>) -> Result<Graph> {
+        let Looks { control, predicates, .. } = looks;
+        let Some(por) = por else { return build(lens, looks, None) };
+        let rules = Rules { strict: !control.forgets("strict"), ..Rules::without(&control.options.forget) };
+        let shape = lens.tables.model.shape();
+        // What the predicates read at first is a start.
+        let initial = lens.tables.initial()?;
+        for &predicate in predicates {
+            lens.evaluate(predicate, &initial, &control.reads)?;
+        }
+        loop {
+            let sight = control.reads.seen(predicates);
+            let relations =
+                lens.tables.facts(|facts| Relations::new(facts, shape, por.split, por.seeds, rules, sight))?;
+            let relations = Arc::new(relations);
+            let graph = build(lens, looks, Some(Stubborn::new(relations.clone(), shape)))?;
+            let sight = control.reads.seen(predicates);
+            if control.stopped() || lens.tables.facts(|facts| relations.covers(facts, sight)) {
+                return Ok(graph);
+            }
+        }
+    }
+
+    /// No states yet: of so many components, with so many predicates.
+    pub(crate) fn new(width: usize, predicates: usize) -> io::Result<Graph> {
+        let mut offsets = Offsets::new()?;
+        offsets.extend([0].into_iter())?;
+        Ok(Graph {
+            states: States::new(width)?,
+            offsets,
+            targets: Large::zeros(0)?,
+            labels: Labels::new(predicates + 1)?,
+            taken: Vec::new(),
+            silent: false,
+            depth: 0,
+        })
+    }
+
+    /// Per state, the first that leads to it.
+    fn parents(&self) -> Vec<StateId> {
+        let mut parents = vec![StateId::MAX; self.len()];
+        parents[0] = 0;
+        for id in 0..self.len() as StateId {
+            for &target in self.targets(id) {
+                // Those that are less deep have lesser numbers.
+                if parents[target as usize] == StateId::MAX {
+                    parents[target as usize] = id;
+                }
+            }
+        }
+        parents
+    }
+
+    /// The fingerprints of a shortest run to each of some states.
+    pub fn runs_to(&self, lens: &mut Lens) -> impl FnMut(u64) -> Option<Vec<u64>> {
+        let mut parents = None;
+        move |fingerprint| {
+            let parents = parents.get_or_insert_with(|| self.parents());
+            let mut at = (0..self.len() as StateId).find(|&id| lens.fingerprint(&self.state(id)) == fingerprint)?;
+            let mut run = vec![fingerprint];
+            while at != 0 {
+                at = parents[at as usize];
+                run.push(lens.fingerprint(&self.state(at)));
+            }
+            run.reverse();
+            Some(run)
+        }
+    }
+
+    /// Memory in use.
+    pub fn bytes(&self) -> usize {
+        let edges = self.offsets.bytes() + self.targets.bytes();
+        self.states.bytes() + self.labels.bytes() + edges + self.taken.len() * 8
+    }
+
+    pub fn terminals(&self) -> usize {
+        (0..self.len() as StateId).filter(|&id| self.is_terminal(id)).count()
+    }
+
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn state(&self, id: StateId) -> Vec<u32> {
+        let mut state = Vec::new();
+        self.states.read(id as usize, &mut state);
+        state
+    }
+
+    /// A component of a state.
+    #[inline]
+    pub fn component(&self, id: StateId, place: usize) -> u32 {
+        self.states.component(id as usize, place)
+    }
+
+    /// Which predicates are true, as bits.
+    #[inline]
+    pub fn label(&self, id: StateId) -> u64 {
+        self.labels.get(id as usize) >> 1
+    }
+
+    /// Whether no step of a process leads out of the state.
+    #[inline]
+    pub fn is_terminal(&self, id: StateId) -> bool {
+        self.labels.get(id as usize) & TERMINAL != 0
+    }
+
+    #[inline]
+    pub fn targets(&self, id: StateId) -> &[StateId] {
+        let (start, end) = (self.offsets.get(id as usize), self.offsets.get(id as usize + 1));
+        &self.targets[start as usize..end as usize]
+    }
+
+    /// The edges of a state by number, with their targets. A terminal state, which may have edges by faults, stays as well.
+    #[inline]
+    pub fn edges(&self, id: StateId) -> impl Iterator<Item = (u32, StateId)> + '_ {
+        let stays = self.is_terminal(id).then_some((STUTTER, id));
+        (0..).zip(self.targets(id).iter().copied()).chain(stays)
+    }
+
+    /// Have at hand soon where the edges of a state are.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: StateId) {
+        self.offsets.prefetch(id as usize);
+    }
+
+    /// The transitions of a state, in the order of its targets.
+    pub fn ways(&self, lens: &mut Lens, id: StateId) -> Result<Vec<Way>> {
+        let mut successors = Vec::new();
+        let processes = self.taken.get(id as usize).copied().unwrap_or(ALL);
+        let state = self.state(id);
+        let fingerprint = lens.fingerprint(&state);
+        edges(lens, &state, fingerprint, processes, |s| successors.push(s.way))?;
+        Ok(successors)
+    }
+}
+
+/// Of the transitions of a state: how many there are, whether an edge is a step of a process, whether a step changes
+/// nothing, and whether one fails.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Told {
+    pub met: u64,
+    pub moves: bool,
+    pub silent: bool,
+    pub fails: bool,
+}
+
+/// The successors that are edges. A step that changes nothing is none, and one that fails leads nowhere.
+#[inline]
+pub(crate) fn edges(
+    lens: &mut Lens,
+    state: &[u32],
+    fingerprint: u64,
+    processes: u64,
+    mut each: impl FnMut(Successor),
+) -> Result<Told> {
+    let mut told = Told::default();
+    lens.successors(state, fingerprint, processes, |successor| {
+        let moves = successor.moves || successor.fingerprint != fingerprint;
+        told.met += 1;
+        told.silent |= !moves;
+        told.fails |= successor.fails;
+        if moves && !successor.fails {
+            told.moves |= successor.moves;
+            each(successor);
+        }
+    })?;
+    Ok(told)
+}

@@ -1,0 +1,16 @@
+//! Temporal properties. In come a system and the Büchi automaton of a negated formula, with fairness assumptions. Out comes a
+//! fair run that ends in a loop and violates the formula, if there is one. Open `product` first: it has the algorithm.
+//! `build` makes the graph of all states (`graph`, `packed`), with `merge` for what several workers contribute. `reach` and
+//! `scc` search the product of graph and automaton, `fairness` judges the components, and `lasso` makes a run of one.
+//! `docs/guides/liveness.md` has the argument.
+
+pub mod automaton;
+mod build;
+pub(crate) mod fairness;
+pub mod graph;
+pub mod lasso;
+mod merge;
+mod packed;
+pub mod product;
+mod reach;
+mod scc;

@@ -1,0 +1,293 @@
+//! Infinite runs: does a fair run of the system satisfy a temporal formula? (DESIGN section 5; paper 000, III-B (c))
+//!
+//! The negation of the formula comes as a generalized Büchi automaton. Its product with the graph of states has a run that
+//! violates the property if and only if it has a strongly connected component, reachable and not trivial, that has a node
+//! of each acceptance set and in which the fairness assumptions can be met. A *weak* assumption about a class of steps (if it
+//! stays enabled it happens again and again) fails in a component in which the class is enabled everywhere and never
+//! happens; then it fails in every part of it too. A *strong* one (if it is enabled again and again it happens again and
+//! again) fails in a component in which the class is enabled somewhere and never happens; a part of the component without
+//! the nodes where it is enabled may still be fair, so these are taken out and the rest is decomposed again. Whatever
+//! component remains has a run that goes round all its nodes and edges for ever, which is fair and accepted (`lasso`).
+//!
+//! Components lie within the strongly connected parts of the automaton. Only the parts that a run can stay in and be
+//! accepted are searched for them (`scc`); of the others it is enough to know what can be reached (`reach`).
+//!
+//! A terminal state, which no step of a process leads out of, stutters: the run stays there. Faults need not happen.
+
+use crate::live::automaton::{Automaton, Part};
+use crate::live::fairness::{ClassId, Fairness, Offers};
+use crate::live::graph::{Graph, StateId};
+use crate::live::lasso::Lasso;
+use crate::live::reach::Reach;
+use crate::live::scc::{Component, Local, Region};
+use crate::search::control::Control;
+use crate::system::model::Result;
+use crate::system::view::Lens;
+use std::io;
+
+/// A node of the product: state times the number of automaton nodes, plus the automaton node.
+pub type Node = u32;
+
+pub struct Product<'a, 't> {
+    pub(crate) lens: &'a mut Lens<'t>,
+    pub(crate) graph: &'a Graph,
+    pub(crate) automaton: &'a Automaton,
+    pub(crate) offers: Offers<'a>,
+    control: &'a Control,
+    /// The promising parts of the automaton, and per node of the automaton, its region and its number there.
+    pub(crate) regions: Vec<Region>,
+    homes: Vec<Option<(usize, u32)>>,
+    /// Rules that a test leaves out.
+    pub(crate) forgets_strong: bool,
+    pub(crate) forgets_weak: bool,
+    /// What is beyond so many nodes is far. (Fewer in a test.)
+    pub(crate) far: usize,
+}
+
+enum Judgement {
+    Fair,
+    Unfair,
+    /// These strong assumptions fail: look at what is left without the nodes where their classes are enabled.
+    Without(Vec<ClassId>),
+}
+
+impl<'a, 't> Product<'a, 't> {
+    pub fn new(
+        lens: &'a mut Lens<'t>,
+        control: &'a Control,
+        graph: &'a Graph,
+        automaton: &'a Automaton,
+        fairness: &'a [Fairness],
+    ) -> std::result::Result<Self, String> {
+        let size = graph.len() * automaton.nodes.len();
+        if size >= u32::MAX as usize - 1 {
+            return Err(format!("the product of graph and formula has {size} nodes, more than 2**32"));
+        }
+        if automaton.nodes.len() > u16::MAX as usize {
+            return Err(format!("the formula is too large: its automaton has {} nodes", automaton.nodes.len()));
+        }
+        Ok(Product {
+            forgets_strong: control.forgets("strong-fairness"),
+            forgets_weak: control.forgets("weak-fairness"),
+            far: if control.forgets("near") { 3 } else { 1 << 20 },
+            lens,
+            control,
+            graph,
+            automaton,
+            offers: Offers::new(fairness),
+            regions: Vec::new(),
+            homes: vec![None; automaton.nodes.len()],
+        })
+    }
+
+    /// A fair run that the automaton accepts, with a shortest stem to the component it was found in.
+    pub fn lasso(&mut self) -> Result<Option<Lasso>> {
+        let mut waiting = self.components()?;
+        // Of states, the deeper ones have greater numbers: the run to the one with the least number is a shortest one.
+        let least = |regions: &[Region], one: &Component| regions[one.region].split(one.nodes[0]);
+        waiting.sort_by_key(|component| std::cmp::Reverse(least(&self.regions, component)));
+        while let Some(component) = waiting.pop() {
+            if self.control.stopped() {
+                break;
+            }
+            match self.judge(&component)? {
+                Judgement::Fair => return self.run(&component).map(Some),
+                Judgement::Unfair => {}
+                Judgement::Without(classes) => {
+                    let rest = self.without(&component, &classes)?;
+                    let region = &mut self.regions[component.region];
+                    region.forget(&rest);
+                    let from = rest.iter().copied();
+                    waiting.extend(region.components(self.control, self.graph, component.region, from, Some(&rest)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The components that can be reached, are not trivial, and are accepted.
+    fn components(&mut self) -> Result<Vec<Component>> {
+        let Product { graph, automaton, control, .. } = *self;
+        let parts = automaton.parts();
+        let mut reach = Reach::new(graph, automaton, &parts);
+        let mut found = Vec::new();
+        // The parts that lead to no other are searched in the end, at the same time if there are workers.
+        let mut last: Vec<&Part> = Vec::new();
+        for part in &parts {
+            if !part.promising {
+                reach.pass(control, part);
+            } else if reach.is_last(part) {
+                last.push(part);
+            } else {
+                let (region, components) = searched(control, graph, automaton, &reach, part, self.regions.len())?;
+                for (place, &node) in (0..).zip(&part.nodes) {
+                    reach.leave(part, node, |state| region.is_met(graph, state, place));
+                }
+                self.keep(part, region);
+                found.extend(components);
+            }
+        }
+        for some in last.chunks(control.options.workers.max(1)) {
+            let (first, reach) = (self.regions.len(), &reach);
+            let search = |(at, &part): (usize, &&Part)| searched(control, graph, automaton, reach, part, first + at);
+            let done: Vec<_> = match some {
+                [_] => some.iter().enumerate().map(search).collect(),
+                _ => std::thread::scope(|scope| {
+                    let begun = some.iter().enumerate().map(|one| scope.spawn(move || search(one)));
+                    let begun: Vec<_> = begun.collect();
+                    begun.into_iter().map(|one| one.join().expect("it does not panic")).collect()
+                }),
+            };
+            for (part, done) in some.iter().zip(done) {
+                let (region, components) = done?;
+                self.keep(part, region);
+                found.extend(components);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Know a part that was searched by its region.
+    fn keep(&mut self, part: &Part, region: Region) {
+        for (place, &node) in (0..).zip(&part.nodes) {
+            self.homes[node as usize] = Some((self.regions.len(), place));
+        }
+        self.regions.push(region);
+    }
+
+    #[inline]
+    pub(crate) fn parts(&self, node: Node) -> (StateId, usize) {
+        let count = self.automaton.nodes.len() as u32;
+        (node / count, (node % count) as usize)
+    }
+
+    #[inline]
+    fn node(&self, state: StateId, automaton: u32) -> Node {
+        state * self.automaton.nodes.len() as u32 + automaton
+    }
+
+    /// How many nodes there may be.
+    pub(crate) fn size(&self) -> usize {
+        self.graph.len() * self.automaton.nodes.len()
+    }
+
+    pub(crate) fn roots(&self) -> Vec<Node> {
+        let fits = |node: u32| self.automaton.nodes[node as usize].fits(self.graph.label(0));
+        self.automaton.initial.iter().filter(|&&node| fits(node)).map(|&node| self.node(0, node)).collect()
+    }
+
+    /// The node as one of the component, if it is in it.
+    pub(crate) fn inside(&self, node: Node, component: &Component) -> Option<Local> {
+        let (state, automaton) = self.parts(node);
+        let (region, number) = self.homes[automaton].filter(|&(region, _)| region == component.region)?;
+        let region = &self.regions[region];
+        region.is_in(self.graph, state, number, component).then(|| region.local(state, number))
+    }
+
+    /// Hand the edges of a node to `each`, with the nodes that they lead to, until it says that this is the one.
+    pub(crate) fn edges(&self, node: Node, mut each: impl FnMut(u32, Node) -> bool) -> Option<(u32, Node)> {
+        let (state, automaton) = self.parts(node);
+        for (edge, target) in self.graph.edges(state) {
+            for &after in &self.automaton.nodes[automaton].next {
+                let fits = self.automaton.nodes[after as usize].fits(self.graph.label(target));
+                let target = self.node(target, after);
+                if fits && each(edge, target) {
+                    return Some((edge, target));
+                }
+            }
+        }
+        None
+    }
+
+    fn judge(&mut self, component: &Component) -> Result<Judgement> {
+        if self.offers.none() {
+            return Ok(Judgement::Fair);
+        }
+        if !self.forgets_weak && self.starves(component)? {
+            return Ok(Judgement::Unfair);
+        }
+        if self.forgets_weak || self.forgets_strong || !self.offers.any_strong() {
+            return Ok(Judgement::Fair);
+        }
+        let classes = self.fruitless(component)?;
+        Ok(if classes.is_empty() { Judgement::Fair } else { Judgement::Without(classes) })
+    }
+
+    /// Whether a class is enabled in all nodes of a component, and never happens there.
+    fn starves(&mut self, component: &Component) -> Result<bool> {
+        let mut offered = Vec::new();
+        // The classes of which this is so up to here, and their processes.
+        let (mut classes, mut processes): (Vec<ClassId>, _) = (Vec::new(), 0..self.lens.processes);
+        for (at, &node) in component.nodes.iter().enumerate() {
+            let Product { regions, graph, .. } = self;
+            let region = &regions[component.region];
+            self.offers.list_of(self.lens, graph, region.split(node).0, processes.clone(), &mut offered)?;
+            if at == 0 {
+                classes = offered.iter().map(|&(class, _)| class).collect();
+                classes.sort_unstable();
+                classes.dedup();
+            }
+            let before = classes.len();
+            classes.retain(|&class| {
+                let mut edges = offered.iter().filter(|(one, _)| *one == class).peekable();
+                edges.peek().is_some() && edges.all(|&(_, edge)| !region.stays(graph, component, node, edge))
+            });
+            if classes.is_empty() {
+                return Ok(false);
+            }
+            if at == 0 || classes.len() < before {
+                processes = self.offers.processes(&classes);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The classes with a strong assumption that are enabled somewhere in a component, and never happen there.
+    fn fruitless(&mut self, component: &Component) -> Result<Vec<ClassId>> {
+        let mut offered = Vec::new();
+        let (mut enabled, mut happens): (Vec<bool>, Vec<bool>) = (Vec::new(), Vec::new());
+        for &node in &component.nodes {
+            let state = self.regions[component.region].split(node).0;
+            self.offers.list(self.lens, self.graph, state, &mut offered)?;
+            enabled.resize(self.offers.len(), false);
+            happens.resize(self.offers.len(), false);
+            for &(class, edge) in &offered {
+                if self.offers.is_strong(class) && !happens[class as usize] {
+                    enabled[class as usize] = true;
+                    happens[class as usize] = self.regions[component.region].stays(self.graph, component, node, edge);
+                }
+            }
+        }
+        Ok((0..enabled.len()).filter(|&c| enabled[c] && !happens[c]).map(|c| c as ClassId).collect())
+    }
+
+    /// The nodes of a component where none of the classes is enabled.
+    fn without(&mut self, component: &Component, classes: &[ClassId]) -> Result<Vec<Local>> {
+        let mut offered = Vec::new();
+        let mut rest = Vec::new();
+        for &node in &component.nodes {
+            let state = self.regions[component.region].split(node).0;
+            self.offers.list(self.lens, self.graph, state, &mut offered)?;
+            if !offered.iter().any(|(class, _)| classes.contains(class)) {
+                rest.push(node);
+            }
+        }
+        Ok(rest)
+    }
+}
+
+/// The region of a part of the automaton, with this number, and its components.
+fn searched(
+    control: &Control,
+    graph: &Graph,
+    automaton: &Automaton,
+    reach: &Reach,
+    part: &Part,
+    number: usize,
+) -> io::Result<(Region, Vec<Component>)> {
+    let mut region = Region::new(graph, automaton, part)?;
+    let met = |(place, &node): (u32, &u32)| reach.states(node).map(region.locals(place));
+    let from: Vec<_> = (0..).zip(&part.nodes).map(met).collect();
+    let components = region.components(control, graph, number, from.into_iter().flatten(), None);
+    Ok((region, components))
+}

@@ -1,0 +1,10 @@
+//! Static partial-order reduction. In come the effects of the transitions that were tabulated so far (`observed`, collected
+//! by `profile`). Out comes, for a state, the set of processes whose transitions are enough to explore there. Open `stubborn`
+//! first: it has the rules. `classes` groups transitions and says which groups commute. `docs/internals/reductions/por.md` has the
+//! proof.
+
+mod class_set;
+pub mod classes;
+pub mod observed;
+mod profile;
+pub mod stubborn;

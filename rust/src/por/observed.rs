@@ -1,0 +1,236 @@
+//! What the steps met so far do to each other: the relations that partial-order reduction is computed from.
+//!
+//! Every fact is read off a tabulated step, none is guessed. A search that uses the facts adds to them while it runs; when
+//! it ends and has added nothing, they were right for all its steps, and that is all it needs (`docs/internals/reductions/por.md`
+//! has the proof). Otherwise it is run again.
+
+use crate::system::model::{Armed, LocalId, MessageId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What kind of transition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tag {
+    Step(u16),
+    Crash(u16),
+    Recover,
+    Lose,
+    Duplicate,
+}
+
+/// Transitions as finely as they are ever told apart: by process, handler, and the senders of what they consume.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label {
+    pub process: u16,
+    pub tag: Tag,
+    pub senders: Vec<u16>,
+}
+
+/// What transitions of one label were seen to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deeds {
+    /// Handlers (of a process) that take a message they sent.
+    pub feeds: BTreeSet<(u16, u16)>,
+    /// Processes that they sent anything to.
+    pub reaches: BTreeSet<u16>,
+    /// Handlers that could not run before, whatever was pending, and may now.
+    pub arms: BTreeSet<(u16, u16)>,
+    /// Fields that they changed, as bits.
+    pub altered: u64,
+    pub announces: bool,
+    /// Slots that they filled, or whose emptiness they depend on.
+    pub slots: BTreeSet<u16>,
+    /// They sent to a process that had sent nothing of what they consumed.
+    pub initiates: bool,
+}
+
+impl Deeds {
+    /// Whether there is more than before.
+    pub fn join(&mut self, other: &Deeds) -> bool {
+        fn add<T: Ord + Copy>(to: &mut BTreeSet<T>, from: &BTreeSet<T>) -> bool {
+            from.iter().fold(false, |grown, &one| to.insert(one) | grown)
+        }
+        let before = (self.altered, self.announces, self.initiates);
+        self.altered |= other.altered;
+        self.announces |= other.announces;
+        self.initiates |= other.initiates;
+        add(&mut self.feeds, &other.feeds)
+            | add(&mut self.reaches, &other.reaches)
+            | add(&mut self.arms, &other.arms)
+            | add(&mut self.slots, &other.slots)
+            | (before != (self.altered, self.announces, self.initiates))
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub deeds: BTreeMap<Label, Deeds>,
+    /// How many messages each handler takes, and those whose number depends on the local state.
+    pub counts: BTreeMap<(u16, u16), u16>,
+    pub varying: BTreeSet<(u16, u16)>,
+    /// Who sends what each handler takes.
+    pub senders: BTreeMap<(u16, u16), BTreeSet<u16>>,
+    /// Grows with every fact above.
+    pub version: u64,
+    /// Steps that change the local state of a process.
+    moves: FxHashSet<(u16, LocalId, LocalId)>,
+    /// Steps that do not, by what they consume and send.
+    turns: FxHashSet<(MessageId, MessageId)>,
+    /// A step that changes nothing but perhaps sends, and consumes nothing: it can be repeated for ever.
+    idle: bool,
+}
+
+impl Facts {
+    pub fn note(&mut self, label: &Label, deeds: Deeds) {
+        for &handler in &deeds.feeds {
+            self.note_sender(handler, label.process);
+        }
+        let grown = match self.deeds.get_mut(label) {
+            Some(known) => known.join(&deeds),
+            None => self.deeds.insert(label.clone(), deeds).is_none(),
+        };
+        self.version += u64::from(grown);
+    }
+
+    pub fn note_count(&mut self, process: u16, armed: Armed) {
+        let key = (process, armed.handler);
+        let known = self.counts.insert(key, armed.count);
+        if known.is_none_or(|count| count != armed.count && self.varying.insert(key)) {
+            self.version += 1;
+        }
+    }
+
+    pub fn note_sender(&mut self, handler: (u16, u16), sender: u16) {
+        if self.senders.entry(handler).or_default().insert(sender) {
+            self.version += 1;
+        }
+    }
+
+    pub fn note_move(&mut self, process: u16, before: LocalId, after: LocalId) {
+        self.moves.insert((process, before, after));
+    }
+
+    /// A step that left the local state as it was.
+    pub fn note_turn(&mut self, consumed: &[MessageId], sent: impl Iterator<Item = MessageId>) {
+        self.idle |= consumed.is_empty();
+        for sent in sent {
+            self.turns.extend(consumed.iter().map(|&consumed| (consumed, sent)));
+        }
+    }
+
+    /// Whether no run can come back to a state it left.
+    ///
+    /// In a cycle every local state comes back. If no process's local states form a cycle, then all steps of a cycle leave
+    /// them as they are: they consume messages and send others. If what is sent never leads back to what was consumed, the
+    /// pending messages descend in a well-founded order, and there is no cycle. (Steps that cost a budget are in none.)
+    pub fn acyclic(&self) -> bool {
+        let mut locals: FxHashMap<(u16, u32), Vec<(u16, u32)>> = FxHashMap::default();
+        for &(process, before, after) in &self.moves {
+            locals.entry((process, before)).or_default().push((process, after));
+        }
+        let mut messages: FxHashMap<(u16, u32), Vec<(u16, u32)>> = FxHashMap::default();
+        for &(consumed, sent) in &self.turns {
+            messages.entry((0, consumed)).or_default().push((0, sent));
+        }
+        !self.idle && is_acyclic(&locals) && is_acyclic(&messages)
+    }
+}
+
+type Vertex = (u16, u32);
+
+/// Depth first, with an explicit stack.
+fn is_acyclic(edges: &FxHashMap<Vertex, Vec<Vertex>>) -> bool {
+    let mut done: FxHashSet<Vertex> = FxHashSet::default();
+    let mut open: FxHashSet<Vertex> = FxHashSet::default();
+    for &root in edges.keys() {
+        let mut stack: Vec<(Vertex, usize)> = Vec::new();
+        if !done.contains(&root) {
+            open.insert(root);
+            stack.push((root, 0));
+        }
+        while let Some((vertex, next)) = stack.last_mut() {
+            let target = edges.get(vertex).and_then(|targets| targets.get(*next)).copied();
+            *next += 1;
+            match target {
+                Some(target) if open.contains(&target) => return false,
+                Some(target) if !done.contains(&target) => {
+                    open.insert(target);
+                    stack.push((target, 0));
+                }
+                Some(_) => {}
+                None => {
+                    open.remove(vertex);
+                    done.insert(*vertex);
+                    stack.pop();
+                }
+            }
+        }
+    }
+    true
+}
+
+/// What partial-order reduction needs to know of a node. Many nodes share one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Profile {
+    pub process: u16,
+    /// What its transitions are, in order.
+    pub enabled: Vec<Label>,
+    /// Steps of the process that do not fail.
+    pub steps: u32,
+    pub transitions: u32,
+    /// Handlers that may run in this local state, if the messages are there.
+    pub armed: Vec<Armed>,
+    /// In order.
+    pub mail: Vec<Mail>,
+}
+
+/// That a message is pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mail {
+    /// One that it is for.
+    pub handler: u16,
+    pub sender: u16,
+    /// Whether the handler may take it now. If not, its guard forbids it, or it waits behind others in a queue.
+    pub accepted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_of_local_states_is_found() {
+        let mut facts = Facts::default();
+        facts.note_move(0, 1, 2);
+        facts.note_move(0, 2, 3);
+        facts.note_move(1, 3, 1);
+        assert!(facts.acyclic());
+        facts.note_move(0, 3, 1);
+        assert!(!facts.acyclic());
+    }
+
+    #[test]
+    fn messages_that_bounce_are_a_cycle() {
+        let mut facts = Facts::default();
+        facts.note_turn(&[1, 2], [3].into_iter());
+        facts.note_turn(&[3], [4].into_iter());
+        assert!(facts.acyclic());
+        facts.note_turn(&[4], [2].into_iter());
+        assert!(!facts.acyclic());
+        let mut facts = Facts::default();
+        facts.note_turn(&[], [].into_iter());
+        assert!(!facts.acyclic());
+    }
+
+    #[test]
+    fn only_news_count_as_growth() {
+        let mut facts = Facts::default();
+        let label = Label { process: 0, tag: Tag::Step(1), senders: vec![2] };
+        facts.note(&label, Deeds { altered: 1, ..Deeds::default() });
+        let version = facts.version;
+        facts.note(&label, Deeds { altered: 1, ..Deeds::default() });
+        assert_eq!(facts.version, version);
+        facts.note(&label, Deeds { reaches: [3].into(), ..Deeds::default() });
+        assert!(facts.version > version);
+    }
+}

@@ -1,0 +1,141 @@
+//! What partial-order reduction learns from a node: its profile, and facts about what its transitions do (`observed`).
+
+use crate::por::observed::{Deeds, Facts, Label, Mail, Profile, Tag};
+use crate::system::inbox;
+use crate::system::model::{Armed, LocalId, Network, Result, Status};
+use crate::system::tables::{Details, Expander, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
+use std::sync::Arc;
+
+impl Tables {
+    /// What partial-order reduction needs to know of a node. What its transitions do becomes a fact; with symmetry also
+    /// what those of its images do, which stand in no state that the search visits.
+    pub fn profile(&self, node: NodeId) -> Result<Arc<Profile>> {
+        if let Some(found) = self.inner.lock().profiles.get(&node) {
+            return Ok(found.clone());
+        }
+        let mut waiting = vec![node];
+        while let Some(next) = waiting.pop() {
+            self.profile_one(next)?;
+            let images = self.model.shape().group.generators.iter().map(|&element| self.image(next, element));
+            waiting.extend(images.filter(|image| !self.inner.lock().profiles.contains_key(image)));
+        }
+        self.profile_one(node)
+    }
+
+    fn profile_one(&self, node: NodeId) -> Result<Arc<Profile>> {
+        let known = |inner: &Inner| inner.profiles.get(&node).cloned();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let expansion = self.expansion(node)?;
+        let _filling = self.fill();
+        let mut inner = self.inner.lock();
+        if let Some(found) = known(&inner) {
+            return Ok(found);
+        }
+        let profile = Expander { model: &*self.model, inner: &mut inner, node }.profile(&expansion)?;
+        let shared = inner.shared_profiles.get(&profile).cloned().unwrap_or_else(|| Arc::new(profile));
+        inner.shared_profiles.insert(shared.clone());
+        inner.profiles.insert(node, shared.clone());
+        Ok(shared)
+    }
+
+    /// What is known about the steps that were profiled so far.
+    pub fn facts<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
+        look(&self.inner.lock().facts)
+    }
+}
+
+impl Expander<'_, '_> {
+    /// What the node offers to partial-order reduction. Notes what its transitions do.
+    fn profile(mut self, expansion: &Expansion) -> Result<Profile> {
+        let node = self.inner.nodes[self.node as usize];
+        let pending = self.inner.inboxes[node.inbox as usize].clone();
+        let armed = self.armed_in(node.process, node.local)?;
+        let mut profile = Profile { process: node.process, armed: armed.to_vec(), ..Profile::default() };
+        profile.transitions = expansion.transitions.len() as u32;
+        for &armed in armed.iter() {
+            self.inner.facts.note_count(node.process, armed);
+        }
+        let deliverable = inbox::deliverable(self.model, &pending);
+        for &message in pending.iter() {
+            let sender = self.model.sender(message);
+            for &handler in self.handlers(node.process, message)?.iter() {
+                self.inner.facts.note_sender((node.process, handler), sender);
+                let guard = self.inner.guards.get(&(node.process, node.local, handler, message));
+                let accepted = guard.is_some_and(Option::is_some)
+                    && armed.iter().any(|a| a.handler == handler)
+                    && deliverable.contains(&message);
+                profile.mail.push(Mail { handler, sender, accepted });
+            }
+        }
+        profile.mail.sort_unstable();
+        profile.mail.dedup();
+        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
+            let label = self.label(node.process, details);
+            profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
+            let deeds = self.deeds(node, &armed, transition, details)?;
+            self.inner.facts.note(&label, deeds);
+            profile.enabled.push(label);
+        }
+        profile.enabled.sort_unstable();
+        profile.enabled.dedup();
+        Ok(profile)
+    }
+
+    fn label(&self, process: u16, details: &Details) -> Label {
+        let mut senders: Vec<u16> = details.consumed.iter().map(|&m| self.model.sender(m)).collect();
+        senders.sort_unstable();
+        let (tag, senders) = match details.kind {
+            Kind::Step => (Tag::Step(details.handler), senders),
+            Kind::Crash => (Tag::Crash(details.handler), Vec::new()),
+            Kind::Recover => (Tag::Recover, Vec::new()),
+            Kind::Lose => (Tag::Lose, Vec::new()),
+            Kind::Duplicate => (Tag::Duplicate, Vec::new()),
+        };
+        Label { process, tag, senders }
+    }
+
+    fn deeds(&mut self, node: Node, armed: &[Armed], transition: &Transition, details: &Details) -> Result<Deeds> {
+        let shape = self.model.shape();
+        let after = self.inner.nodes[transition.target as usize];
+        let mut deeds = Deeds {
+            altered: if details.spawns().is_empty() { transition.altered } else { u64::MAX },
+            announces: shape.monitors > 0 && !details.events().is_empty(),
+            ..Deeds::default()
+        };
+        for &(to, message) in details.sends() {
+            deeds.reaches.insert(to);
+            deeds.initiates |= !details.consumed.iter().any(|&m| self.model.sender(m) == to);
+            deeds.feeds.extend(self.handlers(to, message)?.iter().map(|&handler| (to, handler)));
+        }
+        let mut arms = |process: u16, now: &[Armed], before: &[Armed]| {
+            let fresh = now.iter().filter(|a| before.iter().all(|b| b.handler != a.handler));
+            deeds.arms.extend(fresh.map(|a| (process, a.handler)));
+        };
+        if details.failure().is_none() {
+            arms(node.process, &self.armed_in(node.process, after.local)?, armed);
+        }
+        for &(slot, local) in details.spawns() {
+            arms(slot, &self.armed_in(slot, local)?, &[]);
+        }
+        deeds.slots.extend(details.spawns().iter().map(|&(slot, _)| slot));
+        deeds.slots.extend(details.expected().iter().map(|&(slot, _)| slot));
+        let facts = &mut self.inner.facts;
+        if transition.budget == NO_BUDGET && details.failure().is_none() {
+            if node.local != after.local {
+                facts.note_move(node.process, node.local, after.local);
+            } else if shape.network == Network::Set && details.kind == Kind::Step {
+                facts.note_turn(&[], std::iter::empty()); // It consumes nothing.
+            } else {
+                facts.note_turn(&details.consumed, details.sends().iter().map(|&(_, message)| message));
+            }
+        }
+        Ok(deeds)
+    }
+
+    /// The handlers that may run in a local state; none where the process does not run.
+    fn armed_in(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+        if self.model.status(local) == Status::Up { self.armed(process, local) } else { Ok(Arc::new([])) }
+    }
+}

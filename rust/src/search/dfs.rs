@@ -1,0 +1,375 @@
+//! Depth-first search with an explicit stack: stateful, or stateless (no visited set, the papers' baseline).
+//!
+//! With *selective push-on-stack* (paper 000, Algorithm 1) a state with a single successor is not pushed: there is nothing to
+//! come back for, and the search goes on from it in place. What was skipped is only on the counterexample stack (CE-stack),
+//! which keeps the fingerprint of every state of the current run; a frame remembers how much of it is its own run, and
+//! going back to the frame cuts it down to that.
+//!
+//! Several workers share the visited set; a state belongs to the worker that was first to reach it. A worker that has
+//! nothing to do is given the untried successors of the lowest frame of another's stack.
+
+use crate::por::stubborn::{ALL, Stubborn};
+use crate::search::control::{Control, Finding, Limit};
+use crate::system::model::Result;
+use crate::system::tables::Tables;
+use crate::system::view::{Lens, Touched, Way, look};
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// How often a worker looks whether others wait for work, and publishes its counters.
+const PULSE: u32 = 1024;
+
+/// A state on the stack, with its untried successors.
+struct Frame {
+    /// How much of the counterexample stack is the run to this state, which is the last of it.
+    run: usize,
+    /// First successor of this frame in the arena, and the next to try.
+    first: usize,
+    next: usize,
+    /// Processes whose transitions partial-order reduction left out, as bits, where a run may come back to a state: if none
+    /// of the other transitions leads to a new state, these must be taken too.
+    left_out: u64,
+    led_on: bool,
+}
+
+/// A successor that has not been tried.
+type Untried = (u64, Way);
+
+/// A state with untried successors, handed from one worker to another.
+struct Job {
+    state: Vec<u32>,
+    /// Fingerprints from the initial state to this one.
+    run: Vec<u64>,
+    successors: Vec<Untried>,
+}
+
+#[derive(Default)]
+struct Exchange {
+    jobs: Mutex<Vec<Job>>,
+    waiting: AtomicUsize,
+    wake: Condvar,
+}
+
+struct Worker<'t, 'c> {
+    lens: Lens<'t>,
+    control: &'c Control,
+    exchange: &'c Exchange,
+    stateful: bool,
+    stubborn: Option<Stubborn>,
+    frames: Vec<Frame>,
+    /// The states of the frames, end to end; then the state that was not pushed, if `single` says that there is one.
+    states: Vec<u32>,
+    successors: Vec<Untried>,
+    /// The only successor of the state that the search goes on from in place.
+    single: Option<Untried>,
+    /// The counterexample stack: fingerprints of the current run from the initial state on.
+    run: Vec<u64>,
+    operations: u64,
+    saved: u64,
+    transitions: u64,
+    terminal: u64,
+    /// States in which partial-order reduction left something out.
+    partial: u64,
+    visits: u64,
+    deepest: u32,
+}
+
+pub fn search(tables: &Tables, control: &Control, stateful: bool) -> Result<()> {
+    let exchange = Exchange::default();
+    let initial = tables.initial()?;
+    let mut lens = Lens::new(tables);
+    let fingerprint = lens.fingerprint(&initial);
+    control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
+    look(&mut lens, control, &initial, Touched::EVERYWHERE, false, |property| {
+        control.record(Finding { property, fingerprint, depth: 0, run: Some(vec![fingerprint]) });
+    })?;
+    std::thread::scope(|scope| {
+        for index in 0..control.options.workers {
+            let (initial, exchange) = (&initial, &exchange);
+            scope.spawn(move || {
+                tables.model.in_thread(&mut || {
+                    let mut worker = Worker::new(tables, control, exchange, stateful);
+                    let start = if index == 0 { worker.enter(initial.clone(), fingerprint) } else { Ok(()) };
+                    if let Err(fault) = start.and_then(|()| worker.work()) {
+                        control.fail(fault);
+                    }
+                    worker.publish();
+                    exchange.leave();
+                });
+            });
+        }
+    });
+    Ok(())
+}
+
+impl Exchange {
+    /// Wake everybody up, so that they see that the search ends.
+    fn leave(&self) {
+        let _jobs = self.jobs.lock();
+        self.wake.notify_all();
+    }
+
+    /// Wait for a job; None when all workers wait, or the search was stopped.
+    fn take(&self, control: &Control) -> Option<Job> {
+        let mut jobs = self.jobs.lock();
+        self.waiting.fetch_add(1, Relaxed);
+        loop {
+            if let Some(job) = jobs.pop() {
+                self.waiting.fetch_sub(1, Relaxed);
+                return Some(job);
+            }
+            if control.stopped() || self.waiting.load(Relaxed) == control.options.workers {
+                // Stay counted as waiting: nothing can come any more.
+                self.wake.notify_all();
+                return None;
+            }
+            self.wake.wait_for(&mut jobs, std::time::Duration::from_millis(20));
+        }
+    }
+
+    fn offer(&self, job: Job) {
+        self.jobs.lock().push(job);
+        self.wake.notify_one();
+    }
+
+    fn hungry(&self) -> bool {
+        self.waiting.load(Relaxed) > 0
+    }
+}
+
+impl<'t, 'c> Worker<'t, 'c> {
+    fn new(tables: &'t Tables, control: &'c Control, exchange: &'c Exchange, stateful: bool) -> Self {
+        Worker {
+            lens: Lens::new(tables),
+            control,
+            exchange,
+            stateful,
+            stubborn: control.relations().map(|relations| Stubborn::new(relations, tables.model.shape())),
+            frames: Vec::new(),
+            states: Vec::new(),
+            successors: Vec::new(),
+            single: None,
+            run: Vec::new(),
+            operations: 0,
+            saved: 0,
+            transitions: 0,
+            terminal: 0,
+            partial: 0,
+            visits: 0,
+            deepest: 0,
+        }
+    }
+
+    fn work(&mut self) -> Result<()> {
+        loop {
+            let mut pulse = 0;
+            while self.has_work() && !self.control.stopped() {
+                self.advance()?;
+                pulse += 1;
+                if pulse == PULSE {
+                    pulse = 0;
+                    self.publish();
+                    if self.exchange.hungry() {
+                        self.give();
+                    }
+                }
+            }
+            if self.control.stopped() {
+                return Ok(());
+            }
+            let Some(job) = self.exchange.take(self.control) else {
+                return Ok(());
+            };
+            self.resume(job);
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.single.is_some() || !self.frames.is_empty()
+    }
+
+    /// Go on from the state that was not pushed; else try the next successor of the top frame, or leave the frame.
+    fn advance(&mut self) -> Result<()> {
+        let width = self.lens.width;
+        let in_place = self.single.take();
+        let (fingerprint, way) = if let Some(single) = in_place {
+            single
+        } else {
+            let frame = self.frames.last_mut().expect("there is a frame");
+            if frame.next >= self.successors.len() {
+                if frame.left_out != 0 && !frame.led_on {
+                    return self.complete();
+                }
+                self.pop();
+                return Ok(());
+            }
+            frame.next += 1;
+            self.run.truncate(frame.run);
+            self.successors[frame.next - 1]
+        };
+        if self.stateful {
+            let others = (self.control.options.workers - 1) * 8;
+            let parent = *self.run.last().expect("a run has a last state");
+            if !self.control.visited.session(1, others)?.insert(fingerprint, parent) {
+                self.states.truncate(self.frames.len() * width);
+                return Ok(());
+            }
+        }
+        let top = self.frames.len() * width;
+        if in_place.is_none() {
+            self.states.extend_from_within(top - width..);
+            self.frames.last_mut().expect("there is a frame").led_on = true;
+        }
+        let touched = self.lens.take(&mut self.states[top..], way)?;
+        self.run.push(fingerprint);
+        let mut found = Vec::new();
+        look(&mut self.lens, self.control, &self.states[top..], touched, false, |property| found.push(property))?;
+        for property in found {
+            self.record(property, 0);
+        }
+        self.push()
+    }
+
+    /// Begin with a state that has no parent.
+    fn enter(&mut self, state: Vec<u32>, fingerprint: u64) -> Result<()> {
+        self.states = state;
+        self.run = vec![fingerprint];
+        self.push()
+    }
+
+    /// Enumerate the successors of the state at the end of `states`, the last of the run; put it on the stack with all
+    /// of them untried, unless there is only one.
+    fn push(&mut self) -> Result<()> {
+        let top = self.frames.len() * self.lens.width;
+        let first = self.successors.len();
+        let fingerprint = *self.run.last().expect("a run has a last state");
+        let depth = self.run.len() as u32 - 1;
+        self.visits += 1;
+        self.deepest = self.deepest.max(depth);
+        if depth >= self.control.options.max_depth {
+            self.control.cut(Limit::MaxDepth);
+            self.states.truncate(top);
+            return Ok(());
+        }
+        let state = &self.states[top..];
+        let mut processes = match &mut self.stubborn {
+            Some(stubborn) => stubborn.processes(self.lens.tables, state)?,
+            None => ALL,
+        };
+        let successors = &mut self.successors;
+        let mut outlook =
+            self.lens.outlook(state, fingerprint, processes, |there, way| successors.push((there, way)))?;
+        if !outlook.moves && processes != ALL {
+            let rest = |there, way| successors.push((there, way));
+            outlook.add(self.lens.outlook(state, fingerprint, !processes, rest)?);
+            processes = ALL;
+        }
+        self.transitions += outlook.transitions;
+        self.partial += u64::from(processes != ALL);
+        if outlook.fails {
+            self.record(self.control.assertion(), 1);
+        }
+        if !outlook.moves {
+            self.terminal += 1;
+            self.control.note_terminal(fingerprint);
+            let mut found = Vec::new();
+            look(&mut self.lens, self.control, &self.states[top..], Touched::EVERYWHERE, true, |property| {
+                found.push(property)
+            })?;
+            for property in found {
+                self.record(property, 0);
+            }
+        }
+        let cyclic = self.stubborn.as_ref().is_some_and(|stubborn| stubborn.relations().needs_proviso());
+        let left_out = if cyclic { !processes } else { 0 };
+        // A state whose other successors may have to be taken as well must be a frame.
+        if self.control.options.spos && self.successors.len() == first + 1 && left_out == 0 {
+            self.single = self.successors.pop();
+            self.saved += 2;
+        } else {
+            self.frames.push(Frame { run: self.run.len(), first, next: first, left_out, led_on: false });
+            self.operations += 1;
+        }
+        Ok(())
+    }
+
+    /// Have the top frame try the successors that were left out of it.
+    fn complete(&mut self) -> Result<()> {
+        let frame = self.frames.last_mut().expect("there is a frame");
+        let processes = std::mem::take(&mut frame.left_out);
+        frame.next = self.successors.len();
+        self.run.truncate(frame.run);
+        let fingerprint = *self.run.last().expect("a run has a last state");
+        let top = (self.frames.len() - 1) * self.lens.width;
+        let successors = &mut self.successors;
+        let outlook =
+            self.lens.outlook(&self.states[top..top + self.lens.width], fingerprint, processes, |there, way| {
+                successors.push((there, way))
+            })?;
+        self.transitions += outlook.transitions;
+        if outlook.fails {
+            self.record(self.control.assertion(), 1);
+        }
+        Ok(())
+    }
+
+    /// Leave the top frame, all of whose successors were tried.
+    fn pop(&mut self) {
+        let frame = self.frames.pop().expect("there is a frame");
+        self.successors.truncate(frame.first);
+        self.states.truncate(self.frames.len() * self.lens.width);
+        self.operations += 1;
+    }
+
+    /// A finding in the last state of the run, or so many steps `beyond` it.
+    fn record(&self, property: usize, beyond: u32) {
+        let fingerprint = *self.run.last().expect("a run has a last state");
+        let depth = self.run.len() as u32 - 1 + beyond;
+        self.control.record(Finding { property, fingerprint, depth, run: Some(self.run.clone()) });
+    }
+
+    /// Hand the untried successors of the lowest frame that has some to whoever waits, if there is other work to do.
+    fn give(&mut self) {
+        let width = self.lens.width;
+        for index in 0..self.frames.len() {
+            let end = self.frames.get(index + 1).map_or(self.successors.len(), |f| f.first);
+            let frame = &self.frames[index];
+            if frame.next >= end || (index + 1 == self.frames.len() && self.single.is_none()) {
+                continue;
+            }
+            self.exchange.offer(Job {
+                state: self.states[index * width..(index + 1) * width].to_vec(),
+                run: self.run[..frame.run].to_vec(),
+                successors: self.successors[frame.next..end].to_vec(),
+            });
+            self.frames[index].next = usize::MAX;
+            return;
+        }
+    }
+
+    fn resume(&mut self, job: Job) {
+        self.run = job.run;
+        self.states = job.state;
+        self.successors = job.successors;
+        // Whoever gave the successors away sees to the others.
+        self.frames = vec![Frame { run: self.run.len(), first: 0, next: 0, left_out: 0, led_on: true }];
+        self.operations += 1;
+    }
+
+    fn publish(&mut self) {
+        let control = self.control;
+        control.transitions.fetch_add(std::mem::take(&mut self.transitions), Relaxed);
+        control.terminal.fetch_add(std::mem::take(&mut self.terminal), Relaxed);
+        control.visits.fetch_add(std::mem::take(&mut self.visits), Relaxed);
+        control.partial.fetch_add(std::mem::take(&mut self.partial), Relaxed);
+        control.stack_operations.fetch_add(std::mem::take(&mut self.operations), Relaxed);
+        control.stack_operations_saved.fetch_add(std::mem::take(&mut self.saved), Relaxed);
+        control.depth.fetch_max(self.deepest, Relaxed);
+        control.frontier.store(self.frames.len(), Relaxed);
+        if self.stateful {
+            control.pulse(self.lens.tables);
+        } else if control.visits.load(Relaxed) > control.options.max_states as u64 {
+            control.stop_at(Limit::MaxStates);
+        }
+    }
+}

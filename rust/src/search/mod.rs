@@ -1,0 +1,14 @@
+//! The searches for violated properties. In come the tables of a system and a `Control` with the options. Out come counters,
+//! findings and the limit that was reached, all in the `Control`, and from a finding the run that leads to it (`path`). Open
+//! `run` first: it chooses the search. Each search is one file: `bfs`, `dfs`, `dpor`, `walk`. The workers of a search share
+//! the visited set (`visited`) and the `Control`.
+
+pub mod bfs;
+pub mod control;
+pub mod dfs;
+pub mod dpor;
+mod footprint;
+pub mod path;
+pub mod run;
+pub mod visited;
+pub mod walk;

@@ -1,0 +1,96 @@
+//! From a fingerprint back to a run: parents by their hints, then forward by executing.
+
+use crate::por::stubborn::ALL;
+use crate::search::control::Control;
+use crate::system::model::Result;
+use crate::system::tables::{Expansion, Tables};
+use crate::system::view::{Lens, Successor};
+use std::sync::Arc;
+
+/// One step of a run: which transition of which process's node was taken, and the state after it.
+pub struct Step {
+    pub process: usize,
+    pub transition: usize,
+    pub expansion: Arc<Expansion>,
+    pub state: Vec<u32>,
+    pub fingerprint: u64,
+    /// It failed, and leads nowhere.
+    pub fails: bool,
+}
+
+/// The run from the initial state to a visited state. None only if hash collisions broke the chain.
+pub fn to(tables: &Tables, control: &Control, fingerprint: u64) -> Result<Option<Vec<Step>>> {
+    let initial = tables.initial()?;
+    let root = Lens::new(tables).fingerprint(&initial);
+    // Backwards, over the few candidates that share a hint; a chain counts when it can be executed.
+    let mut chain = vec![fingerprint];
+    let mut choices: Vec<Vec<u64>> = vec![vec![]];
+    loop {
+        let last = *chain.last().expect("never empty");
+        if last == root {
+            let run: Vec<u64> = chain.iter().rev().copied().collect();
+            if let Some(steps) = along(tables, &run)? {
+                return Ok(Some(steps));
+            }
+        } else if chain.len() <= control.visited.len() {
+            let parents = control.visited.parents(last);
+            choices.push(parents.into_iter().filter(|p| !chain.contains(p) || *p == root).collect());
+            if let Some(next) = choices.last_mut().and_then(Vec::pop) {
+                chain.push(next);
+                continue;
+            }
+            choices.pop();
+        }
+        // Back to the last place with another candidate.
+        loop {
+            chain.pop();
+            if chain.is_empty() {
+                return Ok(None);
+            }
+            if let Some(next) = choices.last_mut().and_then(Vec::pop) {
+                chain.push(next);
+                break;
+            }
+            choices.pop();
+        }
+    }
+}
+
+/// The steps of a run given by the fingerprints of its states, the initial one first.
+pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
+    let mut lens = Lens::new(tables);
+    let mut state = tables.initial()?;
+    let mut here = run[0];
+    let mut steps = Vec::new();
+    for &next in &run[1..] {
+        let mut steps_here = successors(&mut lens, &state, here)?.into_iter();
+        let found = steps_here.find(|step| step.fingerprint == next && !step.fails);
+        let Some(step) = found else { return Ok(None) };
+        state.clone_from(&step.state);
+        here = next;
+        steps.push(step);
+    }
+    Ok(Some(steps))
+}
+
+/// All transitions out of a state. A step that failed leads back to the state itself.
+pub fn successors(lens: &mut Lens, state: &[u32], fingerprint: u64) -> Result<Vec<Step>> {
+    let mut found = Vec::new();
+    lens.successors(state, fingerprint, ALL, |successor| found.push(successor))?;
+    let mut steps = Vec::new();
+    for Successor { fingerprint: there, way, fails, .. } in found {
+        let mut after = state.to_vec();
+        if !fails {
+            lens.take(&mut after, way)?;
+        }
+        steps.push(Step {
+            process: way.process as usize,
+            transition: way.transition as usize,
+            expansion: lens.expansion(state[way.process as usize])?,
+            state: after,
+            fingerprint: if fails { fingerprint } else { there },
+            fails,
+        });
+    }
+    Ok(steps)
+}

@@ -1,0 +1,130 @@
+//! Random search: many seeded walks from the initial state, for spaces that are too large to exhaust.
+//!
+//! Walk number i depends on the seed and i alone, whatever the number of workers. The visited set only counts.
+
+use crate::por::stubborn::ALL;
+use crate::search::control::{Control, Finding, Limit};
+use crate::system::hash;
+use crate::system::model::Result;
+use crate::system::tables::Tables;
+use crate::system::view::{Lens, Touched, Way, look};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Walks end here even if the model does not, unless the user says otherwise.
+pub const DEFAULT_DEPTH: u32 = 1000;
+
+pub fn search(tables: &Tables, control: &Control) -> Result<()> {
+    let initial = tables.initial()?;
+    std::thread::scope(|scope| {
+        for _ in 0..control.options.workers {
+            scope.spawn(|| tables.model.in_thread(&mut || walks(tables, control, &initial)));
+        }
+    });
+    control.cut(Limit::Walks);
+    Ok(())
+}
+
+/// Walk until enough walks were begun by all workers together.
+fn walks(tables: &Tables, control: &Control, initial: &[u32]) {
+    let mut lens = Lens::new(tables);
+    let fingerprint = lens.fingerprint(initial);
+    while !control.stopped() {
+        let number = control.walks.fetch_add(1, Relaxed);
+        if number >= control.options.walks {
+            control.walks.fetch_sub(1, Relaxed);
+            return;
+        }
+        if let Err(fault) = walk(&mut lens, control, initial, fingerprint, number) {
+            control.fail(fault);
+        }
+    }
+}
+
+fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, number: u64) -> Result<()> {
+    let mut dice = Dice(hash::sequence(control.options.seed, &[number]));
+    let limit = if control.options.max_depth == u32::MAX { DEFAULT_DEPTH } else { control.options.max_depth };
+    let mut state = initial.to_vec();
+    let mut run = vec![fingerprint];
+    let mut touched = Touched::EVERYWHERE;
+    let mut successors: Vec<(u64, Way)> = Vec::new();
+    loop {
+        let here = *run.last().expect("a run has a last state");
+        let depth = run.len() as u32 - 1;
+        let parent = run[run.len().saturating_sub(2)];
+        control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
+        let finding =
+            |property, depth, run: &Vec<u64>| Finding { property, fingerprint: here, depth, run: Some(run.clone()) };
+        look(lens, control, &state, touched, false, |property| control.record(finding(property, depth, &run)))?;
+
+        successors.clear();
+        let outlook = lens.outlook(&state, here, ALL, |there, way| successors.push((there, way)))?;
+        if outlook.fails {
+            control.record(finding(control.assertion(), depth + 1, &run));
+        }
+        if !outlook.moves {
+            control.terminal.fetch_add(1, Relaxed);
+            look(lens, control, &state, Touched::EVERYWHERE, true, |property| {
+                control.record(finding(property, depth, &run))
+            })?;
+        }
+        control.transitions.fetch_add(outlook.transitions, Relaxed);
+        control.depth.fetch_max(depth, Relaxed);
+        control.pulse(lens.tables);
+        if successors.is_empty() || depth >= limit || control.stopped() {
+            return Ok(());
+        }
+        let (next, way) = successors[dice.below(successors.len())];
+        touched = lens.take(&mut state, way)?;
+        run.push(next);
+    }
+}
+
+/// Take walks until several in a row showed nothing new, so that partial-order reduction knows most of what the steps do
+/// before it begins.
+pub fn learn(tables: &Tables, control: &Control) -> Result<()> {
+    const WALKS: u64 = 2000;
+    const STEPS: usize = 300;
+    const IN_VAIN: u32 = 30;
+    let mut lens = Lens::new(tables);
+    let initial = tables.initial()?;
+    let start = lens.fingerprint(&initial);
+    let mut vain = 0;
+    for number in 0..WALKS {
+        let mut dice = Dice(hash::sequence(0, &[number]));
+        let (mut state, mut here, mut touched) = (initial.clone(), start, Touched::EVERYWHERE);
+        let known = (tables.facts(|facts| facts.version), control.reads.sight(control));
+        for _ in 0..STEPS {
+            look(&mut lens, control, &state, touched, false, |_| {})?;
+            for &node in &state[..tables.model.shape().processes] {
+                tables.profile(node)?;
+            }
+            let mut ways: Vec<(u64, Way)> = Vec::new();
+            lens.outlook(&state, here, ALL, |there, way| ways.push((there, way)))?;
+            if ways.is_empty() || control.stopped() {
+                break;
+            }
+            let (there, way) = ways[dice.below(ways.len())];
+            touched = lens.take(&mut state, way)?;
+            here = there;
+        }
+        let news = known != (tables.facts(|facts| facts.version), control.reads.sight(control));
+        vain = if news { 0 } else { vain + 1 };
+        if vain == IN_VAIN || control.stopped() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A small, fast generator (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ z >> 31) * count as u128) >> 64) as usize
+    }
+}

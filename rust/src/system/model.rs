@@ -1,0 +1,219 @@
+//! What the engine needs to know of a system, and what it asks about one step at a time.
+//!
+//! A step depends only on the local state and the inbox of its own process, so each question here is asked once per
+//! distinct input and its answer tabulated (see `tables`). Local states, messages, events and monitor states are ids of
+//! interned values; the model knows their content and its hash.
+
+use crate::symmetry::group::{Evidence, Group};
+use std::error::Error;
+
+pub type LocalId = u32;
+pub type MessageId = u32;
+pub type EventId = u32;
+pub type MonitorId = u32;
+
+/// An error of the model (a handler that raised, say), passed through to whoever started the search.
+pub type Fault = Box<dyn Error + Send + Sync>;
+pub type Result<T> = std::result::Result<T, Fault>;
+
+/// What may happen to messages in transit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// A bag; each message is delivered at most once.
+    Bag,
+    /// A set; delivery does not remove.
+    Set,
+    /// One queue per sender and receiver.
+    Fifo,
+}
+
+/// Whether a process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    Up = 0,
+    /// Stopped for ever: takes no steps, and messages to it vanish.
+    Crashed = 1,
+    /// Until it recovers: takes no steps, but messages wait for it.
+    Down = 2,
+    /// A spare slot that nobody has spawned a process in yet.
+    Unborn = 3,
+}
+
+/// Crashes that may happen: at most `budget` in a run, each of one of these processes.
+#[derive(Clone, Debug)]
+pub struct CrashFault {
+    pub may_crash: Vec<bool>,
+    pub budget: u32,
+    pub recovers: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PropertyKind {
+    Always,
+    Reachable,
+    Final,
+    /// Part of a temporal formula: evaluated for that alone.
+    Predicate,
+}
+
+impl PropertyKind {
+    /// Whether every state is looked at.
+    pub fn of_states(self) -> bool {
+        matches!(self, PropertyKind::Always | PropertyKind::Reachable)
+    }
+}
+
+/// The fixed shape of a system.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub processes: usize,
+    pub monitors: usize,
+    pub network: Network,
+    pub lossy: bool,
+    /// None: any number of losses.
+    pub losses: Option<u32>,
+    /// Some: the network may copy pending messages, so many times in a run.
+    pub duplications: Option<u32>,
+    pub faults: Vec<CrashFault>,
+    pub properties: Vec<PropertyKind>,
+    /// A process remembers which messages its last step consumed (auxiliary state that the papers' tool keeps).
+    pub history: bool,
+    /// Permutations of processes that the user declared to be symmetries; empty if there are none.
+    pub group: Group,
+}
+
+impl Shape {
+    pub fn loss_budget(&self) -> Option<usize> {
+        self.losses.map(|_| 0)
+    }
+
+    pub fn duplication_budget(&self) -> Option<usize> {
+        self.duplications.map(|_| usize::from(self.losses.is_some()))
+    }
+
+    pub fn crash_budget(&self, fault: usize) -> usize {
+        usize::from(self.losses.is_some()) + usize::from(self.duplications.is_some()) + fault
+    }
+
+    /// The initial value of every budget, in order of the indices above.
+    pub fn budgets(&self) -> Vec<u32> {
+        let network = self.losses.into_iter().chain(self.duplications);
+        network.chain(self.faults.iter().map(|f| f.budget)).collect()
+    }
+
+    /// Components of a state: one node per process, then monitors, then budgets.
+    pub fn width(&self) -> usize {
+        self.processes + self.monitors + self.budgets().len()
+    }
+}
+
+/// A handler that may run in a local state, and how many messages it takes (0: an action whose guard holds).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Armed {
+    pub handler: u16,
+    pub count: u16,
+}
+
+/// A failed assertion (a violation), or a mistake of the model that shows only in some states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub violation: bool,
+    pub text: String,
+}
+
+/// What one run of a handler did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    pub local: LocalId,
+    /// (receiver, message) in the order sent.
+    pub sends: Vec<(u16, MessageId)>,
+    pub events: Vec<EventId>,
+    pub spawns: Vec<(u16, LocalId)>,
+    /// Slots that must be unborn (true) or born (false) for this outcome to be the one that happens.
+    pub expected: Vec<(u16, bool)>,
+    /// Canonical content of the options chosen.
+    pub choices: Vec<Vec<u8>>,
+    pub failure: Option<Failure>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Initial {
+    pub locals: Vec<LocalId>,
+    /// (receiver, message) in the order sent.
+    pub messages: Vec<(u16, MessageId)>,
+    pub monitors: Vec<MonitorId>,
+}
+
+/// A part of a state that a property may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Component {
+    Local(u16),
+    Inbox(u16),
+    Monitor(u16),
+}
+
+/// A state by component ids, for the evaluation of a property.
+pub struct Parts<'a> {
+    pub locals: &'a [LocalId],
+    pub inboxes: &'a [u32],
+    pub monitors: &'a [MonitorId],
+}
+
+/// A property on a state.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    pub value: bool,
+    /// The components it read, in the order it first read them.
+    pub reads: Vec<Component>,
+    /// The fields it read, as `field_bit`s and `monitor_bit`s.
+    pub fields: u64,
+}
+
+/// A field of a process as one of 60 bits. Fields that share a bit are told apart less well, never wrongly: a bit says
+/// that something may have changed. Field 0 stands for the status.
+pub fn field_bit(process: usize, field: usize) -> u64 {
+    1 << ((process * 7 + field) % 60)
+}
+
+/// A monitor as one of the four bits above those of fields.
+pub fn monitor_bit(monitor: usize) -> u64 {
+    1 << (60 + monitor % 4)
+}
+
+/// A system, asked one step at a time. Calls may be slow (they run Python); each is made once per distinct input.
+pub trait Model: Sync {
+    fn shape(&self) -> &Shape;
+    /// Run the body of a worker thread, with whatever the model needs in a thread that will ask it much.
+    fn in_thread(&self, body: &mut dyn FnMut()) {
+        body();
+    }
+    fn initial(&self) -> Result<Initial>;
+    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>>;
+    /// The handlers of a process that are for messages like this one, whatever its local state.
+    fn handlers(&self, process: usize, message: MessageId) -> Result<Vec<u16>>;
+    /// For each handler and message: None if the guard forbids it, else the id of the group it may form a quorum with.
+    fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>>;
+    fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>>;
+    fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
+    fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;
+    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId>;
+    fn evaluate(&self, property: usize, parts: &Parts) -> Result<Evaluation>;
+    /// Which fields of a process differ between two local states, as `field_bit`s.
+    fn altered(&self, process: usize, before: LocalId, after: LocalId) -> u64;
+
+    fn status(&self, local: LocalId) -> Status;
+    fn sender(&self, message: MessageId) -> u16;
+    /// Hashes of canonical content: equal across runs, processes and machines.
+    fn local_hash(&self, local: LocalId) -> u64;
+    fn message_hash(&self, message: MessageId) -> u64;
+    fn monitor_hash(&self, state: MonitorId) -> u64;
+
+    /// What a permutation (by its place in the group) makes of a value, by renaming the processes in it.
+    fn local_image(&self, local: LocalId, element: usize) -> LocalId;
+    fn message_image(&self, message: MessageId, element: usize) -> MessageId;
+    fn monitor_image(&self, state: MonitorId, element: usize) -> MonitorId;
+    fn event_image(&self, event: EventId, element: usize) -> EventId;
+    /// The error that says that a permutation is no symmetry.
+    fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault;
+}

@@ -1,0 +1,592 @@
+//! The lazily tabulated automata: one per process, whose states are *nodes*, that is, a local state with an inbox.
+//!
+//! A node's transitions follow from the node alone, up to messages to others, announcements and budgets. Each is computed
+//! once, here, perhaps with calls of Python; workers keep their own copies (`view`), so that the search itself reads
+//! without locks. One worker at a time asks the model (`filling`), and meanwhile the others may read what is known.
+
+use crate::por::observed::{Facts, Profile};
+use crate::system::model::{
+    Armed, CrashFault, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
+};
+use crate::system::property::{Tree, Value};
+use crate::system::quorum::Candidate;
+use crate::system::{hash, inbox, quorum};
+use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+pub type NodeId = u32;
+pub type InboxId = u32;
+pub type BundleId = u32;
+
+/// Process, local state, handler, consumed messages.
+type StepKey = (u16, LocalId, u16, Vec<MessageId>);
+
+pub const NO_BUDGET: u8 = u8::MAX;
+/// Where no history is kept.
+const NO_HISTORY: InboxId = InboxId::MAX;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    pub process: u16,
+    pub status: Status,
+    pub local: LocalId,
+    pub inbox: InboxId,
+    /// What its last step consumed, where that is part of the state.
+    pub last: InboxId,
+    pub hash: u64,
+    /// The part of the hash that comes from it.
+    pub last_hash: u64,
+}
+
+/// What a step does to another process: messages for it, or its birth in a spare slot (and messages for it).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bundle {
+    pub birth: Option<LocalId>,
+    pub messages: Vec<MessageId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A process runs a handler.
+    Step,
+    Lose,
+    Duplicate,
+    Crash,
+    Recover,
+}
+
+/// A transition of a node, as the inner loop of a search reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Transition {
+    pub target: NodeId,
+    /// Effects on others: a range of `Expansion::effects`.
+    pub effects: (u32, u32),
+    /// Which budget it costs one of, or NO_BUDGET.
+    pub budget: u8,
+    /// A step of a process, rather than of the network or the environment.
+    pub moves: bool,
+    /// Fields of the process that change, as bits.
+    pub altered: u64,
+    /// It has events, expectations or a failure: look at its details.
+    pub special: bool,
+    /// The effects are counted in `delta`; else they depend on the state of those they reach.
+    pub additive: bool,
+    /// What it adds to the fingerprint.
+    pub delta: u64,
+    /// The part of that which only says what the step consumed (`Shape::history`): it is no change of the system.
+    pub history: u64,
+}
+
+/// The rest of a transition: what few transitions have, and what only a trace asks for.
+#[derive(Clone, Debug)]
+pub struct Details {
+    pub kind: Kind,
+    pub handler: u16,
+    pub consumed: Vec<MessageId>,
+    /// The outcomes of the handler that ran, and which of them this is.
+    pub outcome: Option<(Arc<[Outcome]>, usize)>,
+}
+
+impl Details {
+    fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref().map(|(outcomes, index)| &outcomes[*index])
+    }
+
+    pub fn sends(&self) -> &[(u16, MessageId)] {
+        self.outcome().map_or(&[], |o| &o.sends)
+    }
+
+    pub fn events(&self) -> &[EventId] {
+        self.outcome().map_or(&[], |o| &o.events)
+    }
+
+    pub fn expected(&self) -> &[(u16, bool)] {
+        self.outcome().map_or(&[], |o| &o.expected)
+    }
+
+    pub fn spawns(&self) -> &[(u16, LocalId)] {
+        self.outcome().map_or(&[], |o| &o.spawns)
+    }
+
+    pub fn choices(&self) -> &[Vec<u8>] {
+        self.outcome().map_or(&[], |o| &o.choices)
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        self.outcome().and_then(|o| o.failure.as_ref())
+    }
+}
+
+/// All transitions of a node, with their details in the same order.
+#[derive(Clone, Debug, Default)]
+pub struct Expansion {
+    pub transitions: Vec<Transition>,
+    pub effects: Vec<(u16, BundleId)>,
+    pub details: Vec<Details>,
+}
+
+pub struct Tables {
+    pub model: Arc<dyn Model + Send + Sync>,
+    pub(crate) inner: Mutex<Inner>,
+    /// Held by the worker that asks the model; taken before `inner`, which is not held during the question.
+    filling: Mutex<()>,
+    /// How often a worker had to ask.
+    fillings: AtomicUsize,
+}
+
+#[derive(Default)]
+pub(crate) struct Inner {
+    pub nodes: Vec<Node>,
+    node_ids: FxHashMap<(u16, LocalId, InboxId, InboxId), NodeId>,
+    expansions: FxHashMap<NodeId, Arc<Expansion>>,
+    pub profiles: FxHashMap<NodeId, Arc<Profile>>,
+    pub shared_profiles: FxHashSet<Arc<Profile>>,
+    pub facts: Facts,
+    /// What permutations make of nodes, and the nodes that were shown to be symmetric (`symmetry`).
+    pub images: FxHashMap<(NodeId, u16), NodeId>,
+    pub audited: FxHashSet<NodeId>,
+    pub inboxes: Vec<Arc<[MessageId]>>,
+    inbox_ids: FxHashMap<Arc<[MessageId]>, InboxId>,
+    pub bundles: Vec<Bundle>,
+    bundle_ids: FxHashMap<Bundle, BundleId>,
+    arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
+    observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
+    armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
+    handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
+    pub guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
+    steps: FxHashMap<StepKey, Arc<[Outcome]>>,
+    altered: FxHashMap<(u16, LocalId, LocalId), u64>,
+    trees: Vec<Tree>,
+    /// Per property, all fields that some evaluation has read.
+    fields_read: Vec<u64>,
+    transitions: usize,
+}
+
+impl Tables {
+    pub fn new(model: Arc<dyn Model + Send + Sync>) -> Self {
+        let trees: Vec<Tree> = model.shape().properties.iter().map(|_| Tree::default()).collect();
+        let fields_read = vec![0; trees.len()];
+        let inner = Mutex::new(Inner { trees, fields_read, ..Inner::default() });
+        Tables { model, inner, filling: Mutex::new(()), fillings: AtomicUsize::new(0) }
+    }
+
+    /// The initial state: a node per process, monitors, budgets.
+    pub fn initial(&self) -> Result<Vec<u32>> {
+        let initial = self.model.initial()?;
+        let mut inner = self.inner.lock();
+        let mut state = Vec::new();
+        for (process, &local) in initial.locals.iter().enumerate() {
+            let mine: Vec<MessageId> =
+                initial.messages.iter().filter(|(to, _)| *to as usize == process).map(|&(_, m)| m).collect();
+            let pending = inbox::insert(&*self.model, &[], &mine);
+            let last = inner.last(&*self.model, &[]);
+            state.push(inner.node(&*self.model, process, local, pending, last));
+        }
+        state.extend_from_slice(&initial.monitors);
+        state.extend(self.model.shape().budgets());
+        drop(inner);
+        self.audit_initial(&state)?;
+        Ok(state)
+    }
+
+    pub fn node(&self, id: NodeId) -> Node {
+        self.inner.lock().nodes[id as usize]
+    }
+
+    pub fn inbox(&self, id: InboxId) -> Arc<[MessageId]> {
+        self.inner.lock().inboxes[id as usize].clone()
+    }
+
+    /// The transitions of a node.
+    pub fn expansion(&self, node: NodeId) -> Result<Arc<Expansion>> {
+        let known = |inner: &Inner| inner.expansions.get(&node).cloned();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let _filling = self.fill();
+        let mut inner = self.inner.lock();
+        if let Some(found) = known(&inner) {
+            return Ok(found);
+        }
+        let expansion = Arc::new(Expander { model: &*self.model, inner: &mut inner, node }.expand()?);
+        inner.transitions += expansion.transitions.len();
+        inner.expansions.insert(node, expansion.clone());
+        Ok(expansion)
+    }
+
+    /// The node of another process after a bundle arrived.
+    pub fn arrival(&self, node: NodeId, bundle: BundleId) -> NodeId {
+        self.inner.lock().arrival(&*self.model, node, bundle)
+    }
+
+    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+        let key = (monitor as u16, state, event);
+        let known = |inner: &Inner| inner.observations.get(&key).copied();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let filling = self.fill();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let next = self.model.observe(monitor, state, event)?;
+        self.inner.lock().observations.insert(key, next);
+        drop(filling);
+        self.audit_observation(monitor, (state, event), next)?;
+        Ok(next)
+    }
+
+    /// A property on a state, with the path through its decision tree for the worker's own copy.
+    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>, u64)> {
+        let shape = self.model.shape();
+        let nodes: Vec<Node> = {
+            let inner = self.inner.lock();
+            state[..shape.processes].iter().map(|&n| inner.nodes[n as usize]).collect()
+        };
+        let locals: Vec<LocalId> = nodes.iter().map(|n| n.local).collect();
+        let inboxes: Vec<InboxId> = nodes.iter().map(|n| n.inbox).collect();
+        let monitors = &state[shape.processes..shape.processes + shape.monitors];
+        let parts = Parts { locals: &locals, inboxes: &inboxes, monitors };
+        let known = |inner: &Inner| {
+            let (value, path) = inner.trees[property].path(&parts)?;
+            Some((value, path, inner.fields_read[property]))
+        };
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let _filling = self.fill();
+        if let Some(found) = known(&self.inner.lock()) {
+            return Ok(found);
+        }
+        let found = self.model.evaluate(property, &parts)?;
+        let path = found.reads.into_iter().map(|component| Value::of(component, &parts)).collect::<Vec<_>>();
+        let mut inner = self.inner.lock();
+        inner.trees[property].insert(&path, found.value);
+        inner.fields_read[property] |= found.fields;
+        Ok((found.value, path, inner.fields_read[property]))
+    }
+
+    pub(crate) fn fill(&self) -> MutexGuard<'_, ()> {
+        self.fillings.fetch_add(1, Relaxed);
+        self.filling.lock()
+    }
+
+    /// How often the model was asked so far.
+    pub fn fillings(&self) -> usize {
+        self.fillings.load(Relaxed)
+    }
+
+    /// Approximate memory in use.
+    pub fn bytes(&self) -> usize {
+        let inner = self.inner.lock();
+        inner.nodes.len() * 64 + inner.transitions * 200 + inner.arrivals.len() * 24 + inner.steps.len() * 200
+    }
+}
+
+impl Inner {
+    pub fn node(
+        &mut self,
+        model: &dyn Model,
+        process: usize,
+        local: LocalId,
+        pending: Vec<MessageId>,
+        last: InboxId,
+    ) -> NodeId {
+        let status = model.status(local);
+        // Messages to a crashed process vanish.
+        let inbox = self.inbox(if status == Status::Crashed { Vec::new() } else { pending });
+        let key = (process as u16, local, inbox, last);
+        if let Some(&found) = self.node_ids.get(&key) {
+            return found;
+        }
+        let messages = self.inboxes[inbox as usize].iter().map(|&m| model.message_hash(m));
+        let pending = if model.shape().network == Network::Fifo {
+            hash::queues(process, &messages.collect::<Vec<_>>())
+        } else {
+            messages.fold(0u64, |sum, message| sum.wrapping_add(hash::pending(process, message)))
+        };
+        let mut hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
+        let mut last_hash = 0;
+        if last != NO_HISTORY {
+            let mut consumed: Vec<u64> = self.inboxes[last as usize].iter().map(|&m| model.message_hash(m)).collect();
+            last_hash = hash::last(process, &mut consumed);
+            hash = hash.wrapping_add(last_hash);
+        }
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(Node { process: process as u16, status, local, inbox, last, hash, last_hash });
+        self.node_ids.insert(key, id);
+        id
+    }
+
+    /// The history of a process whose last step consumed these.
+    pub fn last(&mut self, model: &dyn Model, consumed: &[MessageId]) -> InboxId {
+        if !model.shape().history {
+            return NO_HISTORY;
+        }
+        let mut consumed = consumed.to_vec();
+        consumed.sort_unstable();
+        self.inbox(consumed)
+    }
+
+    fn inbox(&mut self, messages: Vec<MessageId>) -> InboxId {
+        let messages: Arc<[MessageId]> = messages.into();
+        if let Some(&found) = self.inbox_ids.get(&messages) {
+            return found;
+        }
+        let id = self.inboxes.len() as InboxId;
+        self.inboxes.push(messages.clone());
+        self.inbox_ids.insert(messages, id);
+        id
+    }
+
+    fn bundle(&mut self, bundle: Bundle) -> BundleId {
+        if let Some(&found) = self.bundle_ids.get(&bundle) {
+            return found;
+        }
+        let id = self.bundles.len() as BundleId;
+        self.bundles.push(bundle.clone());
+        self.bundle_ids.insert(bundle, id);
+        id
+    }
+
+    fn arrival(&mut self, model: &dyn Model, node: NodeId, bundle: BundleId) -> NodeId {
+        if let Some(&found) = self.arrivals.get(&(node, bundle)) {
+            return found;
+        }
+        let before = self.nodes[node as usize];
+        let Bundle { birth, messages } = &self.bundles[bundle as usize];
+        let pending = inbox::insert(model, &self.inboxes[before.inbox as usize], messages);
+        let after = self.node(model, before.process as usize, birth.unwrap_or(before.local), pending, before.last);
+        self.arrivals.insert((node, bundle), after);
+        after
+    }
+}
+
+/// Computes the transitions of one node.
+pub(crate) struct Expander<'a, 'b> {
+    pub model: &'a dyn Model,
+    pub inner: &'a mut MutexGuard<'b, Inner>,
+    pub node: NodeId,
+}
+
+impl Expander<'_, '_> {
+    /// Ask the model, with the tables open to others meanwhile.
+    fn ask<T>(&mut self, question: impl FnOnce(&dyn Model) -> T) -> T {
+        let model = self.model;
+        MutexGuard::unlocked(self.inner, || question(model))
+    }
+
+    fn expand(mut self) -> Result<Expansion> {
+        let node = self.inner.nodes[self.node as usize];
+        let pending = self.inner.inboxes[node.inbox as usize].clone();
+        let mut expansion = Expansion::default();
+        match node.status {
+            Status::Up => {
+                self.steps(node, &pending, &mut expansion)?;
+                self.crashes(node, &pending, &mut expansion)?;
+            }
+            Status::Down => {
+                let outcomes: Arc<[Outcome]> = self.ask(|m| m.recover(node.process as usize, node.local))?.into();
+                self.outcomes(Kind::Recover, 0, &[], &pending, &outcomes, &mut expansion);
+            }
+            Status::Crashed | Status::Unborn => {}
+        }
+        self.network(node, &pending, &mut expansion);
+        Ok(expansion)
+    }
+
+    fn steps(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
+        let process = node.process;
+        let mut deliverable = inbox::deliverable(self.model, pending);
+        // By content, not by id: the order of transitions must not depend on the order of discovery.
+        deliverable.sort_by_cached_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
+        let armed = self.armed(process, node.local)?;
+        self.ask_guards(process, node.local, &armed, &deliverable)?;
+        for armed in armed.iter() {
+            let sets = if armed.count == 0 {
+                vec![Vec::new()]
+            } else {
+                let candidates: Vec<Candidate> = deliverable
+                    .iter()
+                    .filter_map(|&message| {
+                        let group = (*self.inner.guards.get(&(process, node.local, armed.handler, message))?)?;
+                        Some(Candidate { message, sender: self.model.sender(message), group })
+                    })
+                    .collect();
+                quorum::sets(&candidates, armed.count as usize)
+            };
+            for consumed in sets {
+                let outcomes = self.step(process, node.local, armed.handler, &consumed)?;
+                let rest = inbox::remove(self.model, pending, &consumed);
+                self.outcomes(Kind::Step, armed.handler, &consumed, &rest, &outcomes, expansion);
+            }
+        }
+        Ok(())
+    }
+
+    /// One transition per outcome of a handler that left `rest` in the inbox.
+    fn outcomes(
+        &mut self,
+        kind: Kind,
+        handler: u16,
+        consumed: &[MessageId],
+        rest: &[MessageId],
+        outcomes: &Arc<[Outcome]>,
+        expansion: &mut Expansion,
+    ) {
+        let process = self.inner.nodes[self.node as usize].process;
+        for (choice, outcome) in outcomes.iter().enumerate() {
+            let mut others: Vec<(u16, Bundle)> = Vec::new();
+            for &(slot, local) in &outcome.spawns {
+                others.push((slot, Bundle { birth: Some(local), messages: Vec::new() }));
+            }
+            let mut own = Vec::new();
+            for &(to, message) in &outcome.sends {
+                if to == process {
+                    own.push(message);
+                } else if let Some((_, bundle)) = others.iter_mut().find(|(other, _)| *other == to) {
+                    bundle.messages.push(message);
+                } else {
+                    others.push((to, Bundle { birth: None, messages: vec![message] }));
+                }
+            }
+            let rest = inbox::insert(self.model, rest, &own);
+            let last = self.inner.last(self.model, consumed);
+            let target = self.inner.node(self.model, process as usize, outcome.local, rest, last);
+            let outcome = Some((outcomes.clone(), choice));
+            let details = Details { kind, handler, consumed: consumed.to_vec(), outcome };
+            self.push(expansion, target, NO_BUDGET, others, details);
+        }
+    }
+
+    fn crashes(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
+        for (index, fault) in self.model.shape().faults.iter().enumerate() {
+            if fault.may_crash[node.process as usize] {
+                let local = self.ask(|m| m.crash(node.process as usize, node.local, fault.recovers))?;
+                let last = self.inner.last(self.model, &[]);
+                let target = self.inner.node(self.model, node.process as usize, local, pending.to_vec(), last);
+                let budget = self.model.shape().crash_budget(index) as u8;
+                let details = Details { kind: Kind::Crash, handler: index as u16, consumed: vec![], outcome: None };
+                self.push(expansion, target, budget, Vec::new(), details);
+            }
+        }
+        Ok(())
+    }
+
+    /// Losses and copies of pending messages.
+    fn network(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) {
+        let shape = self.model.shape();
+        let mut changes: Vec<(Kind, u8, MessageId, Vec<MessageId>)> = Vec::new();
+        if shape.lossy {
+            let budget = shape.loss_budget().map_or(NO_BUDGET, |b| b as u8);
+            changes.extend(inbox::losses(pending).into_iter().map(|(lost, rest)| (Kind::Lose, budget, lost, rest)));
+        }
+        if let Some(budget) = shape.duplication_budget() {
+            changes.extend(inbox::distinct(pending).into_iter().map(|message| {
+                (Kind::Duplicate, budget as u8, message, inbox::insert(self.model, pending, &[message]))
+            }));
+        }
+        changes.sort_by_key(|(kind, _, message, _)| (*kind as u8, self.model.message_hash(*message)));
+        for (kind, budget, message, after) in changes {
+            let target = self.inner.node(self.model, node.process as usize, node.local, after, node.last);
+            let details = Details { kind, handler: 0, consumed: vec![message], outcome: None };
+            self.push(expansion, target, budget, Vec::new(), details);
+        }
+    }
+
+    fn push(
+        &mut self,
+        expansion: &mut Expansion,
+        target: NodeId,
+        budget: u8,
+        others: Vec<(u16, Bundle)>,
+        details: Details,
+    ) {
+        let start = expansion.effects.len() as u32;
+        let shape = self.model.shape();
+        let additive = shape.network == Network::Bag
+            && others.iter().all(|(to, bundle)| {
+                let stops = |f: &CrashFault| !f.recovers && f.may_crash[*to as usize];
+                bundle.birth.is_none() && !shape.faults.iter().any(stops)
+            });
+        let mut sent = 0u64;
+        for (to, bundle) in others {
+            for &message in bundle.messages.iter().filter(|_| additive) {
+                sent = sent.wrapping_add(hash::pending(to as usize, self.model.message_hash(message)));
+            }
+            let bundle = self.inner.bundle(bundle);
+            expansion.effects.push((to, bundle));
+        }
+        let altered = self.altered(target);
+        let node = |id: NodeId| self.inner.nodes[id as usize];
+        expansion.transitions.push(Transition {
+            target,
+            effects: (start, expansion.effects.len() as u32),
+            budget,
+            moves: details.kind == Kind::Step,
+            altered,
+            special: !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some(),
+            additive,
+            delta: node(target).hash.wrapping_sub(node(self.node).hash).wrapping_add(sent),
+            history: node(target).last_hash.wrapping_sub(node(self.node).last_hash),
+        });
+        expansion.details.push(details);
+    }
+
+    fn altered(&mut self, target: NodeId) -> u64 {
+        let (before, after) = (self.inner.nodes[self.node as usize], self.inner.nodes[target as usize]);
+        let model = self.model;
+        let bits = || model.altered(before.process as usize, before.local, after.local);
+        *self.inner.altered.entry((before.process, before.local, after.local)).or_insert_with(bits)
+    }
+
+    pub fn armed(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+        if let Some(found) = self.inner.armed.get(&(process, local)) {
+            return Ok(found.clone());
+        }
+        let armed: Arc<[Armed]> = self.ask(|m| m.armed(process as usize, local))?.into();
+        self.inner.armed.insert((process, local), armed.clone());
+        Ok(armed)
+    }
+
+    /// Make sure that the guards of all armed handlers are known for all messages that they are for.
+    fn ask_guards(&mut self, process: u16, local: LocalId, armed: &[Armed], messages: &[MessageId]) -> Result<()> {
+        let mut questions = Vec::new();
+        for &message in messages {
+            let handlers = self.handlers(process, message)?;
+            for armed in armed.iter().filter(|a| a.count > 0 && handlers.contains(&a.handler)) {
+                if !self.inner.guards.contains_key(&(process, local, armed.handler, message)) {
+                    questions.push((armed.handler, message));
+                }
+            }
+        }
+        if !questions.is_empty() {
+            let groups = self.ask(|m| m.guards(process as usize, local, &questions))?;
+            for ((handler, message), group) in questions.into_iter().zip(groups) {
+                self.inner.guards.insert((process, local, handler, message), group);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn handlers(&mut self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
+        if let Some(found) = self.inner.handlers.get(&(process, message)) {
+            return Ok(found.clone());
+        }
+        let handlers: Arc<[u16]> = self.ask(|m| m.handlers(process as usize, message))?.into();
+        self.inner.handlers.insert((process, message), handlers.clone());
+        Ok(handlers)
+    }
+
+    fn step(&mut self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<Arc<[Outcome]>> {
+        let key = (process, local, handler, consumed.to_vec());
+        if let Some(found) = self.inner.steps.get(&key) {
+            return Ok(found.clone());
+        }
+        let outcomes: Arc<[Outcome]> = self.ask(|m| m.step(process as usize, local, handler, consumed))?.into();
+        self.inner.steps.insert(key, outcomes.clone());
+        Ok(outcomes)
+    }
+}
