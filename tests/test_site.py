@@ -113,8 +113,11 @@ def test_the_build_is_strict(small: Path, tmp_path: Path, page: str, old: str, n
 
 def test_examples_of_the_hooks() -> None:
     from docs._site import links, navigation
+    from docs._site.doctests import fenced
 
-    assert doctest.testmod(links).failed == doctest.testmod(navigation).failed == 0
+    for hook in (links, navigation):
+        assert doctest.testmod(hook).failed == 0
+    assert fenced("Add.\n\n>>> 1 + 1\n2\n\nDone.") == "Add.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nDone."
 
 
 def test_a_missing_docstring_is_noticed() -> None:

@@ -26,6 +26,19 @@ from plait.model.system import System
 GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 FACTS = GALLERY / "facts.json"
 MARK = "<!-- gallery -->"
+_TITLES = {
+    "abd": "ABD",
+    "ben-or": "Ben-Or",
+    "chang-roberts": "Chang and Roberts",
+    "dijkstra-scholten": "Dijkstra and Scholten",
+    "distal-paxos": "Paxos in Distal",
+    "hirschberg-sinclair": "Hirschberg and Sinclair",
+    "lamport-mutex": "Lamport's mutual exclusion",
+    "mcpaxos": "Paxos of TLA+",
+    "pbft": "PBFT",
+    "register-paxos": "Register on Paxos",
+    "viewstamped": "Viewstamped replication",
+}
 
 
 class Family(NamedTuple):
@@ -141,10 +154,14 @@ def page(name: str, facts: dict[str, Any]) -> str:
         f"The picture: a faulty twin of {name} violates `{facts['violated']}` {run}.",
         "",
         "```sh",
-        f"{command(name, {}):<60}  # holds: {facts['states']:,} states, {facts['transitions']:,} transitions",
-        f"{command(name, TWINS[name]):<60}  # violates {facts['violated']}, as in the picture",
-        f"{f'plait show {name}':<60}  # parameters, processes, handlers, properties",
+        f"{command(name, {})}",
+        f"{command(name, TWINS[name])}",
+        f"plait show {name}",
         "```",
+        "",
+        f"The first command searches all {facts['states']:,} states and {facts['transitions']:,} transitions: "
+        "all properties hold. The second checks the twin in the picture. The third lists parameters, processes, "
+        "handlers and properties.",
         "",
         f"By default: {roles}; network: {system.network}"
         + "".join(f"; {fault}" for fault in system.faults)
@@ -162,10 +179,8 @@ def page(name: str, facts: dict[str, Any]) -> str:
 
 
 def title(name: str) -> str:
-    """The name of a protocol as a heading: what its docstring begins with, if that is short."""
-    return {"abd": "ABD", "mcpaxos": "MCPaxos", "pbft": "PBFT", "ben-or": "Ben-Or"}.get(
-        name, name.replace("-", " ").capitalize()
-    )
+    """The name of a protocol as a heading."""
+    return _TITLES.get(name, name.replace("-", " ").capitalize())
 
 
 def overview(facts: dict[str, Any]) -> str:

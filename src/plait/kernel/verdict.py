@@ -76,7 +76,7 @@ class Statistics(msgspec.Struct, frozen=True):
 
 
 class PropertyResult(msgspec.Struct, frozen=True):
-    """What became of one property."""
+    """The result for one property."""
 
     name: str
     kind: str
@@ -89,16 +89,23 @@ class Verdict(msgspec.Struct, frozen=True):
     """The result of an analysis. `bool(verdict)` is true only if everything holds."""
 
     status: Status
+    """"holds", "violated" or "inconclusive"."""
     statistics: Statistics
+    """What the search did: states, transitions, depth, seconds and more."""
     properties: list[PropertyResult]
+    """The result for each property."""
     model: str = ""
+    """The target, or the name of the System if it was made in Python."""
     property: str | None = None
     """The violated property, if there is one."""
     message: str | None = None
+    """What is wrong, in a sentence."""
     bound: str | None = None
     """None when the whole space was searched, else which limit was hit."""
     trace: Trace | None = None
+    """The counterexample, if there is one."""
     warnings: list[str] = []
+    """What the user should know: for example, a handler that never ran."""
     coverage: Coverage | None = None
     """What was exercised, where that was asked for."""
 
