@@ -1,15 +1,12 @@
-"""`plait bmc` and `plait bench bmc` as a user calls them."""
+"""`plait bmc` as a user calls it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
-from plait.bmc import tables
 from plait.cli.main import main
 
 
@@ -90,22 +87,3 @@ def test_bad_input(workplace: Path, capsys: pytest.CaptureFixture[str], argument
 def test_a_depth_is_a_limit(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "bmc", "peterson", "--depth", "5", "-q")
     assert (code, out) == (3, "INCONCLUSIVE stopped at depth 5\n")
-
-
-def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen: dict[str, Any] = {n: tables.SETTINGS[n] for n in ("Indexer 2, depth 10", "DPhil 5, depth 10")}
-    monkeypatch.setattr(tables, "SETTINGS", chosen)
-    monkeypatch.setattr(tables, "_SEEDS", 3)
-    monkeypatch.setattr(tables, "WAYS", {w: tables.WAYS[w] for w in (tables.BMC, tables.PBMC, tables.EXPLICIT)})
-    plot = tmp_path / "bmc.svg"
-    code, out, _ = run(capsys, "bench", "bmc", "--json", "-q", "--plot", str(plot))
-    rows = json.loads(out)["rows"]
-    assert code == 0
-    assert len(rows) == 2 * len(tables.WAYS)
-    assert {(r["setting"][:5], r["verdict"]) for r in rows} == {("Index", "unsat"), ("DPhil", "sat")}
-    assert rows[0]["published_solving"] == 19.531
-    assert ET.fromstring(plot.read_text(encoding="utf-8")).tag.endswith("svg")
-    code, out, _ = run(capsys, "bench", "bmc", "-q", "--markdown")
-    assert "| Indexer 2, depth 10 | steps (BMC) |" in out
-    code, out, _ = run(capsys, "bench", "bmc", "-q")
-    assert "The best encoding decides every setting" in out

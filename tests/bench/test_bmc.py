@@ -1,0 +1,39 @@
+"""`plait bench bmc`: the settings of Saissi 2019, chapter 4, with each encoding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from plait.bench.tables import bmc as tables
+from plait.cli.main import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: dict[str, Any] = {n: tables.SETTINGS[n] for n in ("Indexer 2, depth 10", "DPhil 5, depth 10")}
+    monkeypatch.setattr(tables, "SETTINGS", chosen)
+    monkeypatch.setattr(tables, "_SEEDS", 3)
+    monkeypatch.setattr(tables, "WAYS", {w: tables.WAYS[w] for w in (tables.BMC, tables.PBMC, tables.EXPLICIT)})
+    plot = tmp_path / "bmc.svg"
+    code, out, _ = run(capsys, "bench", "bmc", "--json", "-q", "--plot", str(plot))
+    rows = json.loads(out)["rows"]
+    assert code == 0
+    assert len(rows) == 2 * len(tables.WAYS)
+    assert {(r["setting"][:5], r["verdict"]) for r in rows} == {("Index", "unsat"), ("DPhil", "sat")}
+    assert rows[0]["published_solving"] == 19.531
+    assert ET.fromstring(plot.read_text(encoding="utf-8")).tag.endswith("svg")
+    code, out, _ = run(capsys, "bench", "bmc", "-q", "--markdown")
+    assert "| Indexer 2, depth 10 | steps (BMC) |" in out
+    code, out, _ = run(capsys, "bench", "bmc", "-q")
+    assert "The best encoding decides every setting" in out
