@@ -148,7 +148,7 @@ class Verdict(msgspec.Struct, frozen=True):
             "properties": [msgspec.to_builtins(msgspec.structs.replace(p, trace=None)) for p in self.properties],
             "warnings": self.warnings,
             "coverage": msgspec.to_builtins(self.coverage),
-            "trace": msgspec.to_builtins(self.trace) if self.trace else None,
+            "trace": msgspec.to_builtins(self.trace) if self.trace is not None else None,
         }
 
     def __str__(self) -> str:

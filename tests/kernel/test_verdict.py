@@ -1,0 +1,51 @@
+"""The verdict: its truth, its exit code and its JSON say the same."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+import pytest
+
+from plait.kernel.trace import Snapshot, Trace
+from plait.kernel.verdict import EXIT_CODES, PropertyResult, Statistics, Status, Verdict
+
+
+def statistics(seconds: float = 2.0) -> Statistics:
+    return Statistics(
+        states=10, transitions=20, terminal_states=1, depth=3, seconds=seconds, python_calls=5, search="bfs", workers=1
+    )
+
+
+@pytest.mark.parametrize("status", get_args(Status))
+def test_only_what_holds_is_true(status: Status) -> None:
+    verdict = Verdict(status, statistics(), [])
+    assert bool(verdict) == (status == "holds")
+    assert (verdict.exit_code == 0) == bool(verdict)
+    assert verdict.to_json()["verdict"] == status
+
+
+def test_exit_codes_are_those_of_the_command_line() -> None:
+    """2 and 4 stand for errors: no verdict has them."""
+    assert EXIT_CODES == {"holds": 0, "violated": 1, "inconclusive": 3}
+    assert set(EXIT_CODES) == set(get_args(Status))
+
+
+def test_states_per_second() -> None:
+    assert statistics(2.0).states_per_second == 5.0
+    assert statistics(0.0).states_per_second == 0.0, "too short to be measured"
+
+
+def test_the_json_is_json_and_has_each_trace_once() -> None:
+    """Also one without events: the initial state alone violates the property."""
+    trace = Trace("m", {}, "p", [], [], Snapshot({}), [])
+    verdict = Verdict("violated", statistics(), [PropertyResult("p", "always", "violated", None, trace)], trace=trace)
+    found = msgspec.json.decode(msgspec.json.encode(verdict.to_json()))
+    assert found["trace"]["target"] == "m"
+    assert [p["trace"] for p in found["properties"]] == [None]
+    assert [p["status"] for p in found["properties"]] == ["violated"]
+
+
+def test_a_verdict_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Verdict("inconclusive", statistics(), []).status = "holds"  # type: ignore[misc]
