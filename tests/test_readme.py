@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plait.check.api import check
-from plait.model.loader import load
+from plait.model.loader import load, zoo
 from plait.report.itf import load_trace
 from plait.report.svg import space_time
 from tests.support.command import ELLIPSIS, plait
@@ -113,7 +113,34 @@ def test_the_numbers_for_five_clients() -> None:
     assert 500 < found.python_calls < 1500, "about a thousand calls"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reference/cli.md"])
+def test_the_numbers_of_the_reductions() -> None:
+    text = README.read_text(encoding="utf-8")
+    full = check(load("paxos", {"quorum": False}, parse=False), workers=1).statistics.states
+    reduced = check(load("paxos", {"quorum": False}, parse=False), workers=1, reduce="auto").statistics.states
+    assert f"searches {reduced:,} instead of {full:,} states of Paxos" in text
+
+
+def test_the_size_of_the_zoo() -> None:
+    assert f"**{len(zoo())} protocols**" in README.read_text(encoding="utf-8")
+
+
+def test_the_speeds_are_those_of_the_tables() -> None:
+    """The README shows some rows of the peers' table."""
+    table = (ROOT / "docs" / "internals" / "tables.md").read_text(encoding="utf-8")
+    rows = {
+        "Paxos (3, 3, 1)": "Paxos (3, 3, 1)",
+        "Two-phase commit, 8": "Two-phase commit, 8 resource managers",
+        "Lamport's mutual exclusion, 3": "Lamport mutex, 3 processes, clocks to 6",
+    }
+    for shown, setting in rows.items():
+        measured = dict(re.findall(rf"^\| {re.escape(setting)} \| (\w+) \| [\d,]+ \| ([\d.]+) s ", table, re.MULTILINE))
+        states = re.search(rf"^\| {re.escape(setting)} \| Plait \| ([\d,]+) ", table, re.MULTILINE)
+        assert states is not None
+        seconds = " | ".join(f"{measured[name]} s" for name in ("Plait", "Spin", "Stateright", "TLC"))
+        assert f"| {shown} | {states[1]} | {seconds} |" in README.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["docs/index.md", "docs/reference/cli.md"])
 def test_files_of_tests_pass(pytester: pytest.Pytester, page: str) -> None:
     """What the pages show as a test file, run by pytest next to the examples."""
     files: list[Block] = [block for block in blocks(ROOT / page, "python") if block.file is not None]
@@ -123,7 +150,7 @@ def test_files_of_tests_pass(pytester: pytest.Pytester, page: str) -> None:
     shutil.copy(EXAMPLE, pytester.path)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-W", "error")
     assert result.ret == 0
-    result.assert_outcomes(passed=4 if page == "README.md" else 9)
+    result.assert_outcomes(passed=4 if page == "docs/index.md" else 9)
 
 
 def test_the_make_targets_exist() -> None:
