@@ -136,6 +136,17 @@ except plait.PlaitError as error:
     assert (done.stdout, done.stderr) == (f"pip install 'plait[{extra}]'\n", "")
 
 
+def test_reversibility_names_z3_when_a_pair_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from plait.epa.steps import settle
+
+    monkeypatch.setitem(sys.modules, "z3", None)
+    monkeypatch.delitem(sys.modules, "plait.epa.solver", raising=False)
+    report = {"pairs": [{"schedule": None, "early": 0, "late": 1}], "nodes": [], "before": [], "sections": []}
+    with pytest.raises(MissingPackageError, match="plait epa needs z3-solver, which is not installed") as caught:
+        settle(report)
+    assert caught.value.hint == "pip install 'plait[epa]'"
+
+
 def test_other_missing_modules_are_left_alone() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_module") as caught, needs("bmc"):
         import no_such_module  # type: ignore[import-not-found]  # noqa: F401
@@ -172,6 +183,15 @@ def test_the_extras_are_those_of_the_project() -> None:
     everything = extras.pop("all")
     assert {name: set(extra.packages.values()) for name, extra in EXTRAS.items()} == extras
     assert everything == set.union(*extras.values())
+
+
+def test_the_manual_lists_every_extra() -> None:
+    page = (ROOT / "docs" / "reference" / "installing.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, re.MULTILINE))
+    assert listed.pop("all") == "all of these"
+    own = {name: set(extra.packages.values()) for name, extra in EXTRAS.items()}
+    own["serve"] -= own["gyro"]
+    assert {name: set(packages.split(", ")) for name, packages in listed.items()} == own
 
 
 def optional_imports(node: ast.AST, inside: str | None = None) -> Iterator[tuple[int, str, str | None]]:
