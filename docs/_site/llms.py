@@ -1,24 +1,32 @@
-"""A hook of the site: llms-full.txt has the text of all pages in the order of the navigation, for language models."""
+"""A hook of the site: what language models read.
+
+llms.txt links to pages as Markdown, so each page is also there as Markdown, next to its HTML. llms-full.txt has the text of
+all pages in the order of the navigation.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-_pages: list[tuple[str, str, str]] = []
+_pages: list[tuple[str, str]] = []
 
 
 def on_nav(nav: Any, **_: Any) -> None:
-    """Begin anew, with each build."""
+    """Forget the pages of the build before."""
     _pages.clear()
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> None:
     """Remember the text of a page."""
-    _pages.append((page.file.src_uri, page.file.url, markdown))
+    _pages.append((page.file.src_uri, markdown))
 
 
 def on_post_build(config: Any) -> None:
-    """Write the file beside llms.txt."""
-    parts = [f"<!-- {name} -->\n\n{text.strip()}\n" for name, _, text in _pages]
-    Path(config.site_dir, "llms-full.txt").write_text("\n\n".join(parts), encoding="utf-8")
+    """Write the files."""
+    site = Path(config.site_dir)
+    for name, text in _pages:
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text, encoding="utf-8")
+    parts = [f"<!-- {name} -->\n\n{text.strip()}\n" for name, text in _pages]
+    (site / "llms-full.txt").write_text("\n\n".join(parts), encoding="utf-8")
