@@ -161,7 +161,7 @@ def test_faults_that_smaller_systems_hide(count: Count) -> None:
         (lambda: paxos(proposers=0), "proposers=0"),
         (lambda: paxos(faulty="proposer"), "faulty='proposer'"),  # type: ignore[arg-type]
         (lambda: ping_pong(network="fifo"), "network='fifo'"),  # type: ignore[arg-type]
-        (lambda: chang_roberts(initiators="4"), "'4' is no node"),
+        (lambda: chang_roberts(initiators="4"), "'4' is not a node"),
         (lambda: abd(servers=1), "servers=1"),
     ],
 )

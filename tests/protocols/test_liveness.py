@@ -62,7 +62,7 @@ def test_without_acknowledgements_a_release_overtakes_its_request() -> None:
 
 
 def test_starvation_is_not_asked_where_requests_are_cut_off() -> None:
-    with pytest.raises(ModelError, match="beyond the limit, requests are not received"):
+    with pytest.raises(ModelError, match="requests beyond the limit are never received"):
         lamport_mutex(2, None, clock_limit=4, specification="live")
 
 

@@ -182,9 +182,9 @@ def test_servers_are_symmetric_if_all_may_stand() -> None:
         ({"servers": 1}, "servers=1"),
         ({"entries": 0}, "entries=0"),
         ({"faulty": "term"}, "faulty='term'"),
-        ({"elections": "4"}, "'4' is no server"),
-        ({"elections": "1,,2"}, "'' is no server"),
-        ({"elections": "any,0"}, "'0' is no server"),
+        ({"elections": "4"}, "'4' is not a server"),
+        ({"elections": "1,,2"}, "'' is not a server"),
+        ({"elections": "any,0"}, "'0' is not a server"),
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any], message: str) -> None:

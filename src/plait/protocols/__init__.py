@@ -1,7 +1,8 @@
-"""The zoo: one protocol per module, each a readable model with its properties and, where sensible, its faulty twin.
+"""The zoo: one protocol per module, each with its properties and a faulty twin.
 
-A module defines processes, messages and a function of the module's own name that returns a `System`; the function's
-keyword parameters are the sizes and the faults, and its docstring says what was simplified. The state counts of several
-models are published by other checkers (Spin, TLC, Stateright), so the zoo is also what the engine is tested against.
-Modules that begin with an underscore are what several protocols share.
+A module defines messages, processes and one function that has the module's name and returns a `System`. The keyword
+parameters of this function are the sizes and the faults. The module docstring says what the protocol does, what was
+simplified, and which faults can be planted. To add a protocol, read `paxos.py` first, then "Adding a protocol to the
+zoo" in CONTRIBUTING.md. Other checkers (Spin, TLC, Stateright) publish state counts for several of these models, so
+the zoo is also a test of the engine. Modules whose names begin with an underscore are shared by several protocols.
 """

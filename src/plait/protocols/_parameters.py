@@ -1,4 +1,4 @@
-"""Checks of the parameters of the zoo's models: a wrong one is refused with what would be right."""
+"""Checks for the parameters of the zoo's models: an error names the wrong value and what was expected."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from plait.model.process import Process
 
 
 def at_least(least: int, **parameters: int) -> None:
-    """Refuse a size below `least`, naming the parameter.
+    """Raise an error if a size is below `least`.
 
     >>> at_least(1, acceptors=3)
     """
     for name, value in parameters.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ModelError(f"{name}={value!r} is not a number from {least} on", hint=f"give {name}={least} or more")
+            raise ModelError(
+                f"{name}={value!r} is not a whole number of at least {least}", hint=f"give {name}={least} or more"
+            )
 
 
 def one_of(options: Sequence[str], **parameters: str) -> None:
-    """Refuse a name that is none of the options, naming the parameter.
+    """Raise an error if a value is not one of the options.
 
     >>> one_of(("none", "acceptor"), faulty="none")
     """
@@ -29,7 +31,7 @@ def one_of(options: Sequence[str], **parameters: str) -> None:
 
 
 def several(roles: Mapping[type[Process], int]) -> list[type[Process]]:
-    """The roles that more than one process plays: only these have something to exchange.
+    """The roles of more than one process: only these can be symmetric.
 
     >>> several({Process: 1})
     []

@@ -1,8 +1,9 @@
-"""What the register protocols share: clients that write once and then read, and the history they leave.
+"""The harness of the register protocols: clients that write once and then read, and a monitor of their history.
 
-Client k writes the k-th letter at server k (modulo the number of servers), waits for the answer, reads at the next
-server, and is done. Its operations are observed by a `Linearizability` monitor. A server that has no use for a message
-leaves it pending. Stateright has the same harness (src/actor/register.rs); the protocols have its state counts.
+Client k writes the k-th letter at server k (modulo the number of servers), waits for the answer, and reads at the
+next server. Then it is done. A `Linearizability` monitor observes its operations. A server leaves a message pending
+if it has no handler for it. Stateright has the same harness (src/actor/register.rs), and the protocols have the state
+counts that it publishes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ EMPTY = ""
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """The identity of one request: whose, and which of its requests."""
+    """The identity of a request: the client, and the number of the request."""
 
     client: Pid
     number: int
@@ -46,7 +47,7 @@ class Get(Message):
 
 
 class GetOk(Message):
-    """The read is done, and gave this value."""
+    """The read is done, and returned this value."""
 
     request: Request
     value: str
@@ -61,7 +62,7 @@ class Client(Process):
 
     value: str
     awaiting: Request | None = None
-    """The request that is not answered yet."""
+    """The request without an answer."""
 
     @init
     def write(self) -> None:
@@ -82,7 +83,7 @@ class Client(Process):
         self.awaiting = None
 
     def server(self, shift: int) -> Pid:
-        """The client's own server, or one so much further on."""
+        """The server at this distance from the client's own server."""
         servers = self.ids(Server)
         return servers[(self.id.index + shift) % len(servers)]
 
@@ -94,7 +95,7 @@ def value_chosen(s: View) -> bool:
 
 
 def register_system(servers: Iterable[Server], clients: int, name: str) -> System:
-    """A System of these servers and so many clients, whose history must be linearizable."""
+    """A System of these servers and `clients` clients, whose history must be linearizable."""
     return System(
         [*servers, *(Client(value=chr(ord("A") + k)) for k in range(clients))],
         monitors=[Linearizability(spec=Register(EMPTY))],

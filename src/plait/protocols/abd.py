@@ -1,25 +1,25 @@
 """The ABD register (Attiya, Bar-Noy, Dolev, "Sharing Memory Robustly in Message-Passing Systems", JACM 1995).
 
-Servers hold copies of one register and keep it linearizable without consensus, as long as a majority answers. Every
-value has a stamp: a clock, and the id of the server that coordinated its write (which lets several write: Lynch and
-Shvartsman 1997). The server that a client asks coordinates both operations in two phases:
+Servers hold copies of one register. The register is linearizable without consensus, as long as a majority answers.
+Each value has a stamp: a clock, and the id of the server that coordinated the write. (The id allows several writers:
+Lynch and Shvartsman 1997.) A client asks one server, which coordinates the operation in two phases:
 
-1. *query* all servers for their value and stamp, and wait for a majority; a write takes the next greater stamp for its
-   new value, a read takes the value with the greatest stamp;
-2. *record* that value at all servers, and wait for a majority, before the client gets its answer. A read does so too: a
-   later read must not see an older value.
+1. *Query*: it asks all servers for their value and stamp, and waits for a majority. A write takes the next greater
+   stamp for its new value. A read takes the value with the greatest stamp.
+2. *Record*: it sends that value to all servers, and waits for a majority before it answers the client. A read does
+   this, too, so that a later read does not see an older value.
 
-A server coordinates one operation at a time; other requests wait. A coordinator does not send to itself: it counts its
-own copy at once.
+A server coordinates one operation at a time; other requests wait. A coordinator does not send messages to itself: it
+counts its own copy at once.
 
-Two variants: with `quorum=False`, the default, which is what Stateright counts, a coordinator takes replies one by one;
-with `quorum=True` it takes those of a majority, less itself, in one quorum transition. The two are the same up to three
-servers, of which one reply makes a majority.
+Two variants: with `quorum=False` (the default, and the variant that Stateright counts) a coordinator consumes replies
+one by one. With `quorum=True` it consumes the replies that make a majority with its own copy in one quorum
+transition. With up to three servers the two are the same, because one reply is enough for a majority.
 
-Simplified: no crashes, no retransmission (the network is lossless).
+Simplified: no crashes and no retransmission (the network is lossless).
 
-The faulty twin, `faulty="hasty"`: a coordinator answers the client before anybody else has recorded the value. It takes
-three servers to notice: of two, both are asked by every query.
+The faulty twin, `faulty="hasty"`: a coordinator answers the client before another server has recorded the value. The
+fault shows with three servers: with two, each query asks both.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class AckRecord(Message):
 
 @dataclasses.dataclass
 class Querying:
-    """Phase 1 of a request: the value to write (None: it is a read) and the copies known so far."""
+    """Phase 1 of a request: the value to write (None for a read) and the copies received so far."""
 
     request: Request
     write: str | None
@@ -76,7 +76,7 @@ class Querying:
 
 @dataclasses.dataclass
 class Recording:
-    """Phase 2 of a request: the value that was read (None: it is a write) and who has recorded it."""
+    """Phase 2 of a request: the value that was read (None for a write) and the servers that recorded it."""
 
     request: Request
     read: str | None
@@ -163,10 +163,10 @@ class AbdServer(AnyAbdServer):
 
 
 class QuorumAbdServer(AnyAbdServer):
-    """Takes as many replies at once as make a majority with its own copy."""
+    """Takes the replies that make a majority with its own copy at once."""
 
     others: int
-    """So many."""
+    """The number of replies."""
 
     @on(
         AckQuery,
@@ -189,10 +189,10 @@ class QuorumAbdServer(AnyAbdServer):
 
 
 class AnyHastyAbdServer(AnyAbdServer):
-    """Answers as soon as its own copy is new."""
+    """Answers as soon as its own copy is updated."""
 
     def record(self, query: Querying) -> None:
-        """Begin phase 2, and do not wait for its end."""
+        """Begin phase 2 without waiting for its end."""
         super().record(query)
         assert isinstance(self.phase, Recording)
         self.answer(self.phase)
@@ -207,7 +207,7 @@ class HastyQuorumAbdServer(AnyHastyAbdServer, QuorumAbdServer):
 
 
 def abd(clients: int = 2, servers: int = 2, quorum: bool = False, faulty: Fault = "none") -> System:
-    """So many clients of a register replicated on so many servers."""
+    """A register replicated on `servers` servers, with `clients` clients."""
     at_least(1, clients=clients)
     at_least(2, servers=servers)
     one_of(get_args(Fault), faulty=faulty)

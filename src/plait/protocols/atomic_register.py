@@ -1,21 +1,24 @@
 """The atomic register of ABD (Attiya, Bar-Noy, Dolev, JACM 1995): the regular register with a reader's write-back.
 
-One writer and some readers share a register that base objects keep, as in `regular_register`. That one is not atomic: of
-two reads during a write, the first may return the new value and the second the old one (a *new-old inversion*), for the
-two ask different majorities, and the new value may have come to a single base object so far. ABD prevents it in a second
-phase of every read: before a reader returns a value, it asks all base objects to store it, and waits for a majority. Who
-reads later meets that majority, and finds the value or a newer one. (`abd` has several writers besides.)
+One writer and several readers share a register that base objects keep, as in `regular_register`. The regular register
+is not atomic: of two reads during a write, the first may return the new value and the second the old one (a *new-old
+inversion*). The two reads ask different majorities, and so far only one base object may have the new value. ABD
+prevents this by a second phase of each read: before a reader returns a value, it asks all base objects to store it,
+and waits for a majority. Each later read meets this majority, and finds the value or a newer one. (`abd` also has
+several writers.)
 
-The specification is linearizability (Herlihy and Wing 1990), which for registers is atomicity (Lamport 1986): every
-operation seems to happen at one moment between its beginning and its end. Writers and readers announce both ends.
+The specification is linearizability (Herlihy and Wing 1990), which for registers is atomicity (Lamport 1986): each
+operation seems to happen at one moment between its beginning and its end. Writers and readers announce both.
 
-Two variants, as of `regular_register`: with `quorum=True` a majority of replies is consumed in one quorum transition;
-with `quorum=False` every reply is consumed alone, and processes count.
+Two variants, as in `regular_register`: with `quorum=True` a majority of replies is consumed in one quorum transition;
+with `quorum=False` each reply is consumed alone, and processes count.
 
-The faulty twin, `faulty="regular"`: readers return what they read without writing it back. That is the regular register,
-and its counterexample is the proof that regular is less than atomic. It takes two reads, of one reader or of two.
+The faulty twin, `faulty="regular"`: readers return what they read without writing it back. This is the regular
+register, and the counterexample proves that regular is weaker than atomic. It needs two reads, of one reader or of
+two.
 
-Simplified: as in `regular_register`, processes do not crash; the number of a write is its timestamp and also its value.
+Simplified: as in `regular_register`, processes do not crash, and the number of a write is its timestamp and its
+value.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Phase(enum.Enum):
 
 
 class AnyAtomicWriter(AnyWriter):
-    """Tells the monitor what it does."""
+    """Announces its operations to the monitor."""
 
     def write(self) -> None:
         """Begin a write."""
@@ -52,7 +55,7 @@ class AnyAtomicWriter(AnyWriter):
         super().write()
 
     def complete(self) -> None:
-        """A majority has it."""
+        """A majority has the value."""
         self.writing = False
         self.announce(history.Return())
 
@@ -69,7 +72,7 @@ class CountingAtomicWriter(AnyAtomicWriter, CountingWriter):
 
 
 class AnyAtomicReader(Process):
-    """Reads so many times, in two phases each."""
+    """Reads several times, in two phases each."""
 
     last: int
     writes_back: bool
@@ -77,7 +80,7 @@ class AnyAtomicReader(Process):
     number: int = 0
     phase: Phase = Phase.IDLE
     value: int | None = None
-    """What the last read returned, or is to return when it is written back."""
+    """What the last read returned, or will return after the write-back."""
 
     @action(when=lambda self: self.phase is Phase.IDLE and self.number < self.last)
     def read(self) -> None:
@@ -87,7 +90,7 @@ class AnyAtomicReader(Process):
         self.broadcast(BaseObject, Read(self.number))
 
     def found(self, stamp: int) -> None:
-        """A majority has answered; this is its newest copy. Make sure that later reads find it, too."""
+        """A majority has answered, and this is its newest copy. Make sure that later reads find it, too."""
         self.value = stamp
         if self.writes_back:
             self.phase = Phase.WRITING_BACK
@@ -129,7 +132,7 @@ class CountingAtomicReader(AnyAtomicReader):
     count: int = 0
     newest: int = 0
     stored: set[Pid] = field(default_factory=set)
-    """Who has acknowledged the write-back. A late answer to an earlier one of the same value counts, but only once."""
+    """The base objects that acknowledged the write-back. A late answer to an earlier one of this value counts once."""
 
     @on(Copy, where=lambda self, m: self.phase is Phase.READING and m.number == self.number)
     def answered(self, m: Copy) -> None:
@@ -152,7 +155,7 @@ class CountingAtomicReader(AnyAtomicReader):
 
 @reachable
 def reading_the_write(s: View) -> bool:
-    """A read can return what was written last."""
+    """A read can return the last written value."""
     (writer,) = s[AnyWriter]
     return any(reader.phase is Phase.IDLE and reader.value == writer.last for reader in s[AnyAtomicReader])
 
@@ -165,7 +168,7 @@ def atomic_register(
     quorum: bool = True,
     faulty: Fault = "none",
 ) -> System:
-    """A writer with so many writes and readers with so many reads each; the twin is the regular register."""
+    """A writer with `writes` writes, and readers with `reads` reads each; the twin is the regular register."""
     at_least(1, base_objects=base_objects, readers=readers, writes=writes, reads=reads)
     one_of(get_args(Fault), faulty=faulty)
     writer: type[AnyWriter] = AtomicWriter if quorum else CountingAtomicWriter

@@ -1,31 +1,33 @@
-"""Ben-Or's randomized consensus on a bit (Ben-Or, "Another advantage of free choice", PODC 1983; paper 002, section 6).
+"""Ben-Or's randomized consensus on a bit (Ben-Or, "Another Advantage of Free Choice", PODC 1983).
 
-Processes start with a bit each, and must agree on one of them, although up to f of them may be silent. There is no leader.
-They go through phases of two rounds:
+Sequentialization (section 6) uses it as an example. Each process starts with a bit. All must agree on one of these
+bits, although up to f processes may be silent. There is no leader. A phase has two rounds:
 
-1. Report: everybody sends its *estimate* to all, and waits for the reports of n - f processes. If more than half of all
-   processes report the same bit, it proposes that bit, otherwise it proposes nothing.
-2. Proposal: everybody sends its proposal to all, and waits for the proposals of n - f processes. No two processes propose
-   different bits in one phase. Who sees more than f proposals of a bit *decides* it: then everybody else sees at least one.
-   Who sees one takes it for its estimate. Who sees none tosses a coin.
+1. Report: each process sends its *estimate* to all, and waits for the reports of n - f processes. If more than half
+   of all processes report the same bit, it proposes this bit. Otherwise it proposes nothing.
+2. Proposal: each process sends its proposal to all, and waits for the proposals of n - f processes. No two processes
+   propose different bits in one phase. A process that sees more than f proposals of a bit *decides* it; then each
+   other process sees at least one of them. A process that sees at least one proposal takes the bit as its estimate. A
+   process that sees none tosses a coin.
 
-A process that has decided goes on, to help the others.
+A process that has decided continues, to help the others.
 
 Faulty twins, each of which breaks agreement:
 
-- `estimate`: a process that decides does not take what it decided for its estimate. With three processes and f = 1 it takes
-  three phases to notice: all decide 1 in the first, but their estimates still differ; all coins of the second show 0, and
-  they decide 0 in the third.
-- `impatient`: a process may go on with fewer than n - f messages, when it waited for long. This is the protocol on a
-  weaker network than it was made for.
+- `estimate`: a process that decides does not take the decided bit as its estimate. With three processes and f = 1 the
+  fault shows after three phases: all decide 1 in the first, but their estimates still differ; all coins of the second
+  phase show 0; in the third phase they decide 0.
+- `impatient`: a process may continue with fewer than n - f messages after a timeout. This is the protocol on a weaker
+  network than it was designed for.
 
-With `phases=None` there is no end, which needs f = 0: then nobody is more than a phase ahead, and phases are numbered 1 and
-0 in turns. `specification="live"` adds two properties. *Termination*, that on every run all decide, is violated: nothing
-keeps the coins from differing for ever. *Luck suffices*: if all ever begin a phase with the same estimate, all decide. So
-it takes a fair coin, which is no fairness of steps: it is about what the steps choose.
+`phases=None` removes the bound on phases. This needs f = 0: then no process is more than one phase ahead, and phases
+are numbered 1 and 0 in turns. `specification="live"` adds two properties. *Termination* says that all processes
+decide on each run. It is violated: the coins may differ for ever. *Luck suffices* says: if all processes ever begin a
+phase with the same estimate, all decide. So the protocol needs a fair coin. Fairness of steps does not help: a fair
+coin is about the values that steps choose.
 
-Simplified: the number of phases is bounded, unless f = 0. A message that is never delivered is lost; a crashed process is
-one from which nothing is delivered any more. The coin is a choice.
+Simplified: the number of phases is bounded, unless f = 0. A lost message is one that is never delivered; a crashed
+process is one whose messages are no longer delivered. The coin is a choice.
 """
 
 from __future__ import annotations
@@ -71,23 +73,23 @@ class Proposal(Message):
 
 
 class Peer(Process):
-    """Has an estimate, and decides at some time."""
+    """Has an estimate, and eventually decides."""
 
     n: int
     f: int
     phases: int | None
-    """So many phases there are; None: without end."""
+    """The number of phases; None for no bound."""
     estimate: int
     phase: int = 1
     stage: Literal["Report", "Proposal"] = "Report"
-    """The round of the phase: what it is waiting for."""
+    """The round of the phase that it waits for."""
     wait: int
-    """For so many messages it is waiting."""
+    """The number of messages that it waits for."""
     decisions: tuple[int, ...] = ()
-    """What it decided, without repetitions: more than one is a fault already."""
+    """The bits that it decided, without repetitions: more than one is a violation."""
 
     def patience(self) -> int:
-        """For how many messages to wait in the next round."""
+        """The number of messages to wait for in the next round."""
         return self.n - self.f
 
     @init
@@ -127,7 +129,7 @@ class Peer(Process):
             self.broadcast(Peer, Report(self.phase, self.estimate))
 
     def takes(self, decided: bool) -> bool:
-        """Whether it takes a proposed bit for its estimate."""
+        """Whether it takes a proposed bit as its estimate."""
         return True
 
 
@@ -135,15 +137,15 @@ class StubbornPeer(Peer):
     """Keeps its estimate when it decides."""
 
     def takes(self, decided: bool) -> bool:
-        """Whether it takes a proposed bit for its estimate."""
+        """Whether it takes a proposed bit as its estimate."""
         return not decided
 
 
 class ImpatientPeer(Peer):
-    """Goes on with fewer messages than it should wait for."""
+    """Continues with fewer messages than it should wait for."""
 
     def patience(self) -> int:
-        """For how many messages to wait in the next round."""
+        """The number of messages to wait for in the next round."""
         return self.choose(range(1, self.n - self.f + 1))
 
 
@@ -161,19 +163,19 @@ def agreement(s: View) -> bool:
 
 @reachable
 def decision(s: View) -> bool:
-    """Everybody can decide."""
+    """All processes can decide."""
     return all(peer.decisions for peer in s[Peer])
 
 
 @predicate
 def decided(s: View) -> bool:
-    """Everybody has decided."""
+    """All processes have decided."""
     return all(peer.decisions for peer in s[Peer])
 
 
 @predicate
 def lucky(s: View) -> bool:
-    """All are about to report the same estimate in the same phase."""
+    """All processes are about to report the same estimate in the same phase."""
     return len({(peer.phase, peer.stage, peer.estimate) for peer in s[Peer]}) == 1 and s[Peer][0].stage == "Report"
 
 
@@ -191,12 +193,12 @@ def ben_or(
     specification: Specification = "safe",
     faulty: Fault = "none",
 ) -> System:
-    """Processes with these inputs, of which at most f are silent, that go through so many phases."""
+    """Processes with these inputs, of which at most f are silent, in `phases` phases."""
     if phases is not None:
         at_least(1, phases=phases)
     elif f != 0:
         raise ModelError(
-            f"phases=None and f={f}: without end, messages that are not waited for would pile up", hint="give f=0"
+            f"phases=None and f={f}: without a bound, messages that no process waits for accumulate", hint="give f=0"
         )
     at_least(0, f=f)
     one_of(get_args(Specification), specification=specification)
@@ -210,7 +212,7 @@ def ben_or(
 
     @always
     def validity(s: View) -> bool:
-        """What is decided is the input of some process."""
+        """Each decided value is the input of some process."""
         return all(bit in inputs for peer in s[Peer] for bit in peer.decisions)
 
     return System(

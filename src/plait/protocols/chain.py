@@ -1,35 +1,38 @@
 """Chain replication (van Renesse, Schneider, "Chain Replication for Supporting High Throughput and Availability", 2004).
 
-Servers stand in a chain, and each has a copy of an object, here a register.
+Servers form a chain. Each has a copy of an object, here a register.
 
-- Updates go to the first server, the *head*. Each server applies an update and forwards it to the next one. The last
-  server, the *tail*, answers the client: then all have it.
-- Queries go to the tail alone, which answers from its own copy.
+- Updates go to the first server, the *head*. Each server applies an update and forwards it to the next. The last
+  server, the *tail*, answers the client: then all servers have the update.
+- Queries go to the tail only, which answers from its own copy.
 
-So what a server has applied is a prefix of what the one before it has applied (the paper's *update propagation
-invariant*), what has been answered is at all servers, and the tail alone decides what has happened: the register is
-linearizable.
+So the updates that a server has applied are a prefix of those that its predecessor has applied (the paper's *update
+propagation invariant*), an answered update is at all servers, and the tail alone decides what has happened: the
+register is linearizable.
 
-Servers are *fail-stop*: one that stops does nothing more, and a *master*, which never fails, finds out and mends the chain:
+Servers are *fail-stop*: a server that stops does nothing more. A *master*, which never fails, detects this and
+repairs the chain:
 
-- The head stopped: the next server is the head. Updates that only the old head had are lost, and their clients ask again.
-- The tail stopped: the server before it is the tail, has applied all that the old one had, and answers for it.
-- Another one stopped: the master introduces its successor to its predecessor. The successor tells how many updates it
-  has, and the predecessor sends it the others.
+- The head stopped: the next server becomes the head. Updates that only the old head had are lost, and their clients
+  ask again.
+- The tail stopped: its predecessor becomes the tail. It has applied all updates of the old tail, and answers for it.
+- Another server stopped: the master connects its predecessor and its successor. The successor says how many updates
+  it has, and the predecessor sends the missing ones.
 
-At most one server stops in a run, at any time, if `crash`. A client sends a request to all servers, of which the head
-takes updates and the tail takes queries; others leave them until they are head or tail. That stands for asking the master
-who is, and for asking again. A new head does not take an update that it has got from the old one.
+With `crash`, at most one server stops in a run, at any time. A client sends a request to all servers: the head takes
+updates, the tail takes queries, and the other servers leave them pending until they become head or tail. This models
+that a client asks the master for the head or tail, and that it asks again. A new head does not take an update that it
+already has from the old head.
 
 Faulty twins:
 
-- `any`: every server answers queries. A client reads what only the head has, and after that, at the tail, what was there
-  before.
-- `head`: the head answers queries, instead of the tail. That is all right until the head stops.
+- `any`: each server answers queries. A client may read an update that only the head has, and then an older value at
+  the tail.
+- `head`: the head answers queries instead of the tail. This works until the head stops.
 - `resend`: a server does not send the updates that its new successor lacks. The clients wait for ever.
 
-Simplified: servers remember all updates, so the acknowledgements that let them forget are left out; links are unordered,
-but updates are numbered and taken in order; nobody joins the chain at its end.
+Simplified: servers keep all updates, so the acknowledgements that let them forget are left out; links are unordered,
+but updates are numbered and applied in order; no server joins the chain.
 """
 
 from __future__ import annotations
@@ -54,48 +57,48 @@ class Update(NamedTuple):
 
 
 class Forward(Message):
-    """The update with this number, from the one before in the chain."""
+    """The update with this number, from the predecessor in the chain."""
 
     number: int
     update: Update
 
 
 class Stop(Message):
-    """Fate says: the server stops now."""
+    """The master lets the receiver stop now."""
 
 
 class Stopped(Message):
-    """The master finds that the sender has stopped."""
+    """The master detects that the sender has stopped."""
 
 
 class NewPredecessor(Message):
-    """The master says: this one stands before you in the chain; if None, you are the head."""
+    """From the master: this is your predecessor in the chain; None means that you are the head."""
 
     predecessor: Pid | None
 
 
 class NewSuccessor(Message):
-    """The sender stands behind you, and has so many updates."""
+    """The sender is your successor, and has this number of updates."""
 
     updates: int
 
 
 class BeTail(Message):
-    """The master says: nobody stands behind you."""
+    """From the master: you are the tail."""
 
 
 # -- servers ---------------------------------------------------------------------------------------------------------
 
 
 class Server(Process):
-    """A link of the chain."""
+    """A server of the chain."""
 
     predecessor: Pid | None
-    """None: it is the head."""
+    """None for the head."""
     successor: Pid | None
-    """None: it is the tail."""
+    """None for the tail."""
     updates: tuple[Update, ...] = ()
-    """What it has applied, in order."""
+    """The updates that it has applied, in order."""
     stopped: bool = False
 
     @on(Put, where=lambda self, m: not self.stopped and self.predecessor is None)
@@ -123,7 +126,7 @@ class Server(Process):
     def query(self, m: Get) -> None:
         self.send(m.sender, GetOk(m.request, self.updates[-1].value if self.updates else EMPTY))
 
-    # One stops
+    # A server stops
 
     @on(Stop)
     def stop(self, m: Stop) -> None:
@@ -142,7 +145,7 @@ class Server(Process):
         self.resend(m.updates)
 
     def resend(self, known: int) -> None:
-        """Send all updates after the first so many."""
+        """Send all updates after the first `known`."""
         for number, update in enumerate(self.updates[known:], start=known + 1):
             assert self.successor is not None
             self.send(self.successor, Forward(number, update))
@@ -155,7 +158,7 @@ class Server(Process):
 
 
 class TalkativeServer(Server):
-    """Answers queries wherever it stands."""
+    """Answers queries at any position of the chain."""
 
     @on(Get, where=lambda self, m: not self.stopped)
     def query(self, m: Get) -> None:
@@ -171,7 +174,7 @@ class ReversedServer(Server):
 
 
 class ForgetfulServer(Server):
-    """Lets its new successor wait."""
+    """Does not send missing updates to its new successor."""
 
     def resend(self, known: int) -> None:
         """Send nothing."""
@@ -189,7 +192,7 @@ SERVERS: dict[Fault, type[Server]] = {
 
 
 class Master(Process):
-    """Lets a server stop, and mends the chain."""
+    """Lets a server stop, and repairs the chain."""
 
     crash: bool
     """Whether a server may still stop."""
@@ -216,7 +219,7 @@ class Client(Process):
     """Has one operation in flight at a time."""
 
     awaiting: Request | None = None
-    """The request that is not answered yet."""
+    """The request without an answer."""
 
 
 class Writer(Client):
@@ -237,7 +240,7 @@ class Writer(Client):
 
 
 class Reader(Client):
-    """Reads so many times."""
+    """Reads several times."""
 
     reads: int
     value: str = EMPTY
@@ -267,7 +270,7 @@ class Reader(Client):
 
 @always
 def update_propagation(s: View) -> bool:
-    """What a server has applied is a prefix of what the one before it has applied."""
+    """The updates that a server has applied are a prefix of those of its predecessor."""
     chain = [server.updates for server in s[Server] if not server.stopped]
     return all(before[: len(behind)] == behind for before, behind in itertools.pairwise(chain))
 
@@ -280,7 +283,7 @@ def at_most_once(s: View) -> bool:
 
 @reachable
 def reading(s: View) -> bool:
-    """The last read can return something that was written."""
+    """The last read can return a value that was written."""
     return any(reader.value != EMPTY and reader.awaiting is None for reader in s[Reader])
 
 
@@ -295,7 +298,7 @@ def mending(s: View) -> bool:
 
 @final
 def answers(s: View) -> bool:
-    """In the end all operations have been answered."""
+    """In the end, all operations have an answer."""
     return all(client.awaiting is None for client in s[Client])
 
 
@@ -310,7 +313,7 @@ def chain(
     crash: bool = True,
     faulty: Fault = "none",
 ) -> System:
-    """So many servers, clients that write once, and clients that read so many times; one server may stop."""
+    """A chain of servers, clients that write once, and clients that read several times; one server may stop."""
     at_least(2, servers=servers)
     at_least(1, writers=writers, readers=readers, reads=reads)
     one_of(get_args(Fault), faulty=faulty)

@@ -1,23 +1,23 @@
 """Leader election on a ring (Chang and Roberts, CACM 1979), after the TLA+ specification in tlaplus/Examples.
 
-Nodes with distinct identities form a ring in which messages travel one way, and may overtake each other. Initiators
-send their identity to the next node. A node that gets a smaller identity than its own has lost, and passes it on; a
-greater one it swallows; and when its own comes back, it has won. A node that does not initiate has lost from the start,
-and passes everything on. So the initiator with the smallest identity is elected.
+Nodes with distinct identities form a ring. Messages travel one way and may overtake each other. Initiators send their
+identity to the next node. A node that receives a smaller identity than its own has lost, and passes it on. It drops a
+greater identity. A node that receives its own identity has won. A node that is not an initiator has lost from the
+start, and passes on all identities. So the initiator with the smallest identity is elected.
 
-`initiators` says who initiates: `any` (every node decides when it begins, so that one check covers all cases), `all`,
-or some node numbers such as `1,3` (the empty string: nobody). Nodes are numbered from 1, and the number is also the
-identity. In the TLA+ specification the initiators are chosen in the initial state, of which there are as many as there
-are subsets of the nodes: its states are those of the Systems for all subsets together.
+`initiators` says which nodes initiate: `any` (each node decides when it begins, so one check covers all cases),
+`all`, or node numbers such as `1,3` (the empty string: no node). Nodes are numbered from 1, and the number is also
+the identity. The TLA+ specification chooses the initiators in the initial state, so it has one initial state for each
+subset of the nodes. Its states are the states of the Systems for all subsets together.
 
 The faulty twin, `faulty="greedy"`: nodes pass on greater identities, too.
 
-`specification="live"` asks for termination as well: on every run, all have begun, no claim is under way any more, and
-somebody has won if anybody initiated. It needs no fairness, for no run is infinite. Of the twin one is: the claim of a
-node that has lost goes round for ever.
+`specification="live"` also asks for termination: on each run, all nodes have begun, no claim is in transit, and some
+node has won if any node initiated. This needs no fairness, because all runs are finite. The twin has an infinite run:
+the claim of a node that has lost travels around the ring for ever.
 
-Simplified: the identities are 1, 2, … in the order of the ring; who has won does not tell the others; nobody crashes, and
-nothing is lost.
+Simplified: the identities are 1, 2, … in the order of the ring; the winner does not tell the others; nodes do not
+crash, and messages are not lost.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Claim(Message):
 
 
 class Standing(enum.Enum):
-    """What a node knows of its own candidature."""
+    """What a node knows about its own candidacy."""
 
     CANDIDATE = enum.auto()
     LOST = enum.auto()
@@ -52,7 +52,7 @@ class Node(Process):
 
     identity: int
     initiator: bool | None
-    """None until it is decided."""
+    """None until the node decides."""
     standing: Standing
     begun: bool = False
 
@@ -96,7 +96,7 @@ class GreedyNode(Node):
 
 @always
 def correctness(s: View) -> bool:
-    """Who has won is the initiator with the smallest identity, and all others have lost."""
+    """Only the initiator with the smallest identity wins, and then all others have lost."""
     return all(
         winner.initiator
         and all(
@@ -111,26 +111,26 @@ def correctness(s: View) -> bool:
 
 @final
 def somebody_wins(s: View) -> bool:
-    """In the end, somebody has won, if anybody initiated."""
+    """In the end, some node has won if any node initiated."""
     return any(node.standing is Standing.WON for node in s[Node]) or not any(node.initiator for node in s[Node])
 
 
 @reachable
 def election(s: View) -> bool:
-    """Somebody can win."""
+    """Some node can win."""
     return any(node.standing is Standing.WON for node in s[Node])
 
 
 @eventually
 def termination(s: View) -> bool:
-    """All have begun, no claim is under way, and somebody has won, if anybody initiated."""
+    """All nodes have begun, no claim is in transit, and some node has won if any node initiated."""
     return all(node.begun for node in s[Node]) and not s.messages and bool(somebody_wins.predicate(s))
 
 
 def chang_roberts(
     nodes: int = 3, initiators: str = "any", specification: Specification = "safe", faulty: Fault = "none"
 ) -> System:
-    """A ring of so many nodes; see the module for `initiators` and `specification`."""
+    """A ring of `nodes` nodes; see the module for `initiators` and `specification`."""
     at_least(1, nodes=nodes)
     one_of(get_args(Specification), specification=specification)
     one_of(get_args(Fault), faulty=faulty)
@@ -160,7 +160,7 @@ def _initiates(node: int, initiators: str, nodes: int) -> bool | None:
     for part in chosen:
         if not part.isdecimal() or not 1 <= int(part) <= nodes:
             raise ModelError(
-                f"initiators={initiators!r}: {part!r} is no node",
-                hint=f"give 'any', 'all', or numbers from 1 to {nodes} with commas between",
+                f"initiators={initiators!r}: {part!r} is not a node",
+                hint=f"give 'any', 'all', or numbers from 1 to {nodes} separated by commas",
             )
     return str(node) in chosen

@@ -1,22 +1,23 @@
-"""Two-phase commit, transaction after transaction, in rounds (Gray 1978; paper 002, section 5.2).
+"""Two-phase commit of several transactions in a row, in rounds (Gray 1978; Sequentialization, section 5.2).
 
-A coordinator and some participants do transactions together. For each there are three rounds:
+A coordinator and several participants execute transactions together. Each transaction has three rounds:
 
 1. Request: the coordinator asks all participants.
-2. Vote: every participant says yes or no.
-3. Decision: with the votes of *all* participants the coordinator decides: commit if all say yes, otherwise abort. It tells
-   all participants, who do as it says, and goes on with the next transaction.
+2. Vote: each participant says yes or no.
+3. Decision: with the votes of *all* participants the coordinator decides: commit if all say yes, otherwise abort. It
+   tells all participants, who obey, and starts the next transaction.
 
-The protocol is for a reliable network. Where a message is lost, the transaction never ends, but nothing wrong happens.
-(`two_phase_commit` is another model of it, after the TLA+ specification, with a set of messages and a single transaction.)
+The protocol is made for a reliable network. If a message is lost, the transaction never ends, but no property is
+violated. (`two_phase_commit` is another model, after the TLA+ specification, with a set of messages and a single
+transaction.)
 
 Faulty twins:
 
-- `hasty`: the coordinator decides when all participants but one have voted, and takes the missing vote for a yes.
-- `doubt`: a participant that said yes and hears nothing for long takes the transaction for aborted. On a reliable network
-  that may still happen too early: a timeout may come at any time.
+- `hasty`: the coordinator decides when all participants but one have voted, and counts the missing vote as a yes.
+- `doubt`: a participant that said yes and waits too long treats the transaction as aborted. A timeout may come at any
+  time, so this can happen too early even on a reliable network.
 
-Simplified: nobody crashes. What the transactions are about is not modelled: a vote is a choice.
+Simplified: processes do not crash. The contents of transactions are not modelled: a vote is a choice.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Vote(Message):
 
 @tagged(phase="transaction", round="Decision")
 class Decision(Message):
-    """What to do."""
+    """The coordinator's decision."""
 
     transaction: int
     commit: bool
@@ -57,9 +58,9 @@ class Coordinator(Process):
     """Asks, and decides."""
 
     transactions: int
-    """So many transactions there are."""
+    """The number of transactions."""
     enough: int
-    """With so many votes it decides."""
+    """The number of votes with which it decides."""
     decisions: tuple[bool, ...] = ()
     """Whether each transaction was committed."""
 
@@ -77,7 +78,7 @@ class Coordinator(Process):
 
 
 class Participant(Process):
-    """Votes, and does as it is told."""
+    """Votes, and obeys the decision."""
 
     transaction: int = 0
     voted: bool | None = None
@@ -100,7 +101,7 @@ class Participant(Process):
 
 
 class DoubtfulParticipant(Participant):
-    """Aborts when it gets impatient."""
+    """Aborts after a timeout."""
 
     @action(when=lambda self: self.voted is True)
     def give_up(self) -> None:
@@ -137,7 +138,7 @@ def commitment(s: View) -> bool:
 
 
 def commit_rounds(participants: int = 3, transactions: int = 2, faulty: Fault = "none") -> System:
-    """A coordinator, so many participants, and so many transactions one after the other."""
+    """A coordinator and its participants, which execute transactions one after the other."""
     at_least(2, participants=participants)
     at_least(1, transactions=transactions)
     one_of(get_args(Fault), faulty=faulty)

@@ -1,42 +1,45 @@
-"""Conveyor Belt: serializable operations at several servers by a token (thesis 004, section 2.4, Algorithm 2).
+"""Conveyor Belt: serializable operations at several servers by a token (Saissi 2019, section 2.4, Algorithm 2).
 
-A store runs at several servers, each with its own copy of the database. Operations have been partitioned (`plait gyro
-analyze`): to put something into a cart is *local*, it reads the stock and writes a cart of its server only; an order is
-*global*, it reads the cart and takes from the stock, which all servers read.
+A store runs at several servers, each with its own copy of the database. The operations have been partitioned (`plait
+gyro analyze`). Putting an item into a cart is *local*: it reads the stock and writes a cart of its server only. An
+order is *global*: it reads the cart and takes from the stock, which all servers read.
 
-- A server executes a local operation at once, and tells nobody.
-- Global operations wait in a queue for the token, which goes round. Whoever gets it applies the updates in it that are from
-  others, takes its own out (they have been everywhere), executes what is in its queue, puts the updates of that into the
-  token, and passes it on. An update is the new state of the stock, not the operation.
+- A server executes a local operation at once, and sends nothing.
+- Global operations wait in a queue for the token, which travels around the servers. A server that receives the token
+  applies the updates of other servers in it, removes its own (they have reached all servers), executes its queue,
+  puts the resulting updates into the token, and passes it on. An update is the new state of the stock, not the
+  operation.
 
-The thesis leaves faults to others. With `reissues` or `crashes` there is a *log* that survives, and the token has an epoch.
-A global operation is executed, then appended to the log, then committed; meanwhile the database blocks local operations.
-The log may at any time suspect that the token is lost: it starts a new epoch and gives a new token, with all updates of the
-log in it, to some server. (A token that is lost is one that is never delivered: that is among the runs.) The log refuses
-what comes from an older epoch (*fencing*). That server is from now on the one that takes these updates out, after a round.
-A server that has crashed executes nothing before it has asked the log, which starts a new epoch for it: what it sent
-before the crash may still be on its way, and must not be logged after it has read the log.
+The dissertation does not treat faults. With `reissues` or `crashes`, there is a *log* that survives, and the token
+has an epoch. A global operation is executed, then appended to the log, then committed; meanwhile the database blocks
+local operations. The log may suspect at any time that the token is lost: it then starts a new epoch and gives a new
+token, with all updates of the log in it, to some server. (A lost token is one that is never delivered; such runs are
+included.) The log rejects messages of an older epoch (*fencing*). The server that gets the new token also removes
+these updates from it, after one round. A server that has crashed executes nothing until it has asked the log, which
+starts a new epoch for it: messages from before the crash may still be in transit, and must not be logged after the
+server has read the log.
 
-What is checked: *serializable* (there is an order of the operations in which one server would give the same replies) and
-*prefixes* (Lemma 2 of the thesis: all servers have seen the same global operations in the same order, some fewer of them).
+Properties: *serializable* (there is an order of the operations in which one server would give the same replies) and
+*prefixes* (Lemma 2 of the dissertation: all servers have seen the same global operations in the same order, or a
+prefix).
 
-The faulty twins, of Algorithm 2:
+Faulty twins of Algorithm 2:
 
-- `"skip"`: a server that has nothing to order passes the token on without applying what is in it.
-- `"keep"`: own updates stay in the token; when others apply them again, newer ones are lost.
-- `"early"`: whoever applies an update takes it out, so that the next server never sees it.
+- `"skip"`: a server with an empty queue passes the token on without applying the updates in it.
+- `"keep"`: a server leaves its own updates in the token. Other servers apply them again, and newer updates are lost.
+- `"early"`: each server removes the updates that it applies, so the next server never sees them.
 
-And of what faults need:
+Faulty twins of the extension for faults:
 
-- `"fencing"`: the log takes updates of any epoch.
-- `"carrier"`: updates of a new token are taken out by the servers that they are from, before everybody has them.
-- `"amnesia"`: a server that has crashed goes on without asking the log.
+- `"fencing"`: the log accepts updates of any epoch.
+- `"carrier"`: the updates of a new token are removed by the servers that made them, before all servers have them.
+- `"amnesia"`: a server that has crashed continues without asking the log.
 - `"peek"`: it asks, but the log starts no new epoch.
-- `"stale"`: a server takes an answer of the log to what it sent before a crash for the answer to what it sent last.
+- `"stale"`: a server takes the log's answer to a message from before a crash as the answer to its latest message.
 
-Simplified: the stock and the cart are lists of the operations that wrote them, so that what was read shows who was seen.
-Without the log, a visit of the token is one step. Clients are part of their servers. Requests that wait in the queue survive
-a crash, as if clients asked again.
+Simplified: the stock and the cart are lists of the operations that wrote them, so that a reply shows which operations
+were seen. Without the log, a visit of the token is one step. Clients are part of their servers. Requests in the queue
+survive a crash, as if clients asked again.
 """
 
 from __future__ import annotations
@@ -66,19 +69,20 @@ from plait.protocols._parameters import at_least, one_of
 Fault = Literal["none", "skip", "keep", "early", "fencing", "carrier", "amnesia", "peek", "stale"]
 
 Update = tuple[Pid, tuple[str, ...], tuple[str, ...]]
-"""Who takes it out of the token; the stock after it; the cart that the order read. The last of the stock is the order."""
+"""The server that removes it from the token, the stock after it, and the cart that the order read. The order is the last
+element of the stock."""
 
 Reply = tuple[str, tuple[str, ...], tuple[str, ...]]
 """The operation, and what it read: the stock and the cart."""
 
 
 class Token(Message):
-    """Whoever has it may execute global operations."""
+    """The server that has it may execute global operations."""
 
     epoch: int
     updates: tuple[Update, ...]
     fresh: bool = False
-    """Just issued by the log: nobody has seen the updates in this order of servers."""
+    """Just issued by the log: no server has seen it yet."""
 
 
 class Append(Message):
@@ -92,11 +96,11 @@ class Logged(Message):
     """The update is in the log."""
 
     epoch: int
-    """Of the update."""
+    """The epoch of the update."""
 
 
 class Fenced(Message):
-    """It is not, because there is a newer epoch."""
+    """The update is not in the log, because there is a newer epoch."""
 
     epoch: int
 
@@ -106,7 +110,7 @@ class Question(Message):
 
 
 class Answer(Message):
-    """The log, without a new epoch: only a log that is faulty sends it."""
+    """The log, without a new epoch: only a faulty log sends it."""
 
     updates: tuple[Update, ...]
 
@@ -117,13 +121,13 @@ class Server(Process):
     number: int
     servers: int
     carts: int
-    """Local operations that clients will still ask for."""
+    """The number of local operations that clients will still request."""
     orders: int
-    """Global operations that clients will still ask for."""
+    """The number of global operations that clients will still request."""
     stock: tuple[str, ...] = ()
-    """Which orders have taken from it: every server has a copy."""
+    """The orders that have taken from it. Each server has a copy."""
     cart: tuple[str, ...] = ()
-    """What was put into it: at this server only."""
+    """The operations that put something into it, at this server only."""
     queue: tuple[str, ...] = ()
     faulty: Fault = "none"
 
@@ -158,7 +162,7 @@ class Server(Process):
         self.pass_on(Token(0, updates))
 
     def apply(self, token: Token) -> tuple[Update, ...]:
-        """Apply the updates of others; what stays in the token."""
+        """Apply the updates of other servers, and return those that stay in the token."""
         if self.faulty == "skip" and not self.queue:
             return tuple(u for u in token.updates if u[0] != self.id)
         kept: tuple[Update, ...] = ()
@@ -171,7 +175,7 @@ class Server(Process):
         return kept
 
     def pass_on(self, token: Token) -> None:
-        """To the next server."""
+        """Send the token to the next server."""
         self.send(Server.pid((self.number + 1) % self.servers), token)
 
 
@@ -188,11 +192,11 @@ class LoggedServer(Process):
     faulty: Fault = durable(default="none")
     epoch: int = durable(default=0)
     token: Token | None = None
-    """While it has it."""
+    """The token, while the server has it."""
     left: int = 0
-    """How many of the queue will be executed in this visit: the snapshot."""
+    """The number of queued operations to execute in this visit of the token."""
     waiting: Update | None = None
-    """Executed, and not yet known to be in the log."""
+    """An operation that was executed, but may not be in the log yet."""
     ready: bool = True
 
     @init
@@ -229,7 +233,7 @@ class LoggedServer(Process):
         self.left = len(self.queue)
 
     def catch_up(self, updates: tuple[Update, ...]) -> tuple[Update, ...]:
-        """Apply what is new; an own order that is in the log is thereby committed, and its client gets the reply."""
+        """Apply the new updates. An own order that is in the log is now committed, and its client gets the reply."""
         for _, stock, read in updates:
             if len(stock) > len(self.stock):
                 if stock[-1] in self.queue:
@@ -238,7 +242,7 @@ class LoggedServer(Process):
         return updates
 
     def commit(self, stock: tuple[str, ...], read: tuple[str, ...]) -> None:
-        """The order is in the log: make it visible here, and reply."""
+        """The order is in the log: apply it, and reply."""
         self.announce((stock[-1], stock[:-1], read))
         self.queue = tuple(name for name in self.queue if name != stock[-1])
         self.stock = stock
@@ -265,7 +269,7 @@ class LoggedServer(Process):
             self.waiting, self.token, self.left = None, None, 0
 
     def current(self, epoch: int) -> bool:
-        """Whether the log answers what was sent in this epoch."""
+        """Whether an answer of the log belongs to the current epoch."""
         return epoch == self.epoch or self.faulty == "stale"
 
     @action(when=lambda self: self.token is not None and self.left == 0)
@@ -287,7 +291,7 @@ class LoggedServer(Process):
 
 
 class Log(Process):
-    """Keeps updates, survives everything, and says which epoch it is."""
+    """Keeps updates, survives all faults, and decides the epoch."""
 
     servers: int
     reissues: int
@@ -312,12 +316,12 @@ class Log(Process):
 
     @action(when=lambda self: self.reissues > 0)
     def reissue(self) -> None:
-        """The token may be lost; or not, and there are two from now on."""
+        """The token may be lost. If it is not, there are two tokens from now on."""
         self.reissues -= 1
         self.issue(LoggedServer.pid(self.choose(range(self.servers))))
 
     def issue(self, server: Pid) -> None:
-        """A new epoch, and its token."""
+        """Start a new epoch, and send its token."""
         self.epoch += 1
         self.send(server, Token(self.epoch, self.updates, True))
 
@@ -337,7 +341,7 @@ class History(Monitor):
 def explained(replies: frozenset[Reply], stock: tuple[str, ...], carts: dict[str, tuple[str, ...]]) -> bool:
     """Whether one server could execute these operations, in some order, from this state, and reply the same.
 
-    An order that others have seen and that has no reply yet may come anywhere.
+    An order without a reply that other servers have seen may come at any position.
     """
     if not replies:
         return True
@@ -369,7 +373,7 @@ def serializable(s: View) -> bool:
 
 @always
 def prefixes(s: View) -> bool:
-    """Of any two servers, one has seen what the other has seen of the global operations, in the same order."""
+    """Of any two servers, one has seen a prefix of the global operations that the other has seen."""
     stocks = [p.stock for p in (*s[Server], *s[LoggedServer])]
     longest = max(stocks, key=len)
     return all(longest[: len(stock)] == stock for stock in stocks)
@@ -394,7 +398,7 @@ def conveyor_belt(
     crashes: int = 0,
     faulty: Fault = "none",
 ) -> System:
-    """Servers with so many local and global operations each; with a log if tokens are issued again, or servers crash."""
+    """Servers with local and global operations each; with a log if `reissues` or `crashes` is not 0."""
     at_least(2, servers=servers)
     at_least(0, carts=carts, orders=orders, reissues=reissues, crashes=crashes)
     one_of(get_args(Fault), faulty=faulty)

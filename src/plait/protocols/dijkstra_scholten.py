@@ -1,26 +1,27 @@
 """Termination detection for diffusing computations (Dijkstra, Scholten, Information Processing Letters 1980).
 
-A *diffusing computation* starts at one node, the root, which is active; all others are passive. An active node may send
-work to others, and may become passive at any time; a passive node becomes active when work arrives, and only then. It
-is over when all nodes are passive and no work is in transit. The root wants to know when that is.
+A *diffusing computation* starts at one node, the root, which is active; all other nodes are passive. An active node
+may send work to other nodes, and may become passive at any time. A passive node becomes active only when work
+arrives. The computation has terminated when all nodes are passive and no work is in transit. The root must detect
+this.
 
-- Every work message is acknowledged. A node counts the acknowledgements that are due to it: its *deficit*.
-- A passive node that gets work joins a tree: who sent it becomes its *parent*. Work that arrives while a node is in the
-  tree is acknowledged at once.
-- A node that is passive, and whose deficit is zero, leaves the tree: it acknowledges the work that made it join. When
-  the root would leave, the computation is over, and it announces that.
+- Each work message is acknowledged. A node counts the acknowledgements that it still waits for: its *deficit*.
+- A passive node that receives work joins a tree: the sender becomes its *parent*. Work that arrives while a node is
+  in the tree is acknowledged at once.
+- A node that is passive and has deficit zero leaves the tree: it acknowledges the work that made it join. When the
+  root would leave, the computation has terminated, and the root announces it.
 
-So whoever is in the tree waits for its children, and all that is going on is below the root.
+So each node in the tree waits for its children, and all activity is below the root.
 
-Simplified: the work is bounded, each node sends at most `sends` work messages, to any other node, in a run; what the work
-computes is left out.
+Simplified: the work is bounded. Each node sends at most `sends` work messages in a run, to any other node. The result
+of the work is not modelled.
 
 Faulty twins:
 
-- `hasty`: nodes acknowledge all work at once, instead of when their children have acknowledged. Termination is announced
-  too early.
-- `fickle`: a node in the tree takes whoever sends it work for its new parent, and never acknowledges the work of the one
-  before. Then termination is never announced.
+- `hasty`: nodes acknowledge all work at once, instead of when their children have acknowledged. Termination is
+  announced too early.
+- `fickle`: a node in the tree takes each new sender of work as its parent, and never acknowledges the work of the
+  former parent. Termination is never announced.
 """
 
 from __future__ import annotations
@@ -35,23 +36,23 @@ Fault = Literal["none", "hasty", "fickle"]
 
 
 class Work(Message):
-    """Something to do."""
+    """Makes the receiver active."""
 
 
 class Ack(Message):
-    """The receiver need not wait for one of its work messages any longer."""
+    """Acknowledges one work message of the receiver."""
 
 
 class Node(Process):
-    """Works when there is work."""
+    """Works when it has work."""
 
     sends: int
-    """How many work messages it may still send."""
+    """The number of work messages that it may still send."""
     active: bool = False
     parent: Pid | None = None
-    """Whose work made it join the tree; None while it is not in the tree."""
+    """The node whose work made it join the tree; None while it is not in the tree."""
     deficit: int = 0
-    """How many acknowledgements are due to it."""
+    """The number of acknowledgements that it waits for."""
 
     @action(when=lambda self: self.active and self.sends > 0)
     def delegate(self) -> None:
@@ -97,7 +98,7 @@ class HastyNode(Node):
 
 
 class FickleNode(Node):
-    """Forgets its parent for a new one."""
+    """Replaces its parent by each new sender of work."""
 
     def take(self, m: Work) -> None:
         self.active = True
@@ -121,7 +122,7 @@ class Root(Node):
 
 @always
 def nobody_active(s: View) -> bool:
-    """When termination is announced, no node is active; nor ever after, so that no work was left to arrive."""
+    """When termination has been announced, no node is active, then or later."""
     (root,) = s[Root]
     return not root.announced or not any(node.active for node in s[Node])
 
@@ -150,7 +151,7 @@ def everybody_works(s: View) -> bool:
 
 
 def dijkstra_scholten(nodes: int = 3, sends: int = 2, faulty: Fault = "none") -> System:
-    """A root and so many nodes less one, each of which sends at most so many work messages."""
+    """A root and `nodes` - 1 other nodes, each of which sends at most `sends` work messages."""
     at_least(2, nodes=nodes)
     at_least(1, sends=sends)
     one_of(get_args(Fault), faulty=faulty)

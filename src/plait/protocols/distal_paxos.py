@@ -1,34 +1,34 @@
-"""Paxos that agrees on a log, ballot after ballot, and the bug of ZOOKEEPER-2832 (paper 002, Fig. 1).
+"""Paxos that agrees on a log, ballot after ballot, and the bug ZOOKEEPER-2832 (Sequentialization, Fig. 1).
 
-All processes are replicas of a state machine. In every ballot, the *primary* of that ballot tries to add a command to the
-log. A ballot has four rounds, and each of them has one kind of message:
+All processes are replicas of a state machine. In each ballot, the *primary* of the ballot tries to add a command to
+the log. A ballot has four rounds, each with one type of message:
 
-1. Prepare: the primary asks all to join its ballot.
-2. Ack: who joins tells the primary its log, and the *last* ballot in which it took a log.
-3. Propose: with the answers of more than half of the replicas, the primary takes the log of the highest `last`, adds a
-   command, and sends the new log to all.
-4. Promise: who takes the new log tells all. A replica that hears this from more than half of the replicas *outputs* the
-   log: it will never change, only grow.
+1. Prepare: the primary asks all replicas to join its ballot.
+2. Ack: a replica that joins sends the primary its log, and the *last* ballot in which it took a log.
+3. Propose: with the answers of more than half of the replicas, the primary takes the log with the highest `last`,
+   adds a command, and sends the new log to all.
+4. Promise: a replica that takes the new log tells all. A replica that receives this from more than half of the
+   replicas *outputs* the log: from then on the log only grows.
 
-A replica in which the time is up starts the next ballot, if it is the primary of that. Messages may be late or lost: a
-message that is never delivered is lost. Of any two logs that were output, one must be a prefix of the other.
+After a timeout, a replica starts the next ballot if it is the primary of that ballot. Messages may be late or lost: a
+lost message is one that is never delivered. Of any two logs that were output, one must be a prefix of the other.
 
 Faulty twins, both of the kind of ZOOKEEPER-2832:
 
-- `early`: a replica sets `last` when it joins a ballot instead of when it takes a log. So a log that was never confirmed
-  counts as recent, because its owner was in a recent ballot. With three replicas, the shortest violation takes four
-  ballots. In the first, replica 0 makes the log "a", and nobody hears of it. In the second, replicas 1 and 2 output "b". In
-  the third, replica 0 hears the Prepare and nothing more. In the fourth, it leads, and prefers its own "a" to the "b" of
-  another.
-- `printed`: the same, but `last` becomes the ballot that the replica *leaves*, because Fig. 1 has the assignment before
-  that of `ballot` (lines 9 and 10). This breaks agreement within two ballots.
+- `early`: a replica sets `last` when it joins a ballot instead of when it takes a log. So a log that was never
+  confirmed counts as recent, because its owner joined a recent ballot. With three replicas, the shortest violation
+  takes four ballots. In the first, replica 0 creates the log "a", and no other replica receives it. In the second,
+  replicas 1 and 2 output "b". In the third, replica 0 receives the Prepare and nothing more. In the fourth, it leads,
+  and prefers its own "a" to the "b" of another replica.
+- `printed`: the same, but `last` becomes the ballot that the replica *leaves*, because Fig. 1 assigns `last` before
+  `ballot` (lines 9 and 10). This breaks agreement within two ballots.
 
-What the paper leaves open is decided as follows. The primary of ballot b is replica b - 1 modulo the number of replicas. It
-enters its ballot when it starts it, and acknowledges its own Prepare as every replica does. `times n/2` is more than half.
-Of the logs with the highest `last` the longest counts; of several longest ones the primary's own, if it is among them.
-The command of ballot 1 is "a", that of ballot 2 is "b", and so on. A timeout may come at any time.
+The paper leaves some points open. Here, the primary of ballot b is replica b - 1 modulo the number of replicas. It
+enters its ballot when it starts it, and acknowledges its own Prepare like the other replicas. `times n/2` means more
+than half. Of the logs with the highest `last` the primary takes the longest; if several are longest, it prefers its
+own. The command of ballot 1 is "a", of ballot 2 "b", and so on. A timeout may come at any time.
 
-Simplified: the number of ballots is bounded. Requests do not come from clients. Messages contain whole logs.
+Simplified: the number of ballots is bounded. There are no clients. Messages contain whole logs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Prepare(Message):
 
 @tagged(phase="ballot", round="Ack")
 class Ack(Message):
-    """The sender joined, has this log, and took part in that ballot last."""
+    """The sender joined, and has this log, which it took in the ballot `last`."""
 
     ballot: int
     last: int
@@ -83,17 +83,17 @@ class Replica(Process):
 
     replicas: int
     ballots: int
-    """So many ballots there are."""
+    """The number of ballots."""
     ballot: int = 0
     leading: bool = False
-    """Whether it has sent a Prepare, and has not acknowledged it."""
+    """Whether it has sent a Prepare that it has not acknowledged."""
     last: int = 0
     """The last ballot in which it took a log."""
     promised: bool = False
     """Whether it has output the log of its ballot."""
     log: Log = ()
     outputs: tuple[Log, ...] = ()
-    """What an observer has seen."""
+    """The logs that it has output."""
 
     def leads_next(self) -> bool:
         """Whether it is the primary of the next ballot."""
@@ -116,7 +116,7 @@ class Replica(Process):
         self.last = self.ballot
 
     def newest(self, acks: tuple[Ack, ...]) -> Log:
-        """The longest log of those with the highest `last`; of two of the same length rather its own."""
+        """The longest log of those with the highest `last`; its own log if several are longest."""
         return max(acks, key=lambda ack: (ack.last, len(ack.log), ack.sender == self.id, ack.log)).log
 
     @init
@@ -215,7 +215,7 @@ def progress(s: View) -> bool:
 
 
 def distal_paxos(replicas: int = 3, ballots: int = 2, faulty: Fault = "none") -> System:
-    """So many replicas that go through so many ballots."""
+    """`replicas` replicas that go through `ballots` ballots."""
     at_least(2, replicas=replicas)
     at_least(1, ballots=ballots)
     one_of(get_args(Fault), faulty=faulty)

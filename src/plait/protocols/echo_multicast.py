@@ -1,40 +1,40 @@
 """Echo multicast: consistent multicast among Byzantine processes (Reiter, "Secure Agreement Protocols", CCS 1994).
 
-An initiator multicasts numbered messages to all receivers. If it lies, it must not get two honest receivers to deliver
-different messages with the same number; that one delivers and another never does is allowed.
+An initiator multicasts numbered messages to all receivers. A lying initiator must not make two honest receivers
+deliver different messages with the same number. It is allowed that one receiver delivers and another never does.
 
 - The initiator sends its message to all receivers (INIT).
-- A receiver signs the first message that it sees of each initiator and number, and returns the signature (ECHO).
-- Once the initiator has a quorum of signatures, it sends them to all receivers as a proof (COMMIT).
+- A receiver signs the first message that it sees for each initiator and number, and returns the signature (ECHO).
+- When the initiator has a quorum of signatures, it sends them to all receivers as a proof (COMMIT).
 - A receiver checks the proof, and delivers.
 
-With n receivers, up to f = ⌊(n - 1) / 3⌋ of them may be Byzantine, and a quorum is more than (n + f) / 2. Two quorums
-then have an honest receiver in common, which signs once; and the n - f honest receivers are a quorum.
+With n receivers, up to f = ⌊(n - 1) / 3⌋ of them may be Byzantine, and a quorum is more than (n + f) / 2. So two
+quorums have an honest receiver in common, which signs once, and the n - f honest receivers form a quorum.
 
-The attacks are those of paper 003, section V, which gives a setting as (honest receivers, honest initiators, Byzantine
-receivers, Byzantine initiators):
+The attacks are those of MP-Basset, section V. It describes a setting as (honest receivers, honest initiators,
+Byzantine receivers, Byzantine initiators):
 
-- A Byzantine initiator divides the honest receivers into two groups, in every possible way, and sends a different message
-  to each. It asks the Byzantine receivers to sign both. When it has a quorum for one, it sends the proof to everybody.
-  It also sends each group a COMMIT without any signature, and hopes that nobody looks.
+- A Byzantine initiator divides the honest receivers into two groups, in each possible way, and sends a different
+  message to each group. It asks the Byzantine receivers to sign both. When it has a quorum for one message, it sends
+  the proof to all. It also sends each group a COMMIT without signatures, in case a receiver does not check.
 - A Byzantine receiver signs both messages of a Byzantine initiator. To an honest initiator it sends a signature of
-  something else.
-- `attack="both"` is a stronger initiator: it sends both messages to everybody, so that what an honest receiver signs
-  depends on what comes first, and an honest receiver has something to refuse.
+  another message.
+- `attack="both"` is a stronger initiator: it sends both messages to all receivers. So the order of arrival decides
+  which message an honest receiver signs, and an honest receiver has a message to reject.
 
-(3,0,1,1) and (2,1,0,1) keep agreement. (2,1,2,1) has more Byzantine receivers than are tolerated, and breaks it: that is
-the paper's wrong specification.
+(3,0,1,1) and (2,1,0,1) satisfy agreement. (2,1,2,1) has more Byzantine receivers than the protocol tolerates, and
+breaks it: this is the wrong specification of the MP-Basset paper.
 
-Two variants, as of `paxos`: with `quorum=True` an initiator takes a quorum of signatures in one transition, with
+Two variants, as in `paxos`: with `quorum=True` an initiator consumes a quorum of signatures in one transition, with
 `quorum=False` one by one.
 
 Faulty twins, each of which breaks agreement:
 
 - `gullible`: the honest receivers do not count the signatures of a COMMIT.
-- `signer`: one honest receiver signs every message that it sees. It takes `attack="both"` to notice.
+- `signer`: one honest receiver signs each message that it sees. The fault shows with `attack="both"`.
 
-Simplified: a signature is the id of who signed; that it can't be forged means that no process here makes up another's.
-Receivers do not pass messages on.
+Simplified: a signature is the id of the signer. Signatures cannot be forged, because no process of the model sends
+the signature of another. Receivers do not forward messages.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ Attack = Literal["groups", "both"]
 Fault = Literal["none", "gullible", "signer"]
 
 HONEST = "m"
-"""What an honest initiator multicasts."""
+"""The message of an honest initiator."""
 LIES = ("a", "b")
-"""What a Byzantine initiator tells one group and the other."""
+"""The messages that a Byzantine initiator sends to the two groups."""
 INVALID = "x"
-"""What nobody multicasts, and a Byzantine receiver signs to confuse an honest initiator."""
+"""A message that no initiator multicasts. A Byzantine receiver signs it to mislead an honest initiator."""
 
 
 class Init(Message):
@@ -71,7 +71,7 @@ class Echo(Message):
 
 
 class Commit(Message):
-    """Deliver this; these have signed it."""
+    """Deliver this message; these receivers have signed it."""
 
     number: int
     value: str
@@ -86,12 +86,12 @@ class AnyReceiver(Process):
 
 
 class Receiver(AnyReceiver):
-    """Signs once, and delivers what is proved to be signed by a quorum."""
+    """Signs once, and delivers a message that a quorum has signed."""
 
     quorum: int
-    """How many signatures are a proof."""
+    """The number of signatures that make a proof."""
     signed: set[tuple[Pid, int]] = field(default_factory=set)
-    """The initiators and numbers of which it has signed a message."""
+    """The initiators and numbers for which it has signed a message."""
     delivered: dict[tuple[Pid, int], str] = field(default_factory=dict)
     """What it delivered, by initiator and number."""
 
@@ -109,7 +109,7 @@ class Receiver(AnyReceiver):
 
 
 class GullibleReceiver(Receiver):
-    """Believes every COMMIT."""
+    """Delivers after each COMMIT without counting signatures."""
 
     @on(Commit, where=lambda self, m: (m.sender, m.number) not in self.delivered)
     def deliver(self, m: Commit) -> None:
@@ -117,7 +117,7 @@ class GullibleReceiver(Receiver):
 
 
 class Signer(Receiver):
-    """Signs whatever it sees."""
+    """Signs each message that it sees."""
 
     @on(Init)
     def echo(self, m: Init) -> None:
@@ -125,7 +125,7 @@ class Signer(Receiver):
 
 
 class ByzantineReceiver(AnyReceiver):
-    """Helps initiators of its own kind, and misleads the others. It delivers nothing."""
+    """Helps Byzantine initiators, and misleads honest ones. It delivers nothing."""
 
     @on(Init, where=lambda self, m: m.value in LIES)
     def confirm(self, m: Init) -> None:
@@ -140,7 +140,7 @@ class ByzantineReceiver(AnyReceiver):
 
 
 class AnyInitiator(Process):
-    """Multicasts so many messages, one after the other."""
+    """Multicasts several messages, one after the other."""
 
     last: int
     quorum: int
@@ -212,7 +212,7 @@ class AnyByzantineInitiator(Process):
 
 
 class ByzantineInitiator(AnyByzantineInitiator):
-    """Takes a quorum of signatures at once. More than half of all sign, so that it happens at most once for a message."""
+    """Takes a quorum of signatures at once. A quorum is more than half, so this happens at most once for a message."""
 
     @on(Echo, quorum=lambda self: self.quorum, same=("number", "value"))
     def signed(self, echoes: tuple[Echo, ...]) -> None:
@@ -223,7 +223,7 @@ class CountingByzantineInitiator(AnyByzantineInitiator):
     """Takes the signatures one by one."""
 
     signers: dict[tuple[int, str], set[Pid]] = field(default_factory=dict)
-    """Who signed what, until there are enough."""
+    """The signers of each message, until there are enough."""
     committed: set[tuple[int, str]] = field(default_factory=set)
 
     @on(Echo, where=lambda self, m: (m.number, m.value) not in self.committed)
@@ -261,7 +261,7 @@ def integrity(s: View) -> bool:
 
 @final
 def honest_messages_arrive(s: View) -> bool:
-    """In the end, everybody honest has delivered all messages of honest initiators."""
+    """In the end, all honest receivers have delivered all messages of honest initiators."""
     return all(
         (initiator.id, number) in receiver.delivered
         for initiator in s[AnyInitiator]
@@ -289,7 +289,7 @@ def echo_multicast(
     attack: Attack = "groups",
     faulty: Fault = "none",
 ) -> System:
-    """Echo multicast of so many messages per initiator; see the module for `attack` and `faulty`."""
+    """Echo multicast of `messages` messages per initiator; see the module for `attack` and `faulty`."""
     at_least(1, honest_receivers=honest_receivers, messages=messages)
     at_least(0, honest_initiators=honest_initiators)
     at_least(0, byzantine_receivers=byzantine_receivers, byzantine_initiators=byzantine_initiators)
@@ -313,7 +313,7 @@ def echo_multicast(
         properties=[
             agreement,
             integrity,
-            # Too many Byzantine receivers keep honest initiators from a quorum, and then nothing arrives.
+            # With too many Byzantine receivers, honest initiators get no quorum, and no message is delivered.
             *([honest_messages_arrive] if honest_initiators and byzantine_receivers <= tolerated else []),
             *([delivery] if byzantine_initiators or (honest_initiators and honest_receivers >= enough) else []),
         ],

@@ -1,28 +1,29 @@
-"""Anti-entropy (Demers et al., "Epidemic Algorithms for Replicated Database Maintenance", PODC 1987): gossip converges.
+"""Anti-entropy: gossip that converges (Demers et al., "Epidemic Algorithms for Replicated Database Maintenance", PODC 1987).
 
-Nodes hold copies of one value. Some of them write, without asking anybody; what was written spreads as each node now and
-then picks a neighbour and compares copies with it. The newer copy wins: the *last writer* does. Writes are ordered by
-stamps, a logical clock and the number of the node that wrote, so that no two are equal.
+Nodes hold copies of one value. Some nodes write without asking the others. A write spreads because each node
+repeatedly picks a neighbour and compares copies with it. The newer copy wins (*last writer wins*). Writes are ordered
+by stamps: a logical clock and the number of the writing node, so no two stamps are equal.
 
 - A node that gossips sends a *digest* of its copy, which is the stamp, to one neighbour.
-- A node that gets a digest older than its own copy sends an *update*: its copy. If the digest is newer, it answers with its
-  own digest, and thereby asks for an update. If it is the same, there is nothing to do. (Push and pull, as in the paper.)
-- A node takes an update that is newer than its own copy, and ignores any other.
+- A node that receives a digest older than its own copy sends an *update*: its copy. If the digest is newer, it
+  answers with its own digest, which asks for an update. If the stamps are equal, it does nothing. (Push and pull, as
+  in the paper.)
+- A node takes an update that is newer than its own copy, and ignores other updates.
 
-Nodes gossip for ever; but with a neighbour that a node has compared its copy with, there is nothing to find out until the
-copy changes. So a node keeps the neighbours to compare with, and falls silent when there are none. In the end all nodes
-have the same copy, and it is the newest.
+Nodes gossip for ever. But once a node has compared its copy with a neighbour, it learns nothing new from that
+neighbour until the copy changes. So a node keeps a set of neighbours to compare with, and stops when the set is
+empty. In the end all nodes have the same copy, the newest one.
 
-The first `writers` nodes write, `writes` times each. Neighbours are all other nodes (`topology="complete"`), the two next
-ones (`ring`), or the one before and the one behind (`line`).
+The first `writers` nodes write, `writes` times each. Neighbours are all other nodes (`topology="complete"`), the two
+adjacent nodes on a ring (`ring`), or the adjacent nodes on a line (`line`).
 
 Faulty twins:
 
-- `tie`: stamps are clocks alone. Two writes at the same time have equal stamps, and nodes that compare their copies find
-  nothing to do.
-- `overwrite`: a node takes every update, also one that is older than what it wrote meanwhile.
+- `tie`: stamps are clocks only. Two writes at the same time have equal stamps, and nodes that compare their copies
+  see no difference.
+- `overwrite`: a node takes each update, even one that is older than its own latest write.
 
-Simplified: one item instead of a database; no messages are lost, and nodes do not fail; no deletions.
+Simplified: one item instead of a database; messages are not lost, and nodes do not fail; no deletions.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ Fault = Literal["none", "tie", "overwrite"]
 Topology = Literal["complete", "ring", "line"]
 
 Stamp = tuple[int, int]
-"""A clock, and the number of the node that wrote, from 1 on, to break ties."""
+"""A clock, and the number of the node that wrote (from 1), to break ties."""
 
 NEVER: Stamp = (0, 0)
-"""The stamp of what was there before anybody wrote."""
+"""The stamp of the initial value."""
 
 
 class Digest(Message):
@@ -61,13 +62,13 @@ class Node(Process):
 
     neighbours: frozenset[Pid]
     writes: int
-    """How many times it will still write."""
+    """The number of writes left."""
     stamp: Stamp = NEVER
     value: str = ""
     wrote: Stamp = NEVER
     """The stamp of its newest write."""
     compare: set[Pid] = field(default_factory=set)
-    """The neighbours that it has not compared its copy with."""
+    """The neighbours with which it has not compared its copy."""
 
     @action(when=lambda self: self.writes > 0)
     def write(self) -> None:
@@ -78,7 +79,7 @@ class Node(Process):
         self.compare = set(self.neighbours)
 
     def next(self) -> Stamp:
-        """A stamp greater than any that the node knows of."""
+        """A stamp greater than all stamps that the node knows."""
         return (self.stamp[0] + 1, self.id.index + 1)
 
     @action(when=lambda self: len(self.compare) > 0)
@@ -107,19 +108,19 @@ class Node(Process):
 
     @on(Update, where=lambda self, m: m.stamp <= self.stamp)
     def ignore(self, m: Update) -> None:
-        """It is old."""
+        """Ignore an old update."""
 
 
 class TieNode(Node):
-    """Stamps its writes with clocks alone."""
+    """Stamps its writes with clocks only."""
 
     def next(self) -> Stamp:
-        """A clock greater than any that the node knows of."""
+        """A clock greater than all clocks that the node knows."""
         return (self.stamp[0] + 1, 0)
 
 
 class OverwritingNode(Node):
-    """Takes whatever it gets."""
+    """Takes each update."""
 
     @on(Update)
     def take(self, m: Update) -> None:
@@ -152,7 +153,7 @@ def last_writer_wins(s: View) -> bool:
 
 @always
 def nothing_invented(s: View) -> bool:
-    """Nobody holds anything newer than the newest write."""
+    """No node holds a copy newer than the newest write."""
     return all(node.stamp <= newest(s) for node in s[Node])
 
 
@@ -169,7 +170,7 @@ def conflict(s: View) -> bool:
 def gossip(
     nodes: int = 3, writers: int = 2, writes: int = 1, topology: Topology = "complete", faulty: Fault = "none"
 ) -> System:
-    """So many nodes, of which the first `writers` write so many times each."""
+    """`nodes` nodes, of which the first `writers` write `writes` times each."""
     at_least(2, nodes=nodes)
     at_least(1, writers=writers, writes=writes)
     if writers > nodes:
@@ -191,7 +192,7 @@ def gossip(
 
 
 def _neighbours(node: int, nodes: int, topology: Topology) -> set[int]:
-    """The numbers of the nodes next to one."""
+    """The numbers of the neighbours of a node."""
     if topology == "complete":
         return set(range(nodes)) - {node}
     beside = {node - 1, node + 1}

@@ -1,29 +1,31 @@
 """Leader election on a ring with few messages (Hirschberg and Sinclair, CACM 1980).
 
-Nodes with distinct identities form a ring in which messages travel both ways, and may overtake each other. A node does
-not know how large the ring is. The one with the largest identity is elected, in phases: in phase k a candidate sends its
-identity as a *probe* 2^k nodes far in both directions.
+Nodes with distinct identities form a ring. Messages travel both ways and may overtake each other. A node does not
+know the size of the ring. The node with the largest identity is elected, in phases: in phase k a candidate sends its
+identity as a *probe* to a distance of 2^k nodes in both directions.
 
-- A node that gets a larger identity than its own passes the probe on; where its way ends, the probe is answered by a
+- A node that receives a larger identity than its own passes the probe on. The last node on the way answers with a
   *reply*, which travels back.
-- A node that gets a smaller identity swallows the probe, and that candidate waits in vain.
-- A candidate that has both replies has beaten everybody within 2^k nodes, and begins phase k + 1.
-- A candidate that gets its own probe has beaten the whole ring: it is the leader, and sends its identity around the ring.
+- A node that receives a smaller identity drops the probe, and this candidate waits for ever.
+- A candidate that has both replies has beaten all nodes within distance 2^k, and begins phase k + 1.
+- A candidate that receives its own probe has beaten the whole ring: it is the leader, and sends its identity around
+  the ring.
 
-Those that survive phase k - 1 are more than 2^(k - 1) nodes apart, so there are at most n / (2^(k - 1) + 1) candidates in
-phase k, and each causes at most 4 * 2^k messages: O(n log n) of them altogether (compare `chang_roberts`, with fewer kinds
-of messages and up to n^2 of them). Nodes count what they send, and `few_messages` compares that with the exact sum.
+Candidates that survive phase k - 1 are more than 2^(k - 1) nodes apart. So phase k has at most n / (2^(k - 1) + 1)
+candidates, and each causes at most 4 * 2^k messages: O(n log n) in total. (`chang_roberts` has fewer types of
+messages, and up to n^2 messages.) Nodes count the messages that they send, and `few_messages` compares the count with
+the exact sum.
 
-Nodes have the identities 1 to n. Of their orders around the ring, `order` is the one to check: `ascending`, or some
-order written with commas, such as `2,4,1,3`.
+Nodes have the identities 1 to n. `order` is their order around the ring: `ascending`, or numbers with commas such as
+`2,4,1,3`.
 
 Faulty twins:
 
-- `meek`: relays let every candidate pass, and all nodes are elected.
-- `reversed`: relays compare the wrong way, and the smallest identity is elected.
+- `meek`: relays pass on each candidate, and all nodes are elected.
+- `reversed`: relays compare in the wrong direction, and the smallest identity is elected.
 
-Simplified: all nodes begin at once (their probes are on their way in the initial state); nobody crashes, and nothing is
-lost.
+Simplified: all nodes begin at once (their probes are in transit in the initial state); nodes do not crash, and
+messages are not lost.
 """
 
 from __future__ import annotations
@@ -39,14 +41,14 @@ Fault = Literal["none", "meek", "reversed"]
 
 
 class Way(enum.Enum):
-    """Which way a message travels around the ring; the value is the step from node to node."""
+    """The direction in which a message travels; its value is the step from node to node."""
 
     LEFT = -1
     RIGHT = 1
 
 
 class Probe(Message):
-    """The identity of a candidate on its way, with the phase and the number of nodes it has reached."""
+    """The identity of a candidate, with the phase and the number of nodes that the probe has reached."""
 
     identity: int
     phase: int
@@ -74,12 +76,12 @@ class Node(Process):
     identity: int
     phase: int = 0
     replied: set[Way] = field(default_factory=set)
-    """The ways by which replies of this phase have come."""
+    """The directions from which replies of this phase have arrived."""
     elected: bool = False
     leader: int | None = None
-    """The identity of the leader, when it is known."""
+    """The identity of the leader, once the node knows it."""
     sent: int = 0
-    """How many messages it has sent."""
+    """The number of messages that it has sent."""
 
     @init
     def begin(self) -> None:
@@ -100,7 +102,7 @@ class Node(Process):
             self.pass_on(Reply(m.identity, m.phase, back(m.way)), back(m.way))
 
     def beaten_by(self, identity: int) -> bool:
-        """Whether the candidate with this identity goes on."""
+        """Whether the candidate with this identity beats the node."""
         return identity > self.identity
 
     @on(Reply, where=lambda self, m: m.identity != self.identity)
@@ -129,19 +131,19 @@ class Node(Process):
             self.pass_on(m, Way.RIGHT)
 
     def pass_on(self, message: Message, way: Way) -> None:
-        """Send to the next node on this way."""
+        """Send to the next node in this direction."""
         nodes = self.ids(Node)
         self.sent += 1
         self.send(nodes[(self.id.index + way.value) % len(nodes)], message)
 
 
 def back(way: Way) -> Way:
-    """The other way."""
+    """The opposite direction."""
     return Way.LEFT if way is Way.RIGHT else Way.RIGHT
 
 
 class MeekNode(Node):
-    """Lets every candidate pass."""
+    """Passes on each candidate."""
 
     def beaten_by(self, identity: int) -> bool:
         """Always."""
@@ -152,7 +154,7 @@ class ReversedNode(Node):
     """Passes smaller identities on."""
 
     def beaten_by(self, identity: int) -> bool:
-        """By a smaller one."""
+        """A smaller identity beats the node."""
         return identity < self.identity
 
 
@@ -176,18 +178,18 @@ def all_know(s: View) -> bool:
 
 @final
 def few_messages(s: View) -> bool:
-    """In the end, no more messages were sent than the candidates of all phases can cause, and the announcement."""
+    """In the end, the number of messages is at most the bound of the paper (see `most_messages`)."""
     return bool(sum(node.sent for node in s[Node]) <= most_messages(len(s[Node])))
 
 
 @reachable
 def election(s: View) -> bool:
-    """Somebody can be elected."""
+    """Some node can be elected."""
     return any(node.elected for node in s[Node])
 
 
 def most_messages(nodes: int) -> int:
-    """The bound of the paper: all candidates of phase 0, then of each phase as long as there are candidates; and n.
+    """The bound of the paper: the messages of the candidates of all phases, and n for the announcement.
 
     >>> [most_messages(n) for n in (1, 2, 4, 8)]
     [5, 18, 52, 136]
@@ -195,14 +197,14 @@ def most_messages(nodes: int) -> int:
     total, candidates, distance = nodes, nodes, 1
     while True:
         total += candidates * 4 * distance
-        if distance >= nodes:  # these probes get around the ring
+        if distance >= nodes:  # these probes travel around the whole ring
             return total
         candidates = nodes // (distance + 1)
         distance *= 2
 
 
 def hirschberg_sinclair(nodes: int = 4, order: str = "ascending", faulty: Fault = "none") -> System:
-    """A ring of so many nodes; see the module for `order`."""
+    """A ring of `nodes` nodes; see the module for `order`."""
     at_least(1, nodes=nodes)
     one_of(get_args(Fault), faulty=faulty)
     kind: type[Node] = {"meek": MeekNode, "reversed": ReversedNode}.get(faulty, Node)
@@ -221,7 +223,7 @@ def _identities(nodes: int, order: str) -> list[int]:
     parts = [part.strip() for part in order.split(",")]
     if sorted(parts) != sorted(map(str, ascending)):
         raise ModelError(
-            f"order={order!r} is no order of {nodes} nodes",
-            hint=f"give 'ascending', or the numbers from 1 to {nodes} with commas between",
+            f"order={order!r} is not an order of {nodes} nodes",
+            hint=f"give 'ascending', or the numbers from 1 to {nodes} separated by commas",
         )
     return [int(part) for part in parts]

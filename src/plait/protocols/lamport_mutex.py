@@ -1,36 +1,36 @@
 """Mutual exclusion by messages (Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", CACM 1978).
 
-Processes share a resource that one of them may have at a time, and there is nobody to ask but the others. Each has a
-logical clock, and a queue of requests that it knows of, ordered by their *stamps*: the clock of the process that asks,
-and where clocks are equal, the process itself.
+Processes share a resource that only one of them may hold at a time. There is no central server. Each process has a
+logical clock and a queue of the requests that it knows, ordered by *stamp*: the clock of the requesting process, and
+the process itself to break ties.
 
-- To ask, a process puts its request into its queue, and sends it to all others. They put it into theirs, set their
-  clocks beyond its stamp, and acknowledge.
-- A process enters when all others have acknowledged its request, and it is the first in its own queue.
-- When it leaves, it takes its request out of its queue, and sends a release to all others, which do the same.
+- To request, a process adds its request to its queue, and sends it to all others. They add it to their queues, set
+  their clocks beyond its stamp, and acknowledge.
+- A process enters when all others have acknowledged its request, and its request is the first in its own queue.
+- When it leaves, it removes its request from its queue, and sends a release to all others, which remove it, too.
 
-Messages from one process to another arrive in the order in which they were sent. So when another's acknowledgement is
-here, all that it asked for before is here as well, and what it asks for later has a later stamp. Each process enters
-`entries` times; everybody is served in the end.
+Messages from one process to another arrive in the order in which they were sent. So when the acknowledgement of
+another process arrives, all its earlier requests have arrived, too, and its later requests have later stamps. Each
+process enters `entries` times, and all are served in the end.
 
-Simplified: each process asks a bounded number of times. As in the TLA+ specification LamportMutex (tlaplus/Examples),
-clocks advance only when a request is received, which is all that the ordering of requests needs. With `quorum=False,
-entries=None, clock_limit=6` and three processes the model has the states of that specification with TLC's constraint
-on clocks: a request that would set a clock beyond the limit is never received.
+Simplified: each process makes a bounded number of requests. As in the TLA+ specification LamportMutex
+(tlaplus/Examples), clocks advance only when a request is received; this is enough to order the requests. With
+`quorum=False, entries=None, clock_limit=6` and three processes, the model has the states of that specification with
+TLC's constraint on clocks: a request that would set a clock beyond the limit is never received.
 
 - `quorum=True`: the acknowledgements of all others are consumed in one quorum transition.
-- `quorum=False`: every acknowledgement is consumed alone, and processes remember whose came.
+- `quorum=False`: each acknowledgement is consumed alone, and processes remember the senders.
 
-`specification="live"` asks for freedom from starvation as well, process by process: whoever waits enters some time. Clocks
-grow with each entry, so that every run ends; it is asked on all of them, and no fairness is needed. It is acknowledgements
-that keep a release from overtaking its request: without them (`faulty="acks"`) on an unordered network, a request can stay
-in a queue for ever, and whoever has the later stamp starves.
+`specification="live"` also asks for freedom from starvation, for each process: a process that waits enters
+eventually. Clocks grow with each entry, so all runs are finite, and no fairness is needed. Acknowledgements prevent
+that a release overtakes its request. Without them (`faulty="acks"`) on an unordered network, a request can stay in a
+queue for ever, and a process with a later stamp starves.
 
 Twins that break mutual exclusion:
 
 - `network="unordered"`: an acknowledgement may overtake a request that was sent before it.
-- `faulty="tie"`: stamps are clocks alone, so that of two requests with equal clocks each is the first.
-- `faulty="acks"`: a process enters as soon as it is the first in its queue.
+- `faulty="tie"`: stamps are clocks only, so each of two requests with equal clocks counts as the first.
+- `faulty="acks"`: a process enters as soon as its request is the first in its queue.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ NetworkName = Literal["fifo", "unordered"]
 Specification = Literal["safe", "live"]
 
 Stamp = tuple[int, Pid]
-"""The clock of a request, and whose it is to break ties."""
+"""The clock of a request, and the process that made it, to break ties."""
 
 
 class Request(Message):
-    """The sender wants to enter, and its clock shows this."""
+    """The sender wants to enter; `clock` is its clock."""
 
     clock: int
 
@@ -89,19 +89,19 @@ class Phase(enum.Enum):
 
 
 class Contender(Process):
-    """Wants to enter now and then."""
+    """Wants to enter several times."""
 
     others: int
-    """How many have to acknowledge."""
+    """The number of processes that have to acknowledge."""
     left: int | None
-    """How many times it will still ask; None: for ever."""
+    """The number of requests left; None for no bound."""
     clock_limit: int | None
-    """Clocks do not go beyond; None: there is no limit."""
+    """The greatest clock; None for no limit."""
     clock: int = 1
     queue: set[Stamp] = field(default_factory=set)
-    """The requests that it knows of, its own among them."""
+    """The requests that it knows, including its own."""
     acks: set[Pid] = field(default_factory=set)
-    """Who has acknowledged its request."""
+    """The processes that acknowledged its request."""
     phase: Phase = Phase.IDLE
 
     @action(when=lambda self: self.phase is Phase.IDLE and self.left != 0)
@@ -138,7 +138,7 @@ class Contender(Process):
         self.forget(m.sender)
 
     def forget(self, who: Pid) -> None:
-        """Take the requests of a process out of the queue."""
+        """Remove the requests of a process from the queue."""
         self.queue = {stamp for stamp in self.queue if stamp[1] != who}
 
 
@@ -159,7 +159,7 @@ class CountingContender(Contender):
 
 
 class TieContender(Contender):
-    """Looks at clocks alone: whoever asked at the same time is no obstacle."""
+    """Compares clocks only: requests with the same clock do not block it."""
 
     @action(
         when=lambda self: (
@@ -181,15 +181,15 @@ class HastyContender(Contender):
 
     @on(Ack)
     def acknowledged(self, m: Ack) -> None:
-        """Drop it."""
+        """Ignore the acknowledgement."""
 
 
 class QuorumTieContender(QuorumContender, TieContender):
-    """Takes the acknowledgements at once, and looks at clocks alone."""
+    """Takes the acknowledgements at once, and compares clocks only."""
 
 
 class CountingTieContender(CountingContender, TieContender):
-    """Takes the acknowledgements one by one, and looks at clocks alone."""
+    """Takes the acknowledgements one by one, and compares clocks only."""
 
 
 # -- properties ------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def mutual_exclusion(s: View) -> bool:
 
 @final
 def everybody_served(s: View) -> bool:
-    """In the end, everybody has entered as often as it wanted."""
+    """In the end, each process has entered as often as it wanted."""
     return all(p.phase is Phase.IDLE and p.left == 0 for p in s[Contender])
 
 
@@ -214,7 +214,7 @@ def contention(s: View) -> bool:
 
 
 def no_starvation(process: int) -> Temporal:
-    """When the process waits, it enters some time."""
+    """A process that waits enters eventually."""
 
     def waits(s: View) -> bool:
         return s[Contender][process].phase is Phase.WAITING
@@ -237,14 +237,14 @@ def lamport_mutex(
     specification: Specification = "safe",
     faulty: Fault = "none",
 ) -> System:
-    """So many processes that enter so many times each; `network` and `faulty` break it (see the module)."""
+    """`processes` processes that enter `entries` times each; `network` and `faulty` break it (see the module)."""
     at_least(2, processes=processes)
     one_of(get_args(NetworkName), network=network)
     one_of(get_args(Specification), specification=specification)
     one_of(get_args(Fault), faulty=faulty)
     if clock_limit is not None and specification == "live":
         raise ModelError(
-            f"clock_limit={clock_limit} and specification='live': beyond the limit, requests are not received",
+            f"clock_limit={clock_limit} and specification='live': requests beyond the limit are never received",
             hint="give entries=2 and no clock_limit",
         )
     if entries is not None:

@@ -1,22 +1,22 @@
-"""Paxos as Lamport's TLA+ specification has it (tlaplus/Examples, PaxosHowToWinATuringAward, model MCPaxosTiny).
+"""Paxos as in Lamport's TLA+ specification (tlaplus/Examples, PaxosHowToWinATuringAward, model MCPaxosTiny).
 
-The specification abstracts from who waits for what: messages are a set that never shrinks, every ballot has a leader of
-its own, and any step may be taken whenever its condition holds.
+The specification does not say which process waits for which message. Messages are a set that never shrinks, each
+ballot has its own leader, and a step may be taken whenever its condition holds.
 
 - Phase 1a: the leader of a ballot begins it, at any time.
-- Phase 1b: an acceptor that hears of a ballot greater than any before (maxBal) joins it, and tells its last vote.
-- Phase 2a: a leader that has heard from a quorum asks for votes for one value: that of the greatest vote it was told
-  about, or any value if it was told of none. It does so once.
+- Phase 1b: an acceptor that receives a ballot greater than all before (maxBal) joins it, and sends its last vote.
+- Phase 2a: a leader that has answers from a quorum asks for votes for one value: the value of the greatest vote in
+  the answers, or any value if there is no vote. It does so once.
 - Phase 2b: an acceptor votes, unless it joined a greater ballot.
 
-A value is chosen when a quorum voted for it in the same ballot. Here the votes go to an observer that never takes them,
-so that they stay in the state like every message of the specification. Names are the specification's.
+A value is chosen when a quorum voted for it in the same ballot. Here the votes go to an observer that never consumes
+them, so they stay in the state like each message of the specification. Names are those of the specification.
 
-The faulty twin, `faulty="leader"`: leaders ask for votes for any value, whatever they were told.
+The faulty twin, `faulty="leader"`: leaders ask for votes for any value and ignore the answers.
 
-Simplified: ballots, values and acceptors are few; nothing is ever lost, and nobody crashes, but since no step has to be
-taken, that makes no difference to what can be chosen. There is no variant without quorum transitions: phase 2a looks at a
-set of messages, and takes nothing.
+Simplified: there are few ballots, values and acceptors. Messages are not lost and processes do not crash; since no
+step has to be taken, this makes no difference to the values that can be chosen. There is no variant without quorum
+transitions: phase 2a reads a set of messages and consumes none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from plait.protocols._parameters import at_least, one_of, several
 Fault = Literal["none", "leader"]
 
 NEVER = -1
-"""Less than every ballot."""
+"""Less than all ballots."""
 
 
 class Phase1a(Message):
@@ -89,7 +89,7 @@ class Leader(Process):
 
     @action
     def phase1a(self) -> None:
-        self.broadcast(Acceptor, Phase1a(self.bal))  # a second time changes nothing: messages are a set
+        self.broadcast(Acceptor, Phase1a(self.bal))  # sending twice changes nothing: messages are a set
 
     @on(Phase1b, quorum=majority(Acceptor), where=lambda self, m: not self.asked)
     def phase2a(self, quorum: tuple[Phase1b, ...]) -> None:
@@ -97,13 +97,13 @@ class Leader(Process):
         self.broadcast(Acceptor, Phase2a(self.bal, self.choose(self.safe_values(quorum))))
 
     def safe_values(self, quorum: tuple[Phase1b, ...]) -> list[int]:
-        """The values of which no other can be chosen in a smaller ballot."""
+        """The values that are safe: no other value can be chosen in a smaller ballot."""
         last = max(quorum, key=lambda m: m.mbal)
         return list(range(self.values)) if last.mval is None else [last.mval]
 
 
 class FaultyLeader(Leader):
-    """Thinks that every value is safe."""
+    """Treats each value as safe."""
 
     def safe_values(self, quorum: tuple[Phase1b, ...]) -> list[int]:
         """All."""
@@ -111,7 +111,7 @@ class FaultyLeader(Leader):
 
 
 class Observer(Process):
-    """Where the votes go."""
+    """Receives the votes."""
 
 
 def chosen(s: View) -> set[int]:
@@ -134,7 +134,7 @@ def choosing(s: View) -> bool:
 
 
 def mcpaxos(acceptors: int = 3, values: int = 2, ballots: int = 2, faulty: Fault = "none") -> System:
-    """The specification with so many acceptors and values, and ballots from 0 on."""
+    """The specification with these numbers of acceptors and values, and ballots from 0."""
     at_least(1, acceptors=acceptors, values=values, ballots=ballots)
     one_of(get_args(Fault), faulty=faulty)
     leader = FaultyLeader if faulty == "leader" else Leader

@@ -1,28 +1,30 @@
 """Paxos: single-decree consensus (Lamport, "The Part-Time Parliament", TOCS 1998; "Paxos Made Simple", 2001).
 
-Proposers compete to get a value chosen; acceptors vote; learners learn what a majority of acceptors voted for.
+Proposers compete to get a value chosen. Acceptors vote. Learners learn the value for which a majority of acceptors
+voted.
 
-- A proposer owns one ballot number and one value, and proposes once. Phase 1: it asks all acceptors to *read* what they
-  accepted so far, and by answering an acceptor promises to ignore all smaller ballots. Phase 2: once a majority has
-  answered, it asks all to *write* the value that was accepted with the greatest ballot, or its own if there is none.
+- A proposer has one ballot number and one value, and proposes once. Phase 1: it asks all acceptors to *read* what
+  they have accepted. An acceptor that answers promises to ignore all smaller ballots. Phase 2: when a majority has
+  answered, the proposer asks all acceptors to *write* the value that was accepted with the greatest ballot, or its
+  own value if there is none.
 - An acceptor accepts a write unless it promised a greater ballot, and tells the learners.
-- A learner learns a value once a majority of acceptors accepted it with the same ballot.
+- A learner learns a value when a majority of acceptors accepted it with the same ballot.
 
-Two variants of the same protocol (paper 003 compares them, and calls the messages READ, READ_REPL, …):
+Two variants of the same protocol (MP-Basset compares them, and calls the messages READ, READ_REPL, …):
 
 - `quorum=True`: a majority of replies is consumed in one quorum transition.
-- `quorum=False`: every message is consumed alone, and processes count. This one is also a Spin model
+- `quorum=False`: each message is consumed alone, and processes count. There is also a Spin model of this variant
   (src/plait/bench/peers/models/paxos.pml), with the same states and transitions.
 
 Faulty twins, each of which breaks agreement:
 
-- `acceptor`: one acceptor accepts every write, whatever it promised (Faulty-Paxos of paper 000, Table I).
-- `memory`: one acceptor raises its promise on reads only, and remembers the write it accepted *last* instead of the one
-  with the greatest ballot. It takes three proposers to notice (Faulty-Paxos2 there).
-- `learner`: the learners do not compare what a majority of acceptors tells them (Faulty Paxos of paper 003).
+- `acceptor`: one acceptor accepts each write and ignores its promise (Faulty-Paxos in Table I of DBSS).
+- `memory`: one acceptor raises its promise only on reads, and remembers the *last* write that it accepted instead of
+  the one with the greatest ballot. The fault shows with three proposers (Faulty-Paxos2 in the same table).
+- `learner`: the learners do not compare the votes of a majority (Faulty Paxos of MP-Basset).
 
-Simplified: a proposer tries once and never retries with a greater ballot; processes do not crash (a crashed process
-can't be told from a slow one, and nothing here waits for all).
+Simplified: a proposer tries once and never retries with a greater ballot. Processes do not crash: a crashed process
+cannot be told from a slow one, and no process here waits for all others.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ Fault = Literal["none", "acceptor", "memory", "learner"]
 
 
 class Read(Message):
-    """Phase 1a: what did you accept so far? And promise to ignore smaller ballots."""
+    """Phase 1a: tell what you have accepted, and promise to ignore smaller ballots."""
 
     ballot: int
 
@@ -108,8 +110,8 @@ class FaultyAcceptor(Acceptor):
 class ForgetfulAcceptor(Acceptor):
     """Remembers the last write it accepted instead of the one with the greatest ballot.
 
-    "Paxos Made Simple" lets an acceptor accept (2, x) and after it (1, y), if it promised neither: accepting is no
-    promise. But then it has to remember (2, x).
+    In "Paxos Made Simple" an acceptor may accept (2, x) and then (1, y) if it promised neither: accepting is not a
+    promise. But then it must remember (2, x).
     """
 
     @on(Write, where=lambda self, m: m.ballot >= self.promised)
@@ -134,7 +136,7 @@ class AnyProposer(Process):
         self.broadcast(Acceptor, Read(self.ballot))
 
     def write(self, best: Vote | None) -> None:
-        """Propose the value of the best vote that a majority knows of, which may have been chosen; else the own one."""
+        """Propose the value of the best vote of a majority, which may have been chosen; otherwise its own value."""
         self.phase = Phase.DONE
         self.broadcast(Acceptor, Write(self.ballot, self.value if best is None else best[1]))
 
@@ -168,7 +170,7 @@ class CountingProposer(AnyProposer):
 
 
 class AnyLearner(Process):
-    """Learns at most one value for each ballot. That they are all equal is what Paxos is for."""
+    """Learns at most one value for each ballot. Paxos ensures that all these values are equal."""
 
     learned: dict[int, int] = field(default_factory=dict)
 
@@ -187,7 +189,7 @@ class Learner(AnyLearner):
 
 
 class FaultyLearner(AnyLearner):
-    """Takes the votes of any majority, whatever was voted for."""
+    """Takes the votes of any majority without comparing values."""
 
     @on(Accept, quorum=majority(Acceptor), where=lambda self, m: m.ballot not in self.learned)
     def learn(self, votes: tuple[Accept, ...]) -> None:
@@ -207,7 +209,7 @@ class CountingLearner(AnyLearner):
 
 
 class FaultyCountingLearner(AnyLearner):
-    """Counts votes, whatever they are for."""
+    """Counts votes without comparing values."""
 
     votes: int = 0
 
@@ -241,7 +243,7 @@ def validity(s: View) -> bool:
 
 @reachable
 def learning(s: View) -> bool:
-    """Something can be learned."""
+    """A value can be learned."""
     return bool(learned_values(s))
 
 
@@ -273,7 +275,7 @@ def paxos(
             *(learner() for _ in range(learners)),
         ],
         properties=[agreement, validity, learning],
-        # A FaultyLearner learns the vote of the first acceptor of a quorum: to it, acceptors are not alike.
+        # A FaultyLearner learns the vote of the first acceptor of a quorum, so acceptors are not symmetric.
         symmetric=several({AnyLearner: learners} | ({} if learner is FaultyLearner else {Acceptor: acceptors})),
         name="paxos",
     )

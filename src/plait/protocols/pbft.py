@@ -1,35 +1,35 @@
 """Practical Byzantine fault tolerance (Castro, Liskov, OSDI 1999): the normal case of one view.
 
-3f + 1 replicas execute requests in the same order, although f of them may do as they like. One replica is the *primary*
+3f + 1 replicas execute requests in the same order, although f of them may be Byzantine. One replica is the *primary*
 and proposes an order; the others are *backups*. For each sequence number:
 
-1. *pre-prepare*: the primary assigns a request to the number, and tells the backups. A backup accepts the first assignment
-   that it gets for a number.
-2. *prepare*: a backup that has accepted tells all replicas. A replica is *prepared* when it has the primary's pre-prepare
-   and 2f prepares of backups for the same request: 2f + 1 replicas stand by it.
-3. *commit*: a replica that is prepared tells all replicas. It executes the request when it is prepared and has 2f + 1
-   commits for it.
+1. *Pre-prepare*: the primary assigns a request to the number, and tells the backups. A backup accepts the first
+   assignment that it receives for a number.
+2. *Prepare*: a backup that has accepted tells all replicas. A replica is *prepared* when it has the primary's
+   pre-prepare and 2f prepares of backups for the same request: 2f + 1 replicas support the request.
+3. *Commit*: a prepared replica tells all replicas. It executes the request when it is prepared and has 2f + 1 commits
+   for it.
 
-Any two sets of 2f + 1 replicas have f + 1 in common, and so an honest one, which stands by one request only. Hence
-**agreement**: no two honest replicas execute different requests with the same number. Within one view either phase alone
-would do; the second is there so that a view change finds out about what was executed.
+Any two sets of 2f + 1 replicas have f + 1 in common, so at least one honest replica, which supports only one request.
+Hence **agreement**: no two honest replicas execute different requests with the same number. Within one view, one of
+the two phases would be enough; the second lets a view change find the requests that were executed.
 
-`byzantine` says who does not follow the protocol:
+`byzantine` says which replicas do not follow the protocol:
 
-- `primary` tells each backup the request that it likes, and commits to all of them.
-- `backup` vouches for all requests to everybody, or keeps silent. The honest replicas execute the primary's request all
-  the same, in every terminal state.
-- `both`: two traitors are more than f = 1, and together they break agreement.
+- `primary`: it chooses a request for each backup, and commits to all of them.
+- `backup`: it supports all requests to all replicas, or is silent. The honest replicas still execute the primary's
+  request in each terminal state.
+- `both`: two Byzantine replicas are more than f = 1. Together they break agreement.
 - `none`.
 
-Two variants, as of `paxos`: with `quorum=True` the 2f prepares and the 2f + 1 commits are consumed in one quorum transition
-each; with `quorum=False` one by one.
+Two variants, as in `paxos`: with `quorum=True` the 2f prepares and the 2f + 1 commits are consumed in one quorum
+transition each; with `quorum=False` one by one.
 
-The faulty twin, `faulty="small"`: quorums of f + 1 instead of 2f + 1 replicas, in both phases. Two of these may have
-nobody in common but a traitor, and a Byzantine primary takes advantage of it.
+The faulty twin, `faulty="small"`: quorums of f + 1 instead of 2f + 1 replicas, in both phases. Two such quorums may
+have only a Byzantine replica in common, and a Byzantine primary uses this.
 
-Simplified: no clients, a primary knows all requests; no view changes, checkpoints and watermarks; a message's sender is
-known (the paper signs messages), and a request stands for its digest; numbers are executed in any order.
+Simplified: no clients: a primary knows all requests; no view changes, checkpoints and watermarks; the sender of a
+message is known (the paper signs messages), and a request represents its digest; numbers are executed in any order.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class Commit(Message):
 
 
 class Replica(Process):
-    """The role of all replicas; and what the honest ones remember, for each number."""
+    """The role of all replicas, and what honest replicas remember for each number."""
 
     quorum: int
-    """How many replicas have to stand by a request, in each phase."""
+    """The number of replicas that have to support a request in each phase."""
     accepted: dict[int, str] = field(default_factory=dict)
     """The request that the primary assigned."""
     prepared: dict[int, str] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Replica(Process):
     """The request that a quorum is prepared for."""
 
     def prepare(self, number: int) -> None:
-        """Enough replicas stand by the assignment."""
+        """Enough replicas support the assignment."""
         self.prepared[number] = self.accepted[number]
         self.broadcast(Replica, Commit(number, self.accepted[number]))
 
@@ -104,7 +104,7 @@ class Primary(Replica):
 
 
 class Backup(Replica):
-    """Accepts what the primary says first."""
+    """Accepts the first assignment of the primary."""
 
     @on(PrePrepare, where=lambda self, m: m.number not in self.accepted)
     def accept(self, m: PrePrepare) -> None:
@@ -138,9 +138,9 @@ class CountingReplica(Replica):
     """Takes the prepares and the commits one by one."""
 
     prepares_of: dict[int, set[Pid]] = field(default_factory=dict)
-    """Who has accepted the assignment, until enough have."""
+    """The replicas that accepted the assignment, until there are enough."""
     commits_of: dict[int, set[Pid]] = field(default_factory=dict)
-    """Who is prepared, until enough are."""
+    """The replicas that are prepared, until there are enough."""
 
     @on(Prepare, where=lambda self, m: m.number not in self.prepared and self.accepted.get(m.number) == m.request)
     def prepares(self, m: Prepare) -> None:
@@ -153,7 +153,7 @@ class CountingReplica(Replica):
             self.execute(m.number)
 
     def enough(self, senders: dict[int, set[Pid]], m: Prepare | Commit, quorum: int) -> bool:
-        """Count a message; whether it makes up a quorum. If so, there is no need to remember the others."""
+        """Count a message. Return whether there is a quorum; then the other senders can be forgotten."""
         senders.setdefault(m.number, set()).add(m.sender)
         if len(senders[m.number]) < quorum:
             return False
@@ -177,11 +177,11 @@ class CountingBackup(CountingReplica, Backup):
     """A backup that takes messages one by one."""
 
 
-# -- traitors --------------------------------------------------------------------------------------------------------
+# -- Byzantine replicas ----------------------------------------------------------------------------------------------
 
 
 class ByzantinePrimary(Process, role=Primary):
-    """Assigns to each number, for each backup, the request that it likes, and is prepared for all of them.
+    """Chooses a request for each number and each backup, and is prepared for all of them.
 
     It sends no prepares: those of a primary do not count.
     """
@@ -201,7 +201,7 @@ class ByzantinePrimary(Process, role=Primary):
 
 
 class ByzantineBackup(Process, role=Backup):
-    """Vouches for all requests at once, or keeps silent."""
+    """Supports all requests at once, or is silent."""
 
     requests: tuple[str, ...]
     numbers: int
@@ -220,7 +220,7 @@ class ByzantineBackup(Process, role=Backup):
 
 
 def executions(s: View) -> list[dict[int, str]]:
-    """What the honest replicas have executed: the traitors are replicas too, but nobody can tell what they do."""
+    """What the honest replicas have executed."""
     return [r.executed for r in s[Replica] if not r.id.role.startswith("Byzantine")]
 
 
@@ -255,7 +255,7 @@ def pbft(
     byzantine: Traitors = "primary",
     faulty: Fault = "none",
 ) -> System:
-    """3f + 1 replicas that execute some of so many requests with so many numbers, and traitors among them."""
+    """3f + 1 replicas, some of them Byzantine, that execute `requests` requests with `numbers` numbers."""
     at_least(1, f=f, numbers=numbers)
     at_least(numbers, requests=requests)
     one_of(get_args(Traitors), byzantine=byzantine)

@@ -1,17 +1,17 @@
-"""Ping-pong: two processes throw a number to and fro. The smallest model in which a network can misbehave.
+"""Ping-pong: two processes send a number back and forth. The smallest model that shows what a network can do.
 
-The pinger begins with Ping(0). Who receives the number it expects throws it back: Ping(n) is answered by Pong(n), and
-Pong(n) by Ping(n + 1). Each counts what it caught, up to `maximum`. Stateright tests its networks with the same model
-(src/actor/actor_test_util.rs).
+The pinger begins with Ping(0). A process that receives the number that it expects sends it back: Ping(n) is answered
+by Pong(n), and Pong(n) by Ping(n + 1). Each process counts what it received, up to `maximum`. Stateright tests its
+networks with the same model (src/actor/actor_test_util.rs).
 
-- `network="unordered"`: the ball is in one place.
-- `network="duplicating"`: old balls stay around, and are recognised by their numbers.
-- `lossy=True`: a ball may be lost, and then the game is over.
+- `network="unordered"`: the number is in one place.
+- `network="duplicating"`: old messages remain, and are recognised by their numbers.
+- `lossy=True`: a message may be lost. Then the game ends.
 
-The faulty twin, `faulty="ponger"`: the ponger throws back every ball, also those it caught before. It takes a duplicating
-network to notice.
+The faulty twin, `faulty="ponger"`: the ponger answers each message, including old ones. The fault shows on a
+duplicating network.
 
-Simplified: nobody notices that a ball was lost, and there is no second one.
+Simplified: the processes do not detect a lost message, and there is no second one.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ NetworkName = Literal["unordered", "duplicating"]
 
 
 class Ping(Message):
-    """The ball on its way to the ponger."""
+    """The number, sent to the ponger."""
 
     number: int
 
 
 class Pong(Message):
-    """The ball on its way back."""
+    """The number, sent back."""
 
     number: int
 
 
 class Player(Process):
-    """Counts what it caught."""
+    """Counts the messages that it received."""
 
     maximum: int
     caught: int = 0
@@ -59,7 +59,7 @@ class Pinger(Player):
 
 
 class Ponger(Player):
-    """Throws back."""
+    """Sends the number back."""
 
     @on(Ping, where=lambda self, m: m.number == self.caught < self.maximum)
     def ping(self, m: Ping) -> None:
@@ -68,7 +68,7 @@ class Ponger(Player):
 
 
 class FaultyPonger(Ponger):
-    """Throws back any ball."""
+    """Answers each message, including old ones."""
 
     @on(Ping, where=lambda self, m: self.caught < self.maximum)
     def ping(self, m: Ping) -> None:

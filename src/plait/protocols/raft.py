@@ -3,49 +3,52 @@
 Servers keep equal logs of commands. Time is divided into *terms*, each with at most one leader.
 
 - A server that hears nothing from a leader begins a new term, votes for itself and asks the others for their votes. A
-  server votes once in a term, and only for a candidate whose log is at least as *up to date* as its own: whose last entry
-  is of a greater term, or of the same term in a log that is not shorter. A majority of votes makes a leader.
-- A leader appends a client's command to its log as an entry of its term, and sends it to the others together with index
-  and term of the entry before it. A follower that has no such entry refuses, and the leader sends one more entry. One that
-  has it takes the new entries, and removes its own where they conflict.
-- An entry *of the leader's own term* that a majority has is committed, and with it all entries before it. Leaders tell
-  followers with the next entries what is committed.
-- Who hears of a greater term takes it over, and is a follower.
+  server votes once in a term, and only for a candidate whose log is at least as *up to date* as its own: the
+  candidate's last entry has a greater term, or the same term and the log is not shorter. A majority of votes makes a
+  leader.
+- A leader appends a client's command to its log as an entry of its term, and sends it to the others together with the
+  index and the term of the entry before it. A follower without such an entry refuses, and the leader sends one more
+  entry. A follower that has it takes the new entries, and removes its own entries where they conflict.
+- An entry *of the leader's own term* that a majority has is committed, and with it all entries before it. A leader
+  tells the followers what is committed with the next entries.
+- A server that receives a greater term takes it over, and becomes a follower.
 
-The properties are those of the paper's figure 3. Two variants, as of `paxos`:
+The properties are those of figure 3 of the paper. Two variants, as in `paxos`:
 
-- `quorum=True`: as many replies as make a majority with the server itself are consumed in one quorum transition.
-- `quorum=False`: every reply is consumed alone; candidates remember who voted, leaders what they know of each log.
+- `quorum=True`: the replies that make a majority with the server itself are consumed in one quorum transition.
+- `quorum=False`: each reply is consumed alone; candidates remember the voters, leaders remember what they know of
+  each log.
 
-`elections` bounds the runs: it says who may stand for election in term 1, in term 2, and so on, with commas between terms.
-For each term it has `any`, or server numbers such as `1+2`. A server that times out stands in the next term that it may.
+`elections` bounds the runs: it says which servers may stand for election in term 1, in term 2, and so on, with commas
+between terms. Each term has `any`, or server numbers such as `1+2`. After a timeout, a server stands in the next term
+that it may.
 
 Faulty twins:
 
-- `commit`: a leader commits entries of earlier terms, too, by counting who has them. Figure 8 of the paper shows with five
-  servers what comes of it; three will do, with one entry each:
-  server 1 leads term 1, and has an entry that nobody else has; server 3 leads term 2, and has another; server 1 leads
-  term 3, gets its old entry to server 2 and commits it; server 3 leads term 4, elected by server 2, whose entry is of a
-  smaller term, and does not have what was committed. With three terms nothing happens. With four terms for anybody there
-  are millions of states, so by default this twin has `elections="1,3,1,3"`, the others `any,any`.
+- `commit`: a leader also commits entries of earlier terms by counting the servers that have them. Figure 8 of the
+  paper shows the consequence with five servers. Three servers with one entry each are enough: server 1 leads term 1,
+  and has an entry that no other server has; server 3 leads term 2, and has another; server 1 leads term 3, sends its
+  old entry to server 2 and commits it; server 3 leads term 4, elected by server 2, whose entry has a smaller term,
+  and lacks the committed entry. Three terms are not enough. Four terms with `any` have millions of states, so this
+  twin has `elections="1,3,1,3"` by default; the others have `any,any`.
 - `vote`: a follower forgets that it voted, and votes twice in a term.
-- `log`: a server votes for a candidate however old its log is.
+- `log`: a server votes for a candidate without comparing logs.
 
-`specification="live"` asks whether every run has a leader at some time, while a client goes on asking for ever. `fairness`
-says what is assumed of runs:
+`specification="live"` asks whether each run has a leader at some time, while a client keeps asking for ever.
+`fairness` says what is assumed of runs:
 
-- `none`: nothing. Nobody need do anything but the client: no leader.
-- `messages`: what stays deliverable is delivered. Still nobody need time out: no leader.
-- `timeouts`: and who may time out does some time. It depends on who stands. If anybody may stand in each term, votes are
-  split in one term after another, and there is no leader: fairness is not enough, and that is why the paper draws
-  timeouts at random. If in some term only one stands (`elections="any,1"`: its timeout is the shortest), it is elected,
-  unless somebody was before.
+- `none`: nothing. Only the client has to take steps: no leader.
+- `messages`: a message that stays deliverable is delivered. No server has to time out: no leader.
+- `timeouts`: in addition, a server that may time out does so at some time. The result depends on `elections`. If all
+  servers may stand in each term, votes are split in one term after another, and there is no leader: fairness is not
+  enough, and this is why the paper draws timeouts at random. If only one server stands in some term
+  (`elections="any,1"`: its timeout is the shortest), it is elected, unless another server was elected before.
 
-Simplified: no crashes and restarts (a server that is down can't be told from a slow one, and all that a restart loses is
-the role and the commit index); no snapshots; no change of members. A stale message is left pending, where the paper
-answers with the greater term; votes are not refused but withheld; a new leader whose log is empty has nothing to say
-before its first entry, for timeouts come at any time anyway; and a leader does not remember what each follower lacks, but
-sends a new entry as if it were all.
+Simplified: no crashes and restarts (a crashed server cannot be told from a slow one, and a restart loses only the
+role and the commit index); no snapshots; no change of members. A stale message stays pending, where the paper answers
+with the greater term. A server does not refuse a vote; it sends no answer. A new leader with an empty log sends
+nothing before its first entry, because timeouts come at any time anyway. A leader does not remember what each
+follower lacks: it sends a new entry as if nothing else was missing.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ Assumption = Literal["none", "messages", "timeouts"]
 
 
 class Entry(NamedTuple):
-    """An entry of a log. Of its command it matters only that different leaders have different ones."""
+    """An entry of a log. Its command is not modelled, but different leaders have different commands."""
 
     term: int
     author: Pid
@@ -106,7 +109,7 @@ class Append(Message):
 
     term: int
     previous: int
-    """0: there is none."""
+    """0 if there is none."""
     previous_term: int
     entries: Log
     commit: int
@@ -142,7 +145,7 @@ class AnyServer(Process):
     """Follows, stands for election, leads."""
 
     half: int
-    """So many others make a majority with itself."""
+    """The number of other servers that make a majority with itself."""
     stands: tuple[int, ...]
     """The terms in which it may stand for election."""
     capacity: int
@@ -150,7 +153,7 @@ class AnyServer(Process):
     role: Role = Role.FOLLOWER
     term: int = 0
     voted: Pid | None = None
-    """For whom it voted in its term."""
+    """The server for which it voted in its term."""
     log: Log = ()
     commit: int = 0
     """The entries up to this index are committed."""
@@ -173,7 +176,7 @@ class AnyServer(Process):
             self.send(m.sender, Vote(m.term))
 
     def up_to_date(self, m: RequestVote) -> bool:
-        """Whether the candidate's log is not older than the own one."""
+        """Whether the candidate's log is at least as up to date as its own."""
         return (m.last_term, m.length) >= (self.term_at(len(self.log)), len(self.log))
 
     def enter(self, term: int) -> None:
@@ -208,7 +211,7 @@ class AnyServer(Process):
             self.send(m.sender, Refused(m.term, m.previous))
             return
         match = m.previous + len(m.entries)
-        if self.log[m.previous : match] != m.entries:  # never remove entries that an older message just did not know of
+        if self.log[m.previous : match] != m.entries:  # never remove entries that an older message does not contain
             self.log = self.log[: m.previous] + m.entries
         self.commit = max(self.commit, min(m.commit, match))
         self.send(m.sender, Appended(m.term, match))
@@ -217,7 +220,7 @@ class AnyServer(Process):
     def back_up(self, m: Refused) -> None:
         self.replicate(m.sender, m.previous - 1)
 
-    # What all of them use
+    # Helpers
 
     def others(self) -> list[Pid]:
         """All servers but itself."""
@@ -259,12 +262,12 @@ class CountingServer(AnyServer):
     """Takes the replies one by one."""
 
     votes: set[Pid] = field(default_factory=set)
-    """Who else voted for this candidate."""
+    """The other servers that voted for this candidate."""
     match: dict[Pid, int] = field(default_factory=dict)
-    """Up to which index another server's log is known to be this leader's; 0 unless it is here."""
+    """For each other server, the index up to which its log is known to equal this leader's log; 0 if missing."""
 
     def enter(self, term: int) -> None:
-        """Forget what was of interest in the last term only."""
+        """Forget what belongs to the last term."""
         super().enter(term)
         self.votes, self.match = set(), {}
 
@@ -283,12 +286,12 @@ class CountingServer(AnyServer):
             self.commit = index
 
     def may_count(self, index: int) -> bool:
-        """Whether an entry is committed because a majority has it: only if it is of the own term."""
+        """Whether an entry that a majority has is committed: only if it has the leader's own term."""
         return self.term_at(index) == self.term
 
 
 class Client(Process):
-    """Asks who is the leader, again and again. What it is told does not matter here."""
+    """Asks for the leader again and again. The answers are not modelled."""
 
     waits: bool = False
 
@@ -308,7 +311,7 @@ FAIRNESS: dict[Assumption, list[Fairness]] = {
 
 
 class CommittingServer(Server):
-    """Commits whatever a majority has."""
+    """Commits each entry that a majority has."""
 
     @on(
         Appended,
@@ -321,15 +324,15 @@ class CommittingServer(Server):
 
 
 class CommittingCountingServer(CountingServer):
-    """Commits whatever a majority has."""
+    """Commits each entry that a majority has."""
 
     def may_count(self, index: int) -> bool:
-        """Every entry counts."""
+        """Each entry counts."""
         return True
 
 
 class ForgetfulServer(Server):
-    """Votes as long as it is a follower, also if it voted in this term."""
+    """Votes as long as it is a follower, even if it voted in this term."""
 
     @on(
         RequestVote,
@@ -340,7 +343,7 @@ class ForgetfulServer(Server):
 
 
 class ForgetfulCountingServer(CountingServer):
-    """Votes as long as it is a follower, also if it voted in this term."""
+    """Votes as long as it is a follower, even if it voted in this term."""
 
     @on(
         RequestVote,
@@ -354,7 +357,7 @@ class CarelessServer(Server):
     """Does not compare logs before it votes."""
 
     def up_to_date(self, m: RequestVote) -> bool:
-        """Every log will do."""
+        """Accept each log."""
         return True
 
 
@@ -362,7 +365,7 @@ class CarelessCountingServer(CountingServer):
     """Does not compare logs before it votes."""
 
     def up_to_date(self, m: RequestVote) -> bool:
-        """Every log will do."""
+        """Accept each log."""
         return True
 
 
@@ -372,7 +375,7 @@ SERVERS: dict[Fault, tuple[type[AnyServer], type[AnyServer]]] = {
     "vote": (ForgetfulServer, ForgetfulCountingServer),
     "log": (CarelessServer, CarelessCountingServer),
 }
-"""The servers of each twin: those that take quorums, and those that count."""
+"""The servers of each twin: with quorum transitions, and without."""
 
 
 # -- properties ------------------------------------------------------------------------------------------------------
@@ -399,7 +402,7 @@ def log_matching(s: View) -> bool:
 
 @always
 def leader_completeness(s: View) -> bool:
-    """What a server of the same or a smaller term knows to be committed is in the log of a leader."""
+    """A leader's log has all entries that a server of the same or a smaller term knows to be committed."""
     leaders = [server for server in s[AnyServer] if server.role is Role.LEADER]
     return all(
         leader.log[: server.commit] == server.log[: server.commit]
@@ -424,7 +427,7 @@ def committed(s: View) -> bool:
 
 @eventually
 def leadership(s: View) -> bool:
-    """On every run, there is a leader at some time."""
+    """On each run, there is a leader at some time."""
     return any(server.role is Role.LEADER for server in s[AnyServer])
 
 
@@ -440,7 +443,7 @@ def raft(
     fairness: Assumption = "none",
     faulty: Fault = "none",
 ) -> System:
-    """So many servers that elect leaders as `elections` says (see the module) and write logs of so many entries."""
+    """`servers` servers that elect leaders as `elections` says (see the module) and write logs of `entries` entries."""
     at_least(2, servers=servers)
     at_least(1, entries=entries)
     one_of(get_args(Specification), specification=specification)
@@ -477,8 +480,8 @@ def _stands(server: int, elections: str, servers: int) -> tuple[int, ...]:
         for name in names:
             if name != "any" and not (name.isdecimal() and 1 <= int(name) <= servers):
                 raise ModelError(
-                    f"elections={elections!r}: {name!r} is no server",
-                    hint=f"give for each term 'any' or numbers from 1 to {servers} with + between; commas between terms",
+                    f"elections={elections!r}: {name!r} is not a server",
+                    hint=f"give for each term 'any' or numbers from 1 to {servers} separated by +; separate terms by commas",
                 )
         if "any" in names or str(server) in names:
             terms.append(term)

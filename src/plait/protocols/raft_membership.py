@@ -1,30 +1,30 @@
-"""Raft's membership changes, one server at a time, and the bug in them (Ongaro 2014; raft-dev 2015; paper 002, section 6).
+"""Raft's membership changes, one server at a time, and their bug (Ongaro 2014; raft-dev 2015; Sequentialization, section 6).
 
-The servers that take part are the *configuration*, an entry of the log like others. It counts as soon as it is in a server's
-log, committed or not. A leader that adds one server writes a new configuration; of two configurations that differ in one
-server, any two majorities have a server in common. A term has six rounds:
+The servers that take part are the *configuration*, an entry of the log like others. It is valid as soon as it is in a
+server's log, committed or not. A leader that adds one server writes a new configuration. If two configurations differ
+in one server, any two of their majorities have a server in common. A term has six rounds:
 
-1. RequestVote: who wants to lead a term asks the others of its configuration.
-2. Vote: who has not been in that term yet, and whose log is not ahead of the candidate's, votes for it.
-3. Append: with the votes of a majority of its configuration (its own included) a candidate is the leader. It adds an empty
-   entry of its term to its log, and sends the log to the others.
-4. Appended: who takes the log says so. When a majority has, the log is *committed*.
+1. RequestVote: a server that wants to lead a term asks the others of its configuration.
+2. Vote: a server votes if it was not in that term yet, and its log is not ahead of the candidate's log.
+3. Append: with the votes of a majority of its configuration (its own included), a candidate becomes the leader. It
+   adds an empty entry of its term to its log, and sends the log to the others.
+4. Appended: a server that takes the log replies. When a majority has taken it, the log is *committed*.
 5. Change: the leader then creates a server, adds it to the configuration, and sends the log to the others and to it.
-6. Changed: who takes it says so. When a majority of the new configuration has, it is committed.
+6. Changed: a server that takes it replies. When a majority of the new configuration has taken it, it is committed.
 
 Committed logs must never contradict each other.
 
 Faulty twin:
 
-- `early`: a leader changes the configuration as soon as it is elected, as the dissertation first had it. With servers
-  0 to 3 it takes three terms. Server 0 leads term 1 and adds server 4, but nobody hears of it. Server 1 leads term 2 with
-  the votes of 2 and 3, adds server 5, and commits that with 2 and 5: three of five. Server 0 leads term 3 with the votes of
-  3 and 4, three of five of the configuration that *it* has, and commits without 1, 2 and 5. The fix is to commit an entry
-  of the own term first: then the leader knows that there is no other configuration.
+- `early`: a leader changes the configuration as soon as it is elected, as in the first version of the dissertation.
+  With servers 0 to 3 the bug takes three terms. Server 0 leads term 1 and adds server 4, but no other server receives
+  this. Server 1 leads term 2 with the votes of 2 and 3, adds server 5, and commits this with 2 and 5: three of five.
+  Server 0 leads term 3 with the votes of 3 and 4, three of five in *its own* configuration, and commits without 1, 2
+  and 5. The fix: a leader first commits an entry of its own term, so it knows that there is no other configuration.
 
-Simplified: messages contain whole logs. Only the leader learns what is committed. No server is removed; one is added in
-each of the first `joiners` terms. `candidates` says who may lead term 1, term 2, and so on (if nobody is given, everybody
-in every term); a server may skip terms that it may not lead. A message that is never delivered is lost.
+Simplified: messages contain whole logs. Only the leader learns what is committed. No server is removed; one is added
+in each of the first `joiners` terms. `candidates` says which server may lead term 1, term 2, and so on (empty: all
+servers in all terms); a server may skip terms that it may not lead. A lost message is one that is never delivered.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Fault = Literal["none", "early"]
 
 
 class Entry(NamedTuple):
-    """An entry of a log: of which term, and the configuration if it is one."""
+    """An entry of a log: its term, and the configuration if it is one."""
 
     term: int
     members: tuple[Pid, ...] | None = None
@@ -51,7 +51,7 @@ Log = tuple[Entry, ...]
 
 @tagged(phase="term", round="RequestVote")
 class RequestVote(Message):
-    """The sender wants to lead this term; its log ends with an entry of that term, and is so long."""
+    """The sender wants to lead this term; `last` and `length` describe its log."""
 
     term: int
     last: int
@@ -75,7 +75,7 @@ class Append(Message):
 
 @tagged(phase="term", round="Appended")
 class Appended(Message):
-    """The sender took it."""
+    """The sender took the log."""
 
     term: int
 
@@ -90,7 +90,7 @@ class Change(Message):
 
 @tagged(phase="term", round="Changed")
 class Changed(Message):
-    """The sender took it."""
+    """The sender took the log."""
 
     term: int
 
@@ -102,19 +102,19 @@ class Server(Process):
     """Votes, takes logs, and leads."""
 
     terms: int
-    """So many terms there are."""
+    """The number of terms."""
     joiners: int
-    """In each of so many first terms a server is added."""
+    """The number of terms, from the first, in which a server is added."""
     candidates: tuple[int, ...]
-    """Who may lead term 1, 2, …; empty, if everybody may lead every term."""
+    """The servers that may lead term 1, 2, …; empty if all servers may lead all terms."""
     log: Log = ()
     term: int = 0
     stage: int = 0
-    """The round of the term (1 to 6) of what it sent or took last."""
+    """The round of the term (1 to 6) of its last message."""
     leader: bool = False
     """Whether it is the leader of the term."""
     committed: Log = ()
-    """What it committed as a leader."""
+    """The logs that it committed as a leader."""
 
     def members(self) -> tuple[Pid, ...]:
         """The configuration: the last one in the log."""
@@ -125,7 +125,7 @@ class Server(Process):
         return [pid for pid in self.members() if pid != self.id]
 
     def needed(self) -> int:
-        """So many others and itself are a majority."""
+        """The number of other servers that make a majority with itself."""
         return max(1, len(self.members()) // 2)
 
     def next_term(self) -> int | None:
@@ -165,7 +165,7 @@ class Server(Process):
         self.send(self.others(), Change(self.term, self.log))
 
     def create(self) -> Pid:
-        """A new server, which knows nothing."""
+        """Create a server with an empty log."""
         return self.spawn(Server, terms=self.terms, joiners=self.joiners, candidates=self.candidates)
 
     @on(Append, where=lambda self, m: m.term > self.term or (m.term == self.term and self.stage < 3))
@@ -196,7 +196,7 @@ class Server(Process):
 
 
 class EarlyServer(Server):
-    """Changes the configuration before anything of its term is committed."""
+    """Changes the configuration before it has committed an entry of its term."""
 
     def elected(self, votes: tuple[Vote, ...]) -> None:
         self.leader = True
@@ -206,7 +206,7 @@ class EarlyServer(Server):
             self.append()
 
     def create(self) -> Pid:
-        """A new server, which knows nothing."""
+        """Create a server with an empty log."""
         return self.spawn(EarlyServer, terms=self.terms, joiners=self.joiners, candidates=self.candidates)
 
 
@@ -243,7 +243,7 @@ def raft_membership(
     candidates: tuple[int, ...] = (0, 1, 0),
     faulty: Fault = "none",
 ) -> System:
-    """So many servers, so many that may join them, and so many terms, with these candidates."""
+    """`servers` servers, `joiners` that may join them, and `terms` terms with these candidates."""
     at_least(2, servers=servers)
     at_least(1, terms=terms, joiners=joiners)
     one_of(get_args(Fault), faulty=faulty)

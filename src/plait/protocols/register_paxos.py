@@ -1,18 +1,19 @@
 """A write-once register on single-decree Paxos: the example that Stateright checks (examples/paxos.rs).
 
-Every server is proposer, acceptor and learner. The first write that a client asks a server for makes it propose:
+Each server is proposer, acceptor and learner. The first write that a client requests makes the server propose:
 
-1. it takes a new ballot and sends Prepare to the others; they promise not to take part in smaller ballots, and tell
-   what they accepted last (Prepared);
-2. with a majority prepared (itself included) it asks the others to Accept the value accepted with the greatest ballot,
-   or its own client's if there is none; with a majority of Accepted the value is decided, and all are told.
+1. It takes a new ballot and sends Prepare to the others. They promise not to take part in smaller ballots, and answer
+   with what they accepted last (Prepared).
+2. When a majority is prepared (itself included), it asks the others to Accept the value accepted with the greatest
+   ballot, or the value of its own client if there is none. With a majority of Accepted, the value is decided, and all
+   servers are told.
 
-A read is answered by a server that knows the decision, and waits until then. The client whose write was decided gets
-the PutOk; other writes are never answered, which is why the history stays linearizable.
+A server answers a read when it knows the decision. The client whose write was decided gets the PutOk. Other writes
+are never answered, so the history stays linearizable.
 
-Simplified: no crashes, no retries with a greater ballot, so a run can end without a decision.
+Simplified: no crashes, and no retries with a greater ballot, so a run can end without a decision.
 
-The faulty twin, `faulty="stubborn"`: a proposer insists on its own value, whatever was accepted before.
+The faulty twin, `faulty="stubborn"`: a proposer always proposes its own value and ignores earlier accepted values.
 """
 
 from __future__ import annotations
@@ -82,9 +83,9 @@ class PaxosServer(Server):
     """The greatest ballot it takes part in."""
     proposal: Proposal | None = None
     prepared: dict[Pid, Vote | None] = field(default_factory=dict)
-    """As a proposer: who promised, and what they had accepted."""
+    """As a proposer: the servers that promised, and what they had accepted."""
     accepts: set[Pid] = field(default_factory=set)
-    """As a proposer: who accepted."""
+    """As a proposer: the servers that accepted."""
     accepted: Vote | None = None
     decided: bool = False
 
@@ -112,7 +113,7 @@ class PaxosServer(Server):
             self.broadcast(Server, Accept(self.ballot, self.proposal), myself=False)
 
     def select(self) -> Proposal | None:
-        """The proposal that may have been decided already, else the own one."""
+        """The proposal that may have been decided already, otherwise its own."""
         votes = [vote for vote in self.prepared.values() if vote is not None]
         return max(votes, key=lambda vote: vote[0])[1] if votes else self.proposal
 
@@ -148,15 +149,15 @@ class PaxosServer(Server):
 
 
 class StubbornPaxosServer(PaxosServer):
-    """Proposes its own client's value, whatever was accepted before."""
+    """Proposes the value of its own client and ignores earlier accepted values."""
 
     def select(self) -> Proposal | None:
-        """Its own."""
+        """Select its own proposal."""
         return self.proposal
 
 
 def register_paxos(clients: int = 2, servers: int = 3, faulty: Fault = "none") -> System:
-    """So many clients of a write-once register decided by so many servers."""
+    """A write-once register decided by `servers` servers, with `clients` clients."""
     at_least(1, clients=clients)
     at_least(2, servers=servers)
     one_of(get_args(Fault), faulty=faulty)

@@ -1,32 +1,35 @@
 """The regular register, in the style of ABD (Attiya, Bar-Noy, Dolev, JACM 1995), but without a reader's write-back.
 
-One writer and some readers share a register (Lamport, "On Interprocess Communication", 1986). It is kept by *base
-objects*, each of which holds a copy; a minority of them may be slow for ever, so nobody waits for all.
+One writer and several readers share a register (Lamport, "On Interprocess Communication", 1986). *Base objects* hold
+copies of it. A minority of them may be slow for ever, so no process waits for all of them.
 
-- The writer numbers its writes, and asks all base objects to store. Its write is complete once a majority has
-  acknowledged it. The number of a write is its timestamp, and here also the value that it writes; 0 was there before.
-- A base object keeps the newest write that it has heard of, and acknowledges old ones too: they have been overwritten.
-- A reader asks all base objects for their copy, and returns the newest of the copies of a majority.
+- The writer numbers its writes, and asks all base objects to store. A write is complete when a majority has
+  acknowledged it. The number of a write is its timestamp, and here also the value that it writes; the initial value
+  is 0.
+- A base object keeps the newest write that it has received. It acknowledges older writes, too: they have been
+  overwritten.
+- A reader asks all base objects for their copies, and returns the newest copy of a majority.
 
-Two majorities have a base object in common. So a read returns a value not older than that of the last write that was
-complete when the read began, and that is **regularity**. A read that overlaps a write may return the old or the new
-value; of two such reads the second may even return the older one (a *new-old inversion*), which an atomic register
-forbids, and ABD prevents by letting readers write back what they read (see `atomic_register`).
+Two majorities have a base object in common. So a read never returns a value older than the last write that was
+complete when the read began. This is **regularity**. A read that overlaps a write may return the old or the new
+value. Of two such reads, the second may even return the older value (a *new-old inversion*). An atomic register
+forbids this; ABD prevents it by letting readers write back what they read (see `atomic_register`).
 
-The specification is a monitor. It is told when a write is complete and when a read begins and ends; when a write begins
-is of no interest, because a value that nobody began to write is nowhere to be read. That keeps the steps few that the
-specification can see, and steps that it cannot see are those that a partial-order reduction need not put in every order.
+The specification is a monitor. It observes when a write is complete and when a read begins and ends. It does not
+observe when a write begins: a value that no write has begun cannot be read. So the specification observes few steps,
+and partial-order reduction does not need all orders of the other steps.
 
-Two variants, as of `paxos` (paper 003 calls this protocol regular storage; paper 000, Table I, has it with 3, 4 and 5
+Two variants, as in `paxos` (MP-Basset calls this protocol regular storage; Table I of DBSS has it with 3, 4 and 5
 base objects, one reader and one write):
 
 - `quorum=True`: a majority of replies is consumed in one quorum transition.
-- `quorum=False`: every reply is consumed alone, and processes count.
+- `quorum=False`: each reply is consumed alone, and processes count.
 
-The faulty twin is not a protocol but a specification, `specification="wrong"`: a read that ends after a write is complete
-must return it, even if the two overlap. Base objects may have answered the reader before the write came to them.
+The faulty twin is not a protocol but a specification, `specification="wrong"`: a read that ends after a write is
+complete must return it, even if the two overlap. Base objects may have answered the reader before the write arrived.
 
-Simplified: processes do not crash (a crashed base object can't be told from a slow one, and nothing here waits for all).
+Simplified: processes do not crash. A crashed base object cannot be told from a slow one, and no process waits for
+all.
 """
 
 from __future__ import annotations
@@ -42,19 +45,19 @@ Specification = Literal["regular", "wrong"]
 
 
 class Write(Message):
-    """Store this, unless you have something newer."""
+    """Store this value, unless you have a newer one."""
 
     stamp: int
 
 
 class Ack(Message):
-    """I have that, or something newer."""
+    """I have this value, or a newer one."""
 
     stamp: int
 
 
 class Read(Message):
-    """What is your copy? The number tells the reads of a reader apart."""
+    """What is your copy? The number distinguishes the reads of a reader."""
 
     number: int
 
@@ -66,7 +69,7 @@ class Copy(Message):
     stamp: int
 
 
-# -- what the specification is told -----------------------------------------------------------------------------------
+# -- what the specification observes -----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +126,7 @@ class AnyWriter(Process):
         self.broadcast(BaseObject, Write(self.stamp))
 
     def complete(self) -> None:
-        """A majority has it."""
+        """A majority has the value."""
         self.writing = False
         self.announce(Written(self.stamp))
 
@@ -153,7 +156,7 @@ class CountingWriter(AnyWriter):
 
 
 class AnyReader(Process):
-    """Reads so many times."""
+    """Reads several times."""
 
     last: int
     number: int = 0
@@ -209,12 +212,12 @@ class Regularity(Monitor):
     written: int = 0
     """The last complete write."""
     oldest: dict[Pid, int] = field(default_factory=dict)
-    """Of each read that is under way, the oldest value that it may return."""
+    """For each read in progress, the oldest value that it may return."""
     stale: bool = False
-    """A read has returned something older."""
+    """Whether a read has returned an older value."""
 
     def observe(self, process: Pid, event: Written | Begun | Returned) -> None:
-        """Follow the operations."""
+        """Observe an operation."""
         match event:
             case Written(value):
                 self.written = value
@@ -228,7 +231,7 @@ class WrongRegularity(Regularity):
     """A read returns nothing older than the last write that is complete when it *ends*."""
 
     def observe(self, process: Pid, event: Written | Begun | Returned) -> None:
-        """Follow the operations."""
+        """Observe an operation."""
         match event:
             case Written(value):
                 self.written = value
@@ -251,7 +254,7 @@ def validity(s: View) -> bool:
 
 @reachable
 def reading_the_write(s: View) -> bool:
-    """A read can return what was written last."""
+    """A read can return the last written value."""
     (writer,) = s[AnyWriter]
     return any(reader.value == writer.last for reader in s[AnyReader])
 
@@ -267,7 +270,7 @@ def regular_register(
     quorum: bool = True,
     specification: Specification = "regular",
 ) -> System:
-    """A writer with so many writes and readers with so many reads each; a wrong specification is the twin."""
+    """A writer with `writes` writes, and readers with `reads` reads each; a wrong specification is the twin."""
     at_least(1, base_objects=base_objects, readers=readers, writes=writes, reads=reads)
     one_of(get_args(Specification), specification=specification)
     writer: type[AnyWriter] = Writer if quorum else CountingWriter

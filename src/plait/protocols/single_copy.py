@@ -1,9 +1,9 @@
-"""A register without any protocol: each server has its own copy and answers at once.
+"""A register without a protocol: each server has its own copy and answers at once.
 
-With one server the register is linearizable, for there is one copy. With more it is not: a client writes at one server,
-reads at the next, and does not find what it wrote. So `servers=2` is the faulty twin.
+With one server the register is linearizable, because there is only one copy. With more servers it is not: a client
+writes at one server, reads at the next, and does not find its write. So `servers=2` is the faulty twin.
 
-Simplified: a client writes once and reads once; nobody crashes, and nothing is lost.
+Simplified: a client writes once and reads once; servers do not crash, and messages are not lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from plait.protocols._register import EMPTY, Get, GetOk, Put, PutOk, Server, reg
 
 
 class CopyServer(Server):
-    """Holds a copy of the register, and tells nobody."""
+    """Holds its own copy of the register."""
 
     value: str = EMPTY
 
@@ -29,6 +29,6 @@ class CopyServer(Server):
 
 
 def single_copy(clients: int = 2, servers: int = 1) -> System:
-    """So many clients of a register of which each server has a copy of its own."""
+    """A register of which each server has its own copy, with `clients` clients."""
     at_least(1, clients=clients, servers=servers)
     return register_system([CopyServer() for _ in range(servers)], clients, "single_copy")

@@ -1,39 +1,44 @@
 """Three-phase commit: atomic commitment that does not block (Skeen, "Nonblocking Commit Protocols", SIGMOD 1981).
 
-A coordinator gets participants to all commit or all abort a transaction, and nobody waits for a crashed site for ever.
+A coordinator makes all participants commit or all abort a transaction. No site waits for a crashed site for ever.
 
-1. *canCommit*: the coordinator asks everybody for a vote. Who votes no aborts. One no, or one crash, aborts it for all.
-2. *preCommit*: all voted yes. The coordinator tells everybody so, and waits until all that are up have acknowledged.
-3. *doCommit*: now that nobody is left who could think that a no is possible, the coordinator commits, and tells all.
+1. *canCommit*: the coordinator asks all participants to vote. A participant that votes no aborts. One no, or one
+   crash, aborts the transaction for all.
+2. *preCommit*: all voted yes. The coordinator tells all participants, and waits until all that are up have
+   acknowledged.
+3. *doCommit*: now all participants know that no one voted no. The coordinator commits, and tells all.
 
-If the coordinator crashes, the next participant takes its office; if that one crashes, the next, and so on. The new
-coordinator decides by its own state (the *termination rule*): it can only be that somebody committed if it is prepared
-itself, and only that somebody aborted if it is not. But it may crash as well, so before it decides it moves everybody
-that is up to its own state: to prepared, by another preCommit, or back to waiting, by a *retreat*. One that has not voted
-yet, or has decided, has nothing to find out, and tells its decision at once.
+If the coordinator crashes, the next participant becomes the coordinator; if that one crashes, the next, and so on.
+The new coordinator decides by its own state (the *termination rule*): a site can have committed only if the new
+coordinator is prepared, and a site can have aborted only if it is not. But the new coordinator may crash, too. So
+before it decides, it moves all sites that are up to its own state: to prepared, by another preCommit, or back to
+waiting, by a *retreat*. A coordinator that has not voted yet, or has decided, needs no answers, and tells its
+decision at once.
 
-**When do timeouts run out?** The protocol is for synchronous systems, in which a timeout means that the awaited site has
-crashed. No process of a message-passing model can see that, and Plait's own `crash_stop` tells nobody. So here a crash is
-a step of the site (`crash`), whose last message to everybody is the notice that its silence would be; to take the notice
-is to have waited in vain (`time_out`). This is a perfect failure detector: it suspects all that crashed, sooner or later,
-and nobody else. The notice may overtake other messages, which is more than a synchronous network does; nobody listens to
-a site after its notice. Who crashes in a run is drawn by the `Environment` in the first step, at most `crashes` of the
-sites; when they do is open. Messages are sent one by one, so a site can crash when it has told some and not others.
+**When does a timeout expire?** The protocol is for synchronous systems, in which a timeout means that the other site
+has crashed. A process of a message-passing model cannot see this, and Plait's own `crash_stop` sends no notice. So
+here a crash is a step of the site (`crash`), and its last message to all sites is a notice that stands for its
+silence. A site that takes the notice has waited in vain (`time_out`). This is a perfect failure detector: sooner or
+later it suspects all crashed sites, and no others. The notice may overtake other messages, which a synchronous
+network does not allow; sites ignore messages of a site after its notice. The `Environment` chooses in the first step
+which sites crash in a run, at most `crashes` of them. The time of each crash is open. Messages are sent one by one,
+so a site can crash after it has told only some of the others.
 
-Two variants: with `quorum=True` a coordinator takes all votes, or all acknowledgements, in one quorum transition; with
-`quorum=False` it takes each alone.
+Two variants: with `quorum=True` a coordinator consumes all votes, or all acknowledgements, in one quorum transition;
+with `quorum=False` it consumes each alone.
 
 Faulty twins, each of which breaks consistency:
 
-- `slow`: an asynchronous system. Timeouts are actions that may come at any moment, whether the other site is up or its
-  message only slow (crashes are Plait's own `crash_stop`, without notice). It takes no crash at all to have two
-  coordinators that decide differently.
-- `hasty`: a new coordinator decides without moving the others to its state. It takes two crashes to notice.
-- `local`: there is no new coordinator; a participant that hears of the crash decides by its own state, as short accounts
-  of the protocol have it. It takes one crash: that of a coordinator that has told some to prepare and not others.
+- `slow`: an asynchronous system. Timeouts are actions that may happen at any time, whether the other site has crashed
+  or its message is only slow (crashes are Plait's own `crash_stop`, without notice). Even without a crash there can
+  be two coordinators that decide differently.
+- `hasty`: a new coordinator decides without moving the others to its state. The fault shows after two crashes.
+- `local`: there is no new coordinator. A participant that detects the crash decides by its own state, as short
+  descriptions of the protocol say. One crash is enough: a coordinator that has told only some participants to
+  prepare.
 
-Simplified: a crashed site does not come back, so there is no recovery protocol; the coordinator has no vote of its own;
-there is one transaction.
+Simplified: a crashed site does not come back, so there is no recovery protocol; the coordinator has no vote; there is
+one transaction.
 """
 
 from __future__ import annotations
@@ -50,11 +55,11 @@ Fault = Literal["none", "slow", "hasty", "local"]
 
 
 class Begin(Message):
-    """To the coordinator: there is a transaction."""
+    """To the coordinator: begin a transaction."""
 
 
 class Crash(Message):
-    """To a site: crash, sooner or later."""
+    """To a site: crash at some time."""
 
 
 class CanCommit(Message):
@@ -62,11 +67,11 @@ class CanCommit(Message):
 
 
 class Reply(Message):
-    """What a coordinator waits for."""
+    """A message that a coordinator waits for."""
 
 
 class Yes(Reply):
-    """The vote of a participant that can commit and can abort, and leaves the decision to others."""
+    """The vote of a participant that is ready to commit or abort."""
 
 
 class No(Message):
@@ -74,11 +79,11 @@ class No(Message):
 
 
 class PreCommit(Message):
-    """Phase 2: all have voted yes; be prepared."""
+    """Phase 2: all have voted yes; become prepared."""
 
 
 class Retreat(Message):
-    """Phase 2 of a new coordinator that is not prepared: be prepared no more."""
+    """Phase 2 of a new coordinator that is not prepared: go back to waiting."""
 
 
 class Ack(Reply):
@@ -94,11 +99,11 @@ class DoAbort(Message):
 
 
 class Crashed(Message):
-    """The sender has crashed: whoever waits for it need not wait any longer."""
+    """The sender has crashed: sites that wait for it stop waiting."""
 
 
 class State(enum.Enum):
-    """Where a site stands."""
+    """The state of a site."""
 
     INITIAL = enum.auto()
     WAITING = enum.auto()
@@ -124,23 +129,23 @@ class Phase(enum.Enum):
 
 
 class Site(Process):
-    """A site of the transaction: follows the coordinator in office, and may have to be it."""
+    """A site of the transaction: follows the current coordinator, and may become the coordinator."""
 
     at_once: bool
     """Whether it takes all replies in one quorum transition, or each alone."""
     leader: Pid
-    """The coordinator in office: the first site that is not lost."""
+    """The current coordinator: the first site that is not known to have crashed."""
     up: bool = True
     state: State = State.INITIAL
     lost: set[Pid] = field(default_factory=set)
-    """The sites of whose crash this one has heard."""
+    """The sites that are known to have crashed."""
     phase: Phase = Phase.NONE
     untold: set[Pid] = field(default_factory=set)
-    """As the coordinator: who is still to be told what this phase tells."""
+    """As the coordinator: the sites that this phase still has to tell."""
     missing: set[Pid] = field(default_factory=set)
-    """As the coordinator: whose reply this phase waits for."""
+    """As the coordinator: the sites whose reply this phase waits for."""
 
-    # As a follower of the coordinator in office. Who has decided never changes its mind.
+    # As a follower of the current coordinator. A site that has decided never changes its decision.
 
     @on(CanCommit, where=lambda self, m: self.up and m.sender == self.leader and self.state is State.INITIAL)
     def vote(self, m: CanCommit) -> None:
@@ -182,7 +187,7 @@ class Site(Process):
             self.lead(Phase.ASKING)
 
     def lead(self, phase: Phase) -> None:
-        """Begin a phase: tell everybody, and wait for everybody."""
+        """Begin a phase: tell all sites, and wait for all."""
         self.phase = phase
         self.untold = set(self.ids(Site)) - self.lost - {self.id}
         self.missing = set() if phase is Phase.CLOSING else set(self.untold)
@@ -196,7 +201,7 @@ class Site(Process):
         self.send(site, self.order())
 
     def order(self) -> Message:
-        """What the phase tells."""
+        """The message of the phase."""
         match self.phase:
             case Phase.ASKING:
                 return CanCommit()
@@ -221,7 +226,7 @@ class Site(Process):
             self.complete()
 
     def complete(self) -> None:
-        """Nobody's reply is missing: go on to the next phase."""
+        """No reply is missing: begin the next phase."""
         match self.phase:
             case Phase.ASKING:
                 self.state = State.PREPARED
@@ -232,7 +237,7 @@ class Site(Process):
                 self.decide(State.ABORTED)
 
     def decide(self, state: State) -> None:
-        """Commit or abort, and tell everybody."""
+        """Commit or abort, and tell all sites."""
         self.state = state
         self.missing = set()
         self.lead(Phase.CLOSING)
@@ -249,7 +254,7 @@ class Site(Process):
         self.lose(m.sender)
 
     def lose(self, site: Pid) -> None:
-        """Do without a site."""
+        """Continue without a site."""
         self.lost.add(site)
         self.untold.discard(site)
         self.missing.discard(site)
@@ -262,12 +267,12 @@ class Site(Process):
             self.complete()
 
     def succeed(self) -> None:
-        """The coordinator in office has crashed: take the office, if it is this one's turn."""
+        """The current coordinator has crashed: become the coordinator if it is this site's turn."""
         if self.leader == self.id:
             self.terminate()
 
     def terminate(self) -> None:
-        """The termination rule: bring all to a decision that agrees with the own state."""
+        """The termination rule: lead all sites to a decision that agrees with its own state."""
         match self.state:
             case State.INITIAL:
                 self.decide(State.ABORTED)
@@ -283,7 +288,7 @@ class Site(Process):
 
 
 class SlowSite(Site):
-    """In an asynchronous system, a timeout may run out at any moment."""
+    """In an asynchronous system, a timeout may expire at any time."""
 
     @action(when=lambda self: self.state not in DECIDED and (self.leader != self.id or len(self.missing) > 0))
     def run_out(self) -> None:
@@ -294,21 +299,21 @@ class HastySite(Site):
     """As a new coordinator, decides at once."""
 
     def terminate(self) -> None:
-        """Decide by the own state, and tell everybody."""
+        """Decide by its own state, and tell all sites."""
         self.move(State.COMMITTED if self.state is State.PREPARED else State.ABORTED)
         self.lead(Phase.CLOSING)
 
 
 class LocalSite(Site):
-    """Decides for itself when the coordinator has crashed."""
+    """Decides alone when the coordinator has crashed."""
 
     def succeed(self) -> None:
-        """Decide by the own state, and tell nobody."""
+        """Decide by its own state, and send nothing."""
         self.move(State.COMMITTED if self.state is State.PREPARED else State.ABORTED)
 
 
 class Environment(Process):
-    """Begins the transaction, and draws who will crash in its course."""
+    """Begins the transaction, and chooses the sites that will crash."""
 
     crashes: int
     begun: bool = False
@@ -327,14 +332,14 @@ class Environment(Process):
 
 @always
 def consistency(s: View) -> bool:
-    """No site has aborted while another has committed, whether they are up or not."""
+    """No site has aborted while another has committed, crashed or not."""
     states = {site.state for site in s[Site]}
     return not {State.COMMITTED, State.ABORTED} <= states
 
 
 @always
 def unanimity(s: View) -> bool:
-    """Nobody commits before all have voted."""
+    """No site commits before all have voted."""
     states = {site.state for site in s[Site]}
     return not {State.COMMITTED, State.INITIAL} <= states
 
@@ -359,7 +364,7 @@ def all_abort(s: View) -> bool:
 
 @reachable
 def commit_without_the_coordinator(s: View) -> bool:
-    """The participants can commit although the coordinator has crashed before it did."""
+    """The participants can commit although the coordinator crashed before it committed."""
     coordinator, *participants = s[Site]
     return (
         not coordinator.up
@@ -372,7 +377,7 @@ def commit_without_the_coordinator(s: View) -> bool:
 
 
 def three_phase_commit(participants: int = 2, crashes: int = 2, quorum: bool = True, faulty: Fault = "none") -> System:
-    """One coordinator and so many participants, of which so many may crash; `faulty` plants a fault (see the module)."""
+    """One coordinator and its participants. Up to `crashes` sites may crash; `faulty` plants a fault (see the module)."""
     at_least(1, participants=participants)
     at_least(0, crashes=crashes)
     one_of(get_args(Fault), faulty=faulty)

@@ -1,21 +1,22 @@
 """Two-phase commit (Gray 1978), as TwoPhase in Gray and Lamport, "Consensus on Transaction Commit", TODS 2006.
 
-A transaction manager gets resource managers to all commit or all abort. A resource manager either tells the transaction
-manager that it is prepared, or aborts on its own without a word. The transaction manager commits when all are prepared,
-and may abort at any time before; it tells its decision to all, and they obey.
+A transaction manager makes all resource managers commit or all abort. A resource manager either tells the transaction
+manager that it is prepared, or aborts on its own without a message. The transaction manager commits when all are
+prepared, and may abort at any time before. It sends its decision to all, and they obey.
 
-As in the TLA+ specification, messages are a set that never shrinks (a duplicating network), there are no timeouts (to
-abort is always possible), and a resource manager obeys whatever state it is in: that it never has to change its mind is
-what is checked.
+As in the TLA+ specification, messages are a set that never shrinks (a duplicating network), there are no timeouts
+(aborting is always possible), and a resource manager obeys in any state. The properties check that it never has to
+change its decision.
 
-Two variants: with `quorum=False`, the default, which is the specification, the transaction manager notes one by one who
-is prepared; with `quorum=True` it commits in one quorum transition that takes what all resource managers have told.
+Two variants: with `quorum=False` (the default, and the TLA+ specification) the transaction manager records the
+prepared resource managers one by one. With `quorum=True` it commits in one quorum transition that takes the messages
+of all of them.
 
-The faulty twin, `faulty="hasty"`: the transaction manager commits without waiting for everybody; without quorum
-transitions it waits for nobody, with them for a majority.
+The faulty twin, `faulty="hasty"`: the transaction manager commits too early. Without quorum transitions it waits for
+no message, with them it waits for a majority.
 
-Simplified: there is one transaction, and nobody crashes. If the transaction manager could, those that are prepared would
-wait for it for ever: see `three_phase_commit`.
+Simplified: there is one transaction, and processes do not crash. If the transaction manager could crash, prepared
+resource managers would wait for it for ever: see `three_phase_commit`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Fault = Literal["none", "hasty"]
 
 
 class Prepared(Message):
-    """The sender can commit and can abort, and leaves the decision to the transaction manager."""
+    """The sender is ready to commit or abort, as the transaction manager decides."""
 
 
 class Commit(Message):
@@ -57,7 +58,7 @@ class Abort(Message):
 
 
 class State(enum.Enum):
-    """Where a process stands; the transaction manager is never prepared."""
+    """The state of a process; the transaction manager is never prepared."""
 
     WORKING = enum.auto()
     PREPARED = enum.auto()
@@ -105,7 +106,7 @@ class AnyTransactionManager(Process):
 
 
 class TransactionManager(AnyTransactionManager):
-    """Notes who is prepared, and commits when all are."""
+    """Records the prepared resource managers, and commits when all are prepared."""
 
     everyone: int
     """The number of resource managers."""
@@ -121,7 +122,7 @@ class TransactionManager(AnyTransactionManager):
 
 
 class HastyTransactionManager(TransactionManager):
-    """Commits when it feels like it."""
+    """Commits at any time."""
 
     @action(when=lambda self: self.state is State.WORKING)
     def commit(self) -> None:
@@ -129,7 +130,7 @@ class HastyTransactionManager(TransactionManager):
 
 
 class QuorumTransactionManager(AnyTransactionManager):
-    """Commits when all have told that they are prepared."""
+    """Commits when all are prepared."""
 
     @on(Prepared, quorum=everyone(ResourceManager), where=lambda self, m: self.state is State.WORKING)
     def commit(self, prepared: tuple[Prepared, ...]) -> None:
@@ -137,7 +138,7 @@ class QuorumTransactionManager(AnyTransactionManager):
 
 
 class HastyQuorumTransactionManager(AnyTransactionManager):
-    """Commits when a majority has told that it is prepared."""
+    """Commits when a majority is prepared."""
 
     @on(Prepared, quorum=majority(ResourceManager), where=lambda self, m: self.state is State.WORKING)
     def commit(self, prepared: tuple[Prepared, ...]) -> None:
@@ -170,7 +171,7 @@ def decided(s: View) -> bool:
 
 
 def two_phase_commit(resource_managers: int = 3, quorum: bool = False, faulty: Fault = "none") -> System:
-    """Two-phase commit among so many resource managers."""
+    """Two-phase commit among `resource_managers` resource managers."""
     at_least(1, resource_managers=resource_managers)
     one_of(get_args(Fault), faulty=faulty)
     manager: AnyTransactionManager

@@ -1,26 +1,28 @@
-"""UniformVoting: consensus by votes and the minimum (Charron-Bost, Schiper, "The Heard-Of Model", 2009; paper 002).
+"""UniformVoting: consensus by votes and the minimum (Charron-Bost, Schiper, "The Heard-Of Model", 2009; Sequentialization).
 
-Processes start with a value each, and must agree on one of them. There is neither a leader nor a quorum: a process goes on
-with whatever messages of a round it has heard. They go through phases of two rounds:
+Each process starts with a value. All must agree on one of these values. There is no leader and no quorum: a process
+continues with the messages of a round that it has received. A phase has two rounds:
 
-1. Estimate: everybody sends its estimate x to all. Who hears some takes the smallest for its own, and *votes* for it if all
-   that it heard are the same.
-2. Vote: everybody sends its estimate and its vote, if it has one, to all. Who hears a vote takes it for its estimate, who
-   hears none takes the smallest estimate. Who hears only votes *decides*: all of them are for the same value.
+1. Estimate: each process sends its estimate x to all. A process takes the smallest estimate that it receives as its
+   own, and *votes* for it if all received estimates are the same.
+2. Vote: each process sends its estimate and its vote, if it has one, to all. A process that receives a vote takes it
+   as its estimate; otherwise it takes the smallest estimate. A process that receives only votes *decides*: all votes
+   are for the same value.
 
-For this to be right, no two processes may hear from disjoint sets of processes in a round. A *kernel* is a process that
-everybody hears from in that round; if each round has one, the protocol is safe. It is also safe if everybody waits for
-more than half of the messages, and this is the default here. With `least=1` a process goes on with any nonempty set of
-messages: then agreement depends on the network (`plait check uniform-voting -p least=1 -p phases=2 --rounds
+This is correct if no two processes hear from disjoint sets of processes in a round. A *kernel* is a process that all
+others hear from in a round. If each round has a kernel, the protocol is safe. It is also safe if each process waits
+for more than half of the messages, which is the default here. With `least=1` a process continues with any nonempty
+set of messages: then agreement depends on the network (`plait check uniform-voting -p least=1 -p phases=2 --rounds
 --assume kernel`).
 
 Faulty twins, each of which breaks agreement:
 
-- `estimate`: a process that decides does not take what it decided for its estimate. It takes three phases to notice.
-- `split`: processes go on with any nonempty set of messages (`least=1`), and the network promises nothing.
+- `estimate`: a process that decides does not take the decided value as its estimate. The fault shows after three
+  phases.
+- `split`: processes continue with any nonempty set of messages (`least=1`), and the network guarantees nothing.
 
-Simplified: the number of phases is bounded. A process has no clock: when it has heard enough, it may go on at any time. A
-message that is never delivered is lost.
+Simplified: the number of phases is bounded. A process has no clock: when it has received enough, it may continue at
+any time. A lost message is one that is never delivered.
 """
 
 from __future__ import annotations
@@ -52,20 +54,20 @@ class Vote(Message):
 
 
 class Voter(Process):
-    """Has an estimate, and decides at some time."""
+    """Has an estimate, and eventually decides."""
 
     phases: int
-    """So many phases there are."""
+    """The number of phases."""
     least: int
-    """It goes on with no fewer messages than these."""
+    """The number of messages that it waits for, at least."""
     x: int
     phase: int = 1
     stage: Literal["Estimate", "Vote"] = "Estimate"
-    """The round of the phase: what it hears."""
+    """The round of the phase."""
     heard: tuple[tuple[int, int | None], ...] = ()
     """The estimates that it has heard in this round, each with the vote, if there was one; sorted."""
     decisions: tuple[int, ...] = ()
-    """What it decided, without repetitions: more than one is a fault already."""
+    """The values that it decided, without repetitions: more than one is a violation."""
 
     @init
     def start(self) -> None:
@@ -76,11 +78,11 @@ class Voter(Process):
         return m.phase == self.phase <= self.phases and self.stage == type(m).__name__
 
     def enough(self, stage: str) -> bool:
-        """Whether it may go on from this round."""
+        """Whether it may continue to the next round."""
         return self.stage == stage and len(self.heard) >= self.least
 
     def hear(self, x: int, vote: int | None) -> None:
-        """Remember what was said."""
+        """Remember an estimate and a vote."""
         self.heard = tuple(sorted((*self.heard, (x, vote)), key=str))
 
     @on(Estimate, where=lambda self, m: self.hears(m))
@@ -115,7 +117,7 @@ class Voter(Process):
         self.broadcast(Voter, Estimate(self.phase, self.x))
 
     def takes(self, decided: bool) -> bool:
-        """Whether it takes a vote that it hears for its estimate."""
+        """Whether it takes a vote as its estimate."""
         return True
 
 
@@ -123,7 +125,7 @@ class StubbornVoter(Voter):
     """Keeps its estimate when it decides."""
 
     def takes(self, decided: bool) -> bool:
-        """Whether it takes a vote that it hears for its estimate."""
+        """Whether it takes a vote as its estimate."""
         return not decided
 
 
@@ -138,7 +140,7 @@ def agreement(s: View) -> bool:
 
 @reachable
 def decision(s: View) -> bool:
-    """Everybody can decide."""
+    """All processes can decide."""
     return all(voter.decisions for voter in s[Voter])
 
 
@@ -148,7 +150,7 @@ def decision(s: View) -> bool:
 def uniform_voting(
     inputs: tuple[int, ...] = (0, 1, 1), phases: int = 1, least: int | None = None, faulty: Fault = "none"
 ) -> System:
-    """Processes with these inputs go through so many phases, and hear at least so many (more than half) in each round."""
+    """Processes with these inputs; in each round of a phase, each waits for `least` messages (default: more than half)."""
     at_least(1, phases=phases)
     one_of(get_args(Fault), faulty=faulty)
     n = len(inputs)
@@ -163,7 +165,7 @@ def uniform_voting(
 
     @always
     def validity(s: View) -> bool:
-        """What is decided is the input of some process."""
+        """Each decided value is the input of some process."""
         return all(value in inputs for voter in s[Voter] for value in voter.decisions)
 
     return System(

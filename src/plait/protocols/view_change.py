@@ -1,26 +1,28 @@
-"""Viewstamped Replication's view change: electing the next primary (Liskov, Cowling 2012; paper 002, section 6).
+"""Viewstamped Replication's view change: electing the next primary (Liskov, Cowling 2012; Sequentialization, section 6).
 
-Replicas go through *views*, each with a primary. A replica that does not hear from its primary for long wants the next
-view. A view begins in three rounds:
+Replicas go through *views*, each with a primary. A replica that does not hear from its primary wants the next view. A
+view begins in three rounds:
 
-1. StartViewChange: who wants a view tells all.
-2. DoViewChange: who hears this from more than half of the replicas sends its log to the primary of the view, with the
-   last view in which it was at work (*normal*).
-3. StartView: who gets the logs of more than half of the replicas is the primary. It takes the log of the latest view, of
-   these the longest, and sends it to all. Who gets it takes it, and is at work in that view.
+1. StartViewChange: a replica that wants a view tells all.
+2. DoViewChange: a replica that receives this from more than half of the replicas sends its log to the primary of the
+   view, with the last view in which it was active (*normal*).
+3. StartView: a replica that receives the logs of more than half of the replicas is the primary. It takes the log of
+   the latest view, the longest of these, and sends it to all. A replica that receives it takes it, and is active in
+   that view.
 
-An operation "x" was committed in view 0: more than half of the replicas have it in their logs. The primary of view v is
-replica v modulo n. (`viewstamped` has what happens within a view.)
+An operation "x" was committed in view 0: more than half of the replicas have it in their logs. The primary of view v
+is replica v modulo n. (`viewstamped` models what happens within a view.)
 
-The faults of the paper are two, and can be combined:
+The paper has two faults, which can be combined:
 
-- `leaders="any"`: the replicas do not agree on who is the primary of a view; each asks any. Alone this does no harm to what
-  is checked here: a replica asks one other in a view, and no two get the logs of more than half.
+- `leaders="any"`: the replicas do not agree on the primary of a view; each asks any replica. Alone, this violates no
+  property here: a replica asks one other replica in a view, and no two replicas get the logs of more than half.
 - the faulty twin `quorum`: fewer than half of the replicas are enough, in both places. A primary may miss "x". With
   `leaders="any"`, a view may get two primaries.
 
-Simplified: a replica wants another view only when its own time is up, not when others tell it; a timeout may come at any
-time. Within a view nothing happens. The number of views is bounded. A message that is never delivered is lost.
+Simplified: a replica wants another view only after its own timeout, not when others ask for it. A timeout may come at
+any time. Nothing happens within a view. The number of views is bounded. A lost message is one that is never
+delivered.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class StartViewChange(Message):
 
 @tagged(phase="view", round="DoViewChange")
 class DoViewChange(Message):
-    """The receiver should be the primary of this view; the sender was at work in that view last, with this log."""
+    """The receiver should be the primary of this view. The sender was last active in the view `normal`, with this log."""
 
     view: int
     normal: int
@@ -61,21 +63,21 @@ class StartView(Message):
 
 
 class Replica(Process):
-    """Is at work in a view, or wants the next."""
+    """Is active in a view, or wants the next."""
 
     n: int
     views: int
-    """So many views there are, after view 0."""
+    """The number of views after view 0."""
     quorum: int
-    """So many messages are enough."""
+    """The number of messages that are enough."""
     log: Log
     view: int = 0
     stage: Literal["normal", "wants", "asked", "primary"] = "normal"
-    """How far it is in this view: at work, or it sent a StartViewChange, a DoViewChange or a StartView."""
+    """Its progress in this view: active, or it has sent a StartViewChange, a DoViewChange or a StartView."""
     normal: int = 0
-    """The last view in which it was at work."""
+    """The last view in which it was active."""
     led: tuple[int, ...] = ()
-    """The views that it was the primary of."""
+    """The views of which it was the primary."""
 
     @action(when=lambda self: self.view < self.views)
     def timeout(self) -> None:
@@ -94,7 +96,7 @@ class Replica(Process):
         self.send(primary, DoViewChange(self.view, self.normal, self.log))
 
     def primary(self) -> int:
-        """Which replica should be the primary of the view."""
+        """The number of the replica that should be the primary of the view."""
         return self.view % self.n
 
     @on(
@@ -119,10 +121,10 @@ class Replica(Process):
 
 
 class ConfusedReplica(Replica):
-    """Takes any replica for the primary of a view."""
+    """Treats any replica as the primary of a view."""
 
     def primary(self) -> int:
-        """Which replica should be the primary of the view."""
+        """The number of the replica that should be the primary of the view."""
         return self.choose(range(self.n))
 
 
@@ -138,13 +140,13 @@ def one_primary(s: View) -> bool:
 
 @always
 def completeness(s: View) -> bool:
-    """A primary has what was committed."""
+    """A primary has the committed operation."""
     return all("x" in replica.log for replica in s[Replica] if replica.stage == "primary")
 
 
 @reachable
 def election(s: View) -> bool:
-    """All can be at work in the last view."""
+    """All replicas can be active in the last view."""
     return all(replica.normal == replica.views for replica in s[Replica])
 
 
@@ -152,7 +154,7 @@ def election(s: View) -> bool:
 
 
 def view_change(replicas: int = 3, views: int = 1, leaders: Leaders = "turns", faulty: Fault = "none") -> System:
-    """So many replicas that go through so many views."""
+    """`replicas` replicas that go through `views` views."""
     at_least(2, replicas=replicas)
     at_least(1, views=views)
     one_of(get_args(Leaders), leaders=leaders)

@@ -1,31 +1,33 @@
 """Viewstamped Replication, the normal case (Oki, Liskov 1988; Liskov, Cowling, "Viewstamped Replication Revisited", 2012).
 
-Of 2f + 1 replicas one is the *primary*, the others are *backups*. All execute the same operations in the same order.
+One of 2f + 1 replicas is the *primary*, the others are *backups*. All execute the same operations in the same order.
 
-- A client sends a numbered request to the primary, and sends it again if it gets impatient. The primary has a *client
-  table*: of each client the last request, and its result. It gives a new request the next *op number*, appends it to its
-  log and sends it to the backups in a Prepare. It takes no request twice; if it has the result, it answers once more.
-- A backup takes Prepares in the order of op numbers: it waits until its log has all that come before. It appends the
+- A client sends a numbered request to the primary, and may send it again. The primary has a *client table*: the last
+  request of each client, and its result. It gives a new request the next *op number*, appends it to its log and sends
+  it to the backups in a Prepare. It takes no request twice; if it has the result, it answers once more.
+- A backup takes Prepares in the order of op numbers: it waits until its log has all earlier requests. It appends the
   request and sends a PrepareOk.
-- When f backups have said so, f + 1 replicas have the request, which is *committed*, with all before it. The primary
-  executes it and answers the client.
-- Backups are told what is committed in the next Prepare, or in a Commit if there is none. They execute in order, too.
+- When f backups have sent a PrepareOk, f + 1 replicas have the request. It is *committed*, with all requests before
+  it. The primary executes it and answers the client.
+- Backups learn what is committed from the next Prepare, or from a Commit if there is none. They execute in order,
+  too.
 
-The operations are those of a counter: the result of each is how many were executed, itself included.
+The operations are those of a counter: the result of each is the number of operations executed so far, itself
+included.
 
-Two variants, as of `paxos`:
+Two variants, as in `paxos`:
 
 - `quorum=True`: the PrepareOks of f backups are consumed in one quorum transition.
-- `quorum=False`: every PrepareOk is consumed alone, and the primary remembers up to where each backup is prepared.
+- `quorum=False`: each PrepareOk is consumed alone, and the primary remembers how far each backup is prepared.
 
 Faulty twins:
 
-- `order`: backups take Prepares in the order in which they come.
+- `order`: backups take Prepares in the order in which they arrive.
 - `hasty`: the primary executes requests and answers without waiting for the backups.
-- `table`: the primary has no client table, and takes a request again that was sent again.
+- `table`: the primary has no client table, and takes a repeated request again.
 
-Simplified: the view never changes (so messages don't carry its number), nobody crashes, and nothing is lost: a client
-is merely impatient.
+Simplified: the view never changes (so messages do not carry its number), replicas do not crash, and messages are not
+lost: a client repeats a request without need.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ Fault = Literal["none", "order", "hasty", "table"]
 
 
 class Entry(NamedTuple):
-    """A request in a log: whose, and which of its requests."""
+    """A request in a log: the client, and the number of the request."""
 
     client: Pid
     number: int
@@ -84,15 +86,15 @@ class Commit(Message):
 
 
 class Replica(Process):
-    """Executes what is committed, in the order of its log."""
+    """Executes the committed requests in the order of its log."""
 
     log: tuple[Entry, ...] = ()
     commit: int = 0
-    """The commit number: so many of the log are executed."""
+    """The commit number: how many requests of the log are executed."""
 
 
 class Backup(Replica):
-    """Does as the primary says."""
+    """Follows the primary."""
 
     @on(Prepare, where=lambda self, m: m.op == len(self.log) + 1)
     def prepare(self, m: Prepare) -> None:
@@ -109,11 +111,11 @@ class AnyPrimary(Replica):
     """Puts the requests in order."""
 
     f: int
-    """So many backups make a majority of the replicas with the primary."""
+    """The number of backups that make a majority with the primary."""
     told: int = 0
-    """The commit number that the backups were told last."""
+    """The last commit number that was sent to the backups."""
     table: dict[Pid, tuple[int, int | None]] = field(default_factory=dict)
-    """Of each client the last request, and its result once there is one."""
+    """The last request of each client, and its result once there is one."""
 
     @on(Request)
     def request(self, m: Request) -> None:
@@ -157,7 +159,7 @@ class CountingPrimary(AnyPrimary):
     """Takes the PrepareOks one by one."""
 
     backups: dict[Pid, int] = field(default_factory=dict)
-    """Up to which op number a backup is prepared; 0 unless it is here."""
+    """The op number up to which each backup is prepared; 0 if missing."""
 
     @on(PrepareOk)
     def prepared(self, m: PrepareOk) -> None:
@@ -172,7 +174,7 @@ class CountingPrimary(AnyPrimary):
 
 
 class DisorderlyBackup(Backup):
-    """Takes Prepares as they come."""
+    """Takes Prepares in the order of arrival."""
 
     @on(Prepare)
     def prepare(self, m: Prepare) -> None:
@@ -180,7 +182,7 @@ class DisorderlyBackup(Backup):
 
 
 class HastyPrimary(Primary):
-    """Does not wait for backups."""
+    """Does not wait for the backups."""
 
     def order(self, entry: Entry) -> None:
         """Give a request the next op number, and execute it."""
@@ -189,7 +191,7 @@ class HastyPrimary(Primary):
 
 
 class HastyCountingPrimary(CountingPrimary):
-    """Does not wait for backups."""
+    """Does not wait for the backups."""
 
     def order(self, entry: Entry) -> None:
         """Give a request the next op number, and execute it."""
@@ -198,14 +200,14 @@ class HastyCountingPrimary(CountingPrimary):
 
 
 class ForgetfulPrimary(Primary):
-    """Takes every request for a new one."""
+    """Treats each request as a new one."""
 
     def request(self, m: Request) -> None:
         self.order(Entry(m.sender, m.number))
 
 
 class ForgetfulCountingPrimary(CountingPrimary):
-    """Takes every request for a new one."""
+    """Treats each request as a new one."""
 
     def request(self, m: Request) -> None:
         self.order(Entry(m.sender, m.number))
@@ -217,7 +219,7 @@ PRIMARIES: dict[Fault, tuple[type[AnyPrimary], type[AnyPrimary]]] = {
     "hasty": (HastyPrimary, HastyCountingPrimary),
     "table": (ForgetfulPrimary, ForgetfulCountingPrimary),
 }
-"""The primary of each twin: one that takes quorums, and one that counts."""
+"""The primary of each twin: with quorum transitions, and without."""
 
 
 # -- clients ---------------------------------------------------------------------------------------------------------
@@ -227,12 +229,12 @@ class Client(Process):
     """Makes its requests one after the other."""
 
     requests: int
-    """How many."""
+    """The number of requests."""
     repeats: int
-    """How many times it may still send a request again."""
+    """The number of times that it may still repeat a request."""
     number: int = 1
     results: tuple[int, ...] = ()
-    """Those of its requests, in order."""
+    """The results of its requests, in order."""
 
     @init
     def request(self) -> None:
@@ -256,14 +258,14 @@ class Client(Process):
 
 @always
 def agreement(s: View) -> bool:
-    """Of what two replicas have executed, one is a prefix of the other."""
+    """The executed requests of one of any two replicas are a prefix of those of the other."""
     executed = [replica.log[: replica.commit] for replica in s[Replica]]
     return all(one[: len(other)] == other[: len(one)] for one, other in itertools.combinations(executed, 2))
 
 
 @always
 def durability(s: View) -> bool:
-    """What the primary has executed is in the logs of a majority of the replicas."""
+    """Each request that the primary has executed is in the logs of a majority."""
     (primary,) = s[AnyPrimary]
     executed = primary.log[: primary.commit]
     return bool(sum(replica.log[: primary.commit] == executed for replica in s[Replica]) > primary.f)
@@ -295,7 +297,7 @@ def execution(s: View) -> bool:
 
 @final
 def convergence(s: View) -> bool:
-    """In the end all replicas have executed all requests, and all clients have their results."""
+    """In the end, all replicas have executed all requests, and all clients have their results."""
     return all_executed(s) and all(len(client.results) == client.requests for client in s[Client])
 
 
@@ -310,7 +312,7 @@ def viewstamped(
     quorum: bool = True,
     faulty: Fault = "none",
 ) -> System:
-    """So many replicas, and clients with so many requests each, some of which they may send again."""
+    """Replicas, and clients with `requests` requests each, which they may repeat."""
     at_least(2, replicas=replicas)
     at_least(1, clients=clients, requests=requests)
     at_least(0, repeats=repeats)

@@ -1,48 +1,51 @@
 """Zab: atomic broadcast for primary-backup systems (Junqueira, Reed, Serafini, DSN 2011), as in ZooKeeper.
 
-A leader broadcasts transactions, and its followers deliver them, all in the same order. Leaders fail and are replaced,
-and each leads in an *epoch* of its own. The transactions of an epoch come after all of the epochs before, and a new
-leader begins only when it has everything that may have been delivered. Each follower turns to a prospective leader (who
-that is, an oracle tells it, which may be wrong), and goes with it through three phases:
+A leader broadcasts transactions, and its followers deliver them, all in the same order. Leaders fail and are
+replaced. Each leads in its own *epoch*. The transactions of an epoch come after all transactions of earlier epochs,
+and a new leader begins only when it has every transaction that may have been delivered. Each follower turns to a
+prospective leader (an oracle chooses it, and may be wrong), and goes through three phases with it:
 
-1. *Discovery.* A follower tells the leader the last epoch that it promised (CEPOCH). From the promises of a quorum, the
-   leader derives a later epoch, and proposes it to that quorum (NEWEPOCH). A follower that has not promised as much
-   promises it now, and answers with its history, and the last epoch whose leader it accepted (ACK-E).
-2. *Synchronisation.* Once the whole quorum has answered, the leader takes over the history of who accepted the latest
-   epoch, and of these the longest, and sends it to the quorum (NEWLEADER). A follower that has not promised another
-   epoch since replaces its own history by it and so accepts the leader (ACK-LD). When the whole quorum has, the leader is
-   *established*: it tells the followers to deliver the history (COMMIT-LD).
-3. *Broadcast.* The leader proposes transactions (PROPOSE); followers append them to their history in order (ACK). What a
-   quorum has, the leader lets them deliver (COMMIT). A follower that comes now is sent the epoch and the history at once,
-   and once it has accepted, may deliver what has been committed.
+1. *Discovery.* A follower tells the leader the last epoch that it promised (CEPOCH). From the promises of a quorum,
+   the leader derives a later epoch, and proposes it to that quorum (NEWEPOCH). A follower that has promised no later
+   epoch promises it, and answers with its history and the last epoch whose leader it accepted (ACK-E).
+2. *Synchronisation.* When the whole quorum has answered, the leader takes over the history of the follower that
+   accepted the latest epoch (the longest history, if there are several), and sends it to the quorum (NEWLEADER). A
+   follower that has not promised another epoch since replaces its own history and so accepts the leader (ACK-LD).
+   When the whole quorum has accepted, the leader is *established*: it tells the followers to deliver the history
+   (COMMIT-LD).
+3. *Broadcast.* The leader proposes transactions (PROPOSE); followers append them to their history in order (ACK).
+   When a quorum has a transaction, the leader tells the followers to deliver it (COMMIT). A follower that arrives now
+   receives the epoch and the history at once, and may deliver the committed transactions after it has accepted.
 
-A restless follower turns to another leader `changes` times, at any moment (it lost the connection, it crashed and came
-back, the oracle changed its mind). The leader that it left knows nothing of it, and goes on as if it were the only one.
+A restless follower turns to another leader `changes` times, at any time (it lost the connection, it crashed and came
+back, or the oracle changed its choice). The leader that it left does not know this, and continues.
 
-Safety, in the words of the paper: *agreement* and *total order* together say that of any two followers, what one
-delivered is a prefix of what the other did; *integrity*, *primary order* and *primary integrity* are as below.
+Safety, in the words of the paper: *agreement* and *total order* together say that of any two followers, one delivered
+a prefix of what the other delivered; *integrity*, *primary order* and *primary integrity* are as below.
 
-Liveness is not promised if several leaders divide the followers: then nobody gets a quorum. `specification="live"`
-requires all the same that a leader is established in every terminal state (paper 000, Table I, rows Zab (6) and (7), has
-3 and 4 leaders with 3 followers; nobody needs to be restless). It holds with one leader; with two, if the number of
-followers is odd and none of them is restless. `specification="eventual"` requires it of runs: on every run, a leader is
-established some time. Every run ends, and who is established stays so: the verdicts are the same.
+Liveness is not guaranteed if several leaders divide the followers: then no leader has a quorum.
+`specification="live"` still requires that a leader is established in each terminal state (Table I of DBSS, rows Zab
+(6) and (7), has 3 and 4 leaders with 3 followers; no follower needs to be restless). It holds with one leader; and
+with two, if the number of followers is odd and none is restless. `specification="eventual"` requires the same of
+runs: on each run, a leader is established at some time. All runs are finite, and an established leader stays
+established, so the verdicts are the same.
 
-Two variants, as of `paxos`: with `quorum=True` a leader takes the answers of a quorum in one transition, with
+Two variants, as in `paxos`: with `quorum=True` a leader consumes the answers of a quorum in one transition, with
 `quorum=False` one by one.
 
 Faulty twins, each of which breaks primary integrity and prefix consistency:
 
 - `hasty`: leaders take over the history of the first follower that answers NEWEPOCH, and do not wait for the quorum.
-- `eager`: leaders let a follower that comes late deliver all of their history, committed or not. It takes two restless
-  followers to notice.
-- `promise`: restless followers promise every epoch, whatever they promised before. It takes two changes to notice: one
-  must come back to a leader that it left.
+- `eager`: leaders let a follower that arrives late deliver their whole history, committed or not. The fault shows
+  with two restless followers.
+- `promise`: restless followers promise each epoch and ignore earlier promises. The fault shows with two changes: a
+  follower must come back to a leader that it left.
 
-Simplified: leaders and followers are different processes, as in paper 000; a leader leads once; processes do not crash
-(for the others, to crash and come back is to be restless: what a follower must remember, it remembers). The paper's
-channels keep the order of messages; here messages may overtake each other, and wait until it is their turn. A follower
-that comes late is sent proposals and commits as soon as it has been sent the history, so that it misses nothing.
+Simplified: leaders and followers are different processes, as in DBSS; a leader leads once; processes do not crash
+(for the other processes, crashing and coming back is the same as being restless: a follower remembers what it must
+remember). The paper's channels keep the order of messages; here messages may overtake each other, and wait for their
+turn. A follower that arrives late receives proposals and commits as soon as it has been sent the history, so it
+misses nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ Fault = Literal["none", "hasty", "eager", "promise"]
 
 
 class Transaction(NamedTuple):
-    """What is broadcast. Epoch and number are its identifier (the paper's zxid), the leader stands for the content."""
+    """A broadcast transaction. Epoch and number identify it (the paper's zxid); the leader represents the content."""
 
     epoch: int
     number: int
@@ -100,7 +103,7 @@ class AckLeader(Message):
 
 
 class CommitLeader(Message):
-    """COMMIT-LD: deliver so many transactions of the history."""
+    """COMMIT-LD: deliver this number of transactions of the history."""
 
     length: int
 
@@ -125,7 +128,7 @@ class Commit(Message):
 
 
 class Phase(enum.Enum):
-    """Where a process is in the protocol."""
+    """The phase of a process."""
 
     ELECTION = enum.auto()
     DISCOVERY = enum.auto()
@@ -216,7 +219,7 @@ class Follower(Process):
 
 
 class RestlessFollower(Follower):
-    """Turns to another leader so many times."""
+    """Turns to another leader several times."""
 
     changes: int
 
@@ -227,7 +230,7 @@ class RestlessFollower(Follower):
 
 
 class UnfaithfulFollower(RestlessFollower):
-    """Promises what it is asked to, regardless of what it promised before."""
+    """Promises each epoch and ignores earlier promises."""
 
     @on(NewEpoch, where=lambda self, m: self.phase is Phase.DISCOVERY and m.sender == self.leader)
     def promise(self, m: NewEpoch) -> None:
@@ -240,17 +243,17 @@ class UnfaithfulFollower(RestlessFollower):
 
 
 class AnyLeader(Process):
-    """Tries to lead once. What differs is how it takes the answers of a quorum."""
+    """Tries to lead once. Subclasses differ in how they take the answers of a quorum."""
 
     proposals: int
-    """How many transactions it may still propose."""
+    """The number of transactions that it may still propose."""
     phase: Phase = Phase.ELECTION
     epoch: int = 0
     followers: set[Pid] = field(default_factory=set)
-    """Whom it sends to: the quorum that it began with, and who came later (the paper's Q)."""
+    """The followers to which it sends: the first quorum, and those that arrived later (the paper's Q)."""
     history: History = ()
     committed: int = 0
-    """How much of its history a quorum has accepted."""
+    """The length of the history that a quorum has accepted."""
 
     def propose_epoch(self) -> None:
         """A quorum wants to follow."""
@@ -258,7 +261,7 @@ class AnyLeader(Process):
         self.send(self.followers, NewEpoch(self.epoch))
 
     def take_over(self, history: History) -> None:
-        """The quorum has promised, and this is what it may have delivered."""
+        """The quorum has promised, and may have delivered this history."""
         self.phase = Phase.SYNCHRONISATION
         self.history = history
         self.send(self.followers, NewLeader(self.epoch, history))
@@ -320,7 +323,7 @@ class Leader(AnyLeader):
 
 
 class HastyLeader(Leader):
-    """Takes over the first history that it is sent."""
+    """Takes over the first history that it receives."""
 
     @on(AckEpoch, quorum=some(1, Follower), where=lambda self, m: self.phase is Phase.DISCOVERY)
     def promised(self, answers: tuple[AckEpoch, ...]) -> None:
@@ -328,7 +331,7 @@ class HastyLeader(Leader):
 
 
 class EagerLeader(Leader):
-    """Lets who comes late deliver the whole history."""
+    """Lets a late follower deliver the whole history."""
 
     def admit_late(self, m: AckLeader) -> None:
         self.send(m.sender, CommitLeader(len(self.history)))
@@ -339,7 +342,7 @@ class CountingLeader(AnyLeader):
 
     count: int = 0
     best: tuple[int, History] = (0, ())
-    """Of the answers to NEWEPOCH so far, the last epoch that was accepted, and the longest history with it."""
+    """The latest accepted epoch in the answers to NEWEPOCH so far, and its longest history."""
 
     @on(CurrentEpoch, where=lambda self, m: self.phase is Phase.ELECTION and m.sender not in self.followers)
     def discover(self, m: CurrentEpoch) -> None:
@@ -367,7 +370,7 @@ class CountingLeader(AnyLeader):
             self.commit()
 
     def enough(self) -> bool:
-        """Count one more answer. Is that a quorum? Then begin anew."""
+        """Count an answer. Return whether there is a quorum; then the count starts again."""
         self.count = (self.count + 1) % self.quorum()
         return self.count == 0
 
@@ -377,14 +380,14 @@ class CountingLeader(AnyLeader):
 
 
 class HastyCountingLeader(CountingLeader):
-    """Takes over the first history that it is sent."""
+    """Takes over the first history that it receives."""
 
     def promised(self, m: AckEpoch) -> None:
         self.take_over(m.history)
 
 
 class EagerCountingLeader(CountingLeader):
-    """Lets who comes late deliver the whole history."""
+    """Lets a late follower deliver the whole history."""
 
     def admit_late(self, m: AckLeader) -> None:
         self.send(m.sender, CommitLeader(len(self.history)))
@@ -394,7 +397,7 @@ LEADERS: dict[str, tuple[type[AnyLeader], type[AnyLeader]]] = {
     "hasty": (HastyLeader, HastyCountingLeader),
     "eager": (EagerLeader, EagerCountingLeader),
 }
-"""The faulty ones: those that take the answers of a quorum at once, and those that take them one by one."""
+"""The faulty leaders: with quorum transitions, and without."""
 
 
 # -- properties -------------------------------------------------------------------------------------------------------
@@ -402,20 +405,20 @@ LEADERS: dict[str, tuple[type[AnyLeader], type[AnyLeader]]] = {
 
 @always
 def prefix_consistency(s: View) -> bool:
-    """Of any two followers, one delivered what the other did, or the beginning of it (agreement and total order)."""
+    """Of any two followers, one delivered a prefix of what the other delivered (agreement and total order)."""
     longest = max((follower.delivered for follower in s[Follower]), key=len)
     return all(follower.delivered == longest[: len(follower.delivered)] for follower in s[Follower])
 
 
 @always
 def integrity(s: View) -> bool:
-    """What is delivered has been broadcast by a leader."""
+    """Each delivered transaction was broadcast by a leader."""
     return all(t in s[t.leader].history for follower in s[Follower] for t in follower.delivered)
 
 
 @always
 def primary_order(s: View) -> bool:
-    """Transactions are delivered in the order of their epochs, and within an epoch as they were broadcast, without gaps."""
+    """Transactions are delivered in the order of epochs, and within an epoch in the order of broadcast, without gaps."""
     return all(
         t.number == 1 if before is None or before.epoch < t.epoch else t[:2] == (before.epoch, before.number + 1)
         for follower in s[Follower]
@@ -425,7 +428,7 @@ def primary_order(s: View) -> bool:
 
 @always
 def primary_integrity(s: View) -> bool:
-    """An established leader has everything that is ever delivered of earlier epochs."""
+    """An established leader has all transactions of earlier epochs that are ever delivered."""
     return all(
         t.epoch >= leader.epoch or t in leader.history
         for leader in s[AnyLeader]
@@ -437,13 +440,13 @@ def primary_integrity(s: View) -> bool:
 
 @reachable
 def delivery(s: View) -> bool:
-    """All followers can deliver something."""
+    """All followers can deliver a transaction."""
     return all(follower.delivered for follower in s[Follower])
 
 
 @reachable
 def succession(s: View) -> bool:
-    """A second leader can be established, and what it broadcasts be delivered."""
+    """A second leader can be established, and its transactions can be delivered."""
     return any(t.epoch > 1 for follower in s[Follower] for t in follower.delivered)
 
 
@@ -455,7 +458,7 @@ def establishment(s: View) -> bool:
 
 @eventually
 def eventual_establishment(s: View) -> bool:
-    """On every run, some leader is established at some time."""
+    """On each run, some leader is established at some time."""
     return bool(establishment.predicate(s))
 
 
@@ -472,7 +475,7 @@ def zab(
     specification: Specification = "safe",
     faulty: Fault = "none",
 ) -> System:
-    """So many leaders with so many proposals each; so many of the followers are restless, and change so many times."""
+    """Leaders with `proposals` proposals each; `restless` of the followers change their leader `changes` times."""
     at_least(1, leaders=leaders, followers=followers, changes=changes)
     at_least(0, proposals=proposals, restless=restless)
     one_of(get_args(Specification), specification=specification)
@@ -483,7 +486,7 @@ def zab(
     if leaders == 1:
         restless = 0  # there is no other leader to turn to
     restless = min(restless, followers)
-    succeeds = restless >= 2 * (followers // 2 + 1) - followers  # so many does it take for a second quorum
+    succeeds = restless >= 2 * (followers // 2 + 1) - followers  # the number that a second quorum needs
     return System(
         [
             *(leader(proposals=proposals) for _ in range(leaders)),
@@ -500,7 +503,7 @@ def zab(
             *([establishment] if specification == "live" else []),
             *([eventual_establishment] if specification == "eventual" else []),
         ],
-        # Of equally good histories, a leader takes that of the first follower. In a sound protocol they are equal.
+        # Of equally good histories, a leader takes the one of the first follower. In a correct protocol they are equal.
         symmetric=several({AnyLeader: leaders} | ({Follower: followers} if faulty == "none" else {})),
         name="zab",
     )
