@@ -9,10 +9,10 @@ import pytest
 
 from plait.bmc import atomic, build, check, load, lock, parse_program, thread
 from plait.bmc.api import formula
+from plait.bmc.encoding.solvers import decide
+from plait.bmc.execution.tracing import replay
 from plait.bmc.litmus import litmus
 from plait.bmc.load import ZOO, zoo
-from plait.bmc.solvers import decide
-from plait.bmc.tracing import replay
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
 from tests.support.patience import PATIENCE
 

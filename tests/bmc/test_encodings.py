@@ -8,15 +8,15 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from plait.bmc.analysis.ranges import Ranges, ranges
 from plait.bmc.api import check
-from plait.bmc.clock import ClockEncoding
-from plait.bmc.compiler import compile_program
-from plait.bmc.explicit import longest_run, reachable_values
-from plait.bmc.parser import parse
-from plait.bmc.program import Constant, Expr, Program, Read
-from plait.bmc.ranges import Ranges, ranges
-from plait.bmc.solver import enumerate_values
-from plait.bmc.steps import StepsEncoding
+from plait.bmc.encoding.clock import ClockEncoding
+from plait.bmc.encoding.solver import enumerate_values
+from plait.bmc.encoding.steps import StepsEncoding
+from plait.bmc.execution.explicit import longest_run, reachable_values
+from plait.bmc.language.compiler import compile_program
+from plait.bmc.language.parser import parse
+from plait.bmc.language.program import Constant, Expr, Program, Read
 from tests.bmc.programs import Random, programs
 
 DEEPEST = 6

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plait.bmc import check, parse_program
-from plait.bmc import invariants as module
-from plait.bmc.explicit import Enumeration
-from plait.bmc.interpreter import State
-from plait.bmc.invariants import Guess, invariants
-from plait.bmc.program import Program
-from plait.bmc.ranges import ranges
+from plait.bmc.analysis import invariants as module
+from plait.bmc.analysis.invariants import Guess, invariants
+from plait.bmc.analysis.ranges import ranges
+from plait.bmc.execution.explicit import Enumeration
+from plait.bmc.execution.interpreter import State
+from plait.bmc.language.program import Program
 from tests.bmc.programs import Random, programs
 
 ENDLESS = (Path(__file__).parents[2] / "examples/bmc/endless.plait").read_text(encoding="utf-8")

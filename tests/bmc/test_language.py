@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from plait.bmc import check, parse_program
-from plait.bmc.explicit import longest_run, reachable_values
-from plait.bmc.program import Constant, Read
+from plait.bmc.execution.explicit import longest_run, reachable_values
+from plait.bmc.language.program import Constant, Read
 from plait.kernel.errors import ModelError, UsageError
 
 
 def final_values(text: str, name: str, **parameters: int) -> set[Any]:
     """The values that a variable can have when nothing can happen any more."""
-    from plait.bmc.interpreter import Interpreter
+    from plait.bmc.execution.interpreter import Interpreter
 
     program = parse_program(text, parameters)
     interpreter = Interpreter(program)

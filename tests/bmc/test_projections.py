@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plait.bmc import check, load, parse_program
-from plait.bmc.compiler import compile_program
-from plait.bmc.dependence import depends, execute, projection
-from plait.bmc.interpreter import Cell, Interpreter, State, Step
-from plait.bmc.parser import parse
-from plait.bmc.slices import slices
-from plait.bmc.steps import StepsEncoding
+from plait.bmc.analysis.dependence import depends, execute, projection
+from plait.bmc.analysis.slices import slices
+from plait.bmc.encoding.steps import StepsEncoding
+from plait.bmc.execution.interpreter import Cell, Interpreter, State, Step
+from plait.bmc.language.compiler import compile_program
+from plait.bmc.language.parser import parse
 from tests.bmc import test_encodings
 from tests.bmc.programs import Random, programs
 

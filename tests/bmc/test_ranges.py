@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.bmc.expressions import calculate
-from plait.bmc.ranges import UNBOUNDED, Interval, _bounded, _calculated, _narrowed
+from plait.bmc.analysis.ranges import UNBOUNDED, Interval, _bounded, _calculated, _narrowed
+from plait.bmc.language.expressions import calculate
 
 NUMBERS = st.one_of(
     st.integers(-6, 6),

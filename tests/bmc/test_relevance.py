@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from plait.bmc import load, parse_program
-from plait.bmc import ranges as ranges_module
-from plait.bmc.failures import reads_of
-from plait.bmc.program import NEVER, Expr, Program, Read
-from plait.bmc.ranges import ranges
-from plait.bmc.relevance import Relevance
+from plait.bmc.analysis import ranges as ranges_module
+from plait.bmc.analysis.failures import reads_of
+from plait.bmc.analysis.ranges import ranges
+from plait.bmc.analysis.relevance import Relevance
+from plait.bmc.language.program import NEVER, Expr, Program, Read
 from tests.bmc import test_encodings
 from tests.bmc.programs import Random
 

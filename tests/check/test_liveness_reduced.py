@@ -31,7 +31,7 @@ from plait.check import api
 from plait.check.explain.replay import replay
 from plait.check.live import search as liveness
 from plait.model.temporal import Atom, Formula, Next
-from plait.report.facts import claim
+from plait.report.wording import claim
 from tests.check.test_liveness import Flip, Worker, compare, done, up, verdict
 from tests.oracle import alike, loose
 from tests.oracle.cyclic import Drawn, drawn, formulas

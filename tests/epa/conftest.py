@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plait.epa.build import build
+from plait.epa.instrumentation.build import build
+from plait.epa.instrumentation.toolchain import find_all
 from plait.epa.recording import Recording
 from plait.epa.run import Run, run
-from plait.epa.toolchain import find_all
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "epa"
 Build = Callable[[str], Path]

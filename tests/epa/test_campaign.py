@@ -11,8 +11,8 @@ import pytest
 from plait.epa.campaign import Campaign, NotDeterministic, Result, load, perform, summarize, wilson
 from plait.epa.comparison import compare, path_to_output
 from plait.epa.faults import TYPES, Fault, draw, parse, targets
-from plait.epa.html import comparison_html
-from plait.epa.plot import campaign_svg
+from plait.epa.output.html import comparison_html
+from plait.epa.output.plot import campaign_svg
 from plait.epa.recording import Recording
 from plait.kernel.errors import UsageError
 from tests.epa.conftest import EXAMPLES, Build, Record

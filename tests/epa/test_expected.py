@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.epa.build import build
 from plait.epa.faults import Fault
+from plait.epa.instrumentation.build import build
 from plait.epa.recording import Recording
 from plait.epa.run import run
 from tests.epa.conftest import EXAMPLES

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from plait.epa.build import build
+from plait.epa.instrumentation.build import build
+from plait.epa.instrumentation.toolchain import Toolchain, find, find_all
 from plait.epa.recording import Recording
 from plait.epa.run import run
-from plait.epa.toolchain import Toolchain, find, find_all
 from plait.kernel.errors import UsageError
 from tests.epa.conftest import EXAMPLES
 from tests.epa.test_listings import lines
@@ -23,7 +23,7 @@ def compiled(source: Path, toolchain: Toolchain, folder: Path) -> tuple[Path, st
     """The instrumented program, and the output of the plain one. One process can load only one libLLVM safely."""
     program, plain = folder / "program.epa", folder / "plain"
     code = (
-        "from pathlib import Path; from plait.epa.build import build; "
+        "from pathlib import Path; from plait.epa.instrumentation.build import build; "
         f"build([Path({str(source)!r})], Path({str(program)!r}), version={toolchain.version})"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -85,7 +85,7 @@ def test_what_the_reader_computes_is_what_the_machine_computed(source: Path, too
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plait.epa.toolchain.shutil.which", lambda _: None)
+    monkeypatch.setattr("plait.epa.instrumentation.toolchain.shutil.which", lambda _: None)
     with pytest.raises(UsageError, match="clang 14 or later with its libLLVM was not found") as error:
         find()
     assert "apt-get install clang-14" in str(error.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.epa.build import build
+from plait.epa.instrumentation.build import build
 from plait.epa.recording import Recording
 from plait.epa.reversibility import check
 from plait.epa.run import run

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from plait.epa.output.text import event_lines
 from plait.epa.recording import Recording
 from plait.epa.reversibility import check
-from plait.epa.text import event_lines
 from tests.epa.conftest import Record
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from plait.epa.build import build
+from plait.epa.instrumentation.build import build
+from plait.epa.instrumentation.toolchain import find_all
 from plait.epa.recording import Recording
 from plait.epa.reversibility import check
 from plait.epa.run import run
-from plait.epa.toolchain import find_all
 from plait.kernel.errors import TraceError
 from tests.epa.conftest import EXAMPLES, Build, Record
 from tests.epa.test_listings import lines
@@ -380,7 +380,7 @@ def test_all_versions_of_clang(tmp_path: Path) -> None:
         # A process of its own for each: one process can load only one libLLVM safely.
         program, folder = tmp_path / f"{toolchain.version}.epa", tmp_path / f"{toolchain.version}.trace"
         code = (
-            "from pathlib import Path; from plait.epa.build import build; "
+            "from pathlib import Path; from plait.epa.instrumentation.build import build; "
             f"build([Path({str(EXAMPLES / 'listing4.c')!r})], Path({str(program)!r}), version={toolchain.version})"
         )
         subprocess.run([sys.executable, "-c", code], check=True)

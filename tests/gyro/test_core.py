@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from plait.gyro.analysis import analyze, read
 from plait.gyro.belt.application import load
-from plait.gyro.terms import Constant, Generated, Parameter, Unknown
+from plait.gyro.sql.terms import Constant, Generated, Parameter, Unknown
 from plait.gyro.transactions import Transaction
 from plait.kernel.errors import UsageError
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
-from plait.gyro import functions as functions_of_gyro
 from plait.gyro.analysis import read
-from plait.gyro.terms import Constant, Parameter
+from plait.gyro.source import functions as functions_of_gyro
+from plait.gyro.sql.terms import Constant, Parameter
 from plait.gyro.transactions import Statement
 
 HEAD = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plait.gyro.analysis import analyze, read
-from plait.gyro.terms import Constant, Generated, Parameter, Unknown
+from plait.gyro.sql.terms import Constant, Generated, Parameter, Unknown
 from plait.gyro.transactions import Transaction
 
 SCHEMA = '''

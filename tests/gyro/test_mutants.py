@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from plait.gyro import analysis, queries, statements
+from plait.gyro import analysis
 from plait.gyro.conflicts import Clause
 from plait.gyro.partitioning import Problem
-from plait.gyro.schema import ROW, Attribute
-from plait.gyro.terms import Constant, Parameter, Same, conjunction
+from plait.gyro.sql import queries, statements
+from plait.gyro.sql.schema import ROW, Attribute
+from plait.gyro.sql.terms import Constant, Parameter, Same, conjunction
 from tests.gyro.oracle import Application, Transaction, violation
 from tests.gyro.test_soundness import classified
 
@@ -117,7 +118,7 @@ def second_keys_are_homes(patch: pytest.MonkeyPatch) -> None:
 
 def equal_is_identical(patch: pytest.MonkeyPatch) -> None:
     """Columns whose collation ignores case are compared like others."""
-    from plait.gyro import schema
+    from plait.gyro.sql import schema
 
     def made(*a: Any) -> Attribute:
         return Attribute(a[0], "text" if a[1] == "other" else a[1], *a[2:])

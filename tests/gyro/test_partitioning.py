@@ -12,7 +12,7 @@ from plait.gyro.analysis import read
 from plait.gyro.conflicts import Clause, conflicts
 from plait.gyro.partitioning import partition
 from plait.gyro.solver import Solver
-from plait.gyro.terms import Generated, Parameter
+from plait.gyro.sql.terms import Generated, Parameter
 from plait.gyro.transactions import Transaction
 from tests.gyro.oracle import Application
 from tests.gyro.random_applications import applications, double_keyed

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from plait.gyro.entries import Footprint, NotUnderstoodError
-from plait.gyro.schema import ROW, parse_schema
 from plait.gyro.solver import Solver
-from plait.gyro.statements import footprints, placeholders
-from plait.gyro.terms import Parameter
+from plait.gyro.sql.entries import Footprint, NotUnderstoodError
+from plait.gyro.sql.schema import ROW, parse_schema
+from plait.gyro.sql.statements import footprints, placeholders
+from plait.gyro.sql.terms import Parameter
 from plait.kernel.errors import UsageError
 
 DDL = """

@@ -116,7 +116,7 @@ def test_another_solver_is_named() -> None:
         ("plait.epa.solver", "epa"),
         ("plait.gyro.analysis", "gyro"),
         ("plait.gyro.belt.server", "gyro"),
-        ("plait.gyro.belt.sqlite", "serve"),
+        ("plait.gyro.belt.databases.sqlite", "serve"),
         ("plait.rounds.distal.module", "rounds"),
     ],
 )

@@ -18,8 +18,8 @@ from selenium.webdriver.remote.webdriver import WebDriver
 from plait.check.explain.graph import state_graph
 from plait.kernel.trace import Trace
 from plait.model.loader import load
-from plait.report.graph import graph_svg
 from plait.report.html import report
+from plait.report.state_graph.svg import graph_svg
 from tests.report import samples
 
 FLAGS = [

@@ -13,10 +13,10 @@ from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent, Snapshot
 from plait.model.loader import load
 from plait.protocols.two_phase_commit import two_phase_commit
-from plait.report import states
-from plait.report.dot import dot
-from plait.report.graph import graph_svg
-from plait.report.listing import listing
+from plait.report.state_graph import wording as states
+from plait.report.state_graph.dot import dot
+from plait.report.state_graph.listing import listing
+from plait.report.state_graph.svg import graph_svg
 from tests.report.samples import HOSTILE
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,17 +1,22 @@
-"""Bounded model checking of concurrent programs with shared variables, with projections (thesis, chapter 4).
+"""Bounded model checking of concurrent programs with shared variables, with projections (Saissi 2019, ch. 4).
 
+In: a program as text or as Python functions. Out: a Verdict for runs of at most a depth, or for all runs. Open `api.py`
+first: it searches deeper and deeper. `language/` makes a `Program`, `analysis/` finds out what matters in it, `encoding/`
+turns its runs into formulas for a solver, `execution/` executes it.
+
+```python
 from plait.bmc import check, parse_program
 
 program = parse_program(open("counter.plait").read())
 print(check(program))
+```
 """
 
 from __future__ import annotations
 
 from plait.bmc.api import check
-from plait.bmc.load import load, parse_program
-from plait.bmc.program import Program
-from plait.bmc.python import (
+from plait.bmc.language.program import Program
+from plait.bmc.language.python import (
     assume,
     atomic,
     build,
@@ -22,6 +27,7 @@ from plait.bmc.python import (
     thread,
     unlock,
 )
+from plait.bmc.load import load, parse_program
 
 __all__ = [
     "Program",

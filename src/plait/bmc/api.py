@@ -8,13 +8,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from plait.bmc.clock import ClockEncoding
-from plait.bmc.explicit import Enumeration
+from plait.bmc.analysis.loops import idle_loop
+from plait.bmc.analysis.ranges import Ranges, ranges
+from plait.bmc.analysis.relevance import relevance
+from plait.bmc.analysis.width import fits
+from plait.bmc.encoding.clock import ClockEncoding
+from plait.bmc.encoding.induction import Induction
+from plait.bmc.encoding.smt import Formula, TooLargeError
+from plait.bmc.encoding.solver import Answer
+from plait.bmc.encoding.solvers import Solver, decide
+from plait.bmc.encoding.steps import StepsEncoding
+from plait.bmc.execution.explicit import Enumeration
+from plait.bmc.execution.interpreter import Interpreter
+from plait.bmc.execution.tracing import trace
+from plait.bmc.execution.walks import walk
 from plait.bmc.finding import Finding, Run, steps_text
-from plait.bmc.induction import Induction
-from plait.bmc.interpreter import Interpreter
-from plait.bmc.loops import idle_loop
-from plait.bmc.program import (
+from plait.bmc.language.program import (
     Action,
     Branch,
     Constant,
@@ -29,15 +38,6 @@ from plait.bmc.program import (
     joined,
     variables_of,
 )
-from plait.bmc.ranges import Ranges, ranges
-from plait.bmc.relevance import relevance
-from plait.bmc.smt import Formula, TooLargeError
-from plait.bmc.solver import Answer
-from plait.bmc.solvers import Solver, decide
-from plait.bmc.steps import StepsEncoding
-from plait.bmc.tracing import trace
-from plait.bmc.walks import walk
-from plait.bmc.width import fits
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 

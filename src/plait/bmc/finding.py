@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from plait.bmc.interpreter import State, Step
-from plait.bmc.program import Property
+from plait.bmc.execution.interpreter import State, Step
+from plait.bmc.language.program import Property
 from plait.kernel.verdict import Status
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from plait.bmc.compiler import compile_program
-from plait.bmc.parser import parse, read
-from plait.bmc.program import Program
+from plait.bmc.language.compiler import compile_program
+from plait.bmc.language.parser import parse, read
+from plait.bmc.language.program import Program
 from plait.kernel.errors import PlaitError, UsageError
 
 ZOO = Path(__file__).parent / "zoo"

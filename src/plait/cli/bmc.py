@@ -13,7 +13,7 @@ from plait.cli.output import emit, note, writable
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from plait.bmc.program import Program
+    from plait.bmc.language.program import Program
 
 
 def bmc(
@@ -148,7 +148,7 @@ def _write_formula(
 
 
 def _slices(program: Program, names: list[str], depth: int | None, width: int | None, json: bool) -> int:
-    from plait.bmc.slices import slices
+    from plait.bmc.analysis.slices import slices
 
     found = slices(program, names, depth, width)
     if json:

@@ -194,7 +194,7 @@ def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
 
         emit(msgspec.json.encode(verdict.to_json()).decode())
     elif quiet:
-        from plait.report.facts import headline
+        from plait.report.wording import headline
 
         emit(" ".join(headline(verdict)))
     else:

@@ -33,7 +33,7 @@ def build(*sources: Path, output: Output = None, clang: int | None = None, quiet
     quiet
         Print no summary.
     """
-    from plait.epa.build import build as build_program
+    from plait.epa.instrumentation.build import build as build_program
 
     if not sources:
         raise UsageError("no source was given", hint="plait epa build prog.c -o prog.epa")
@@ -118,8 +118,8 @@ def show(
     json
         Print exactly one JSON object on stdout.
     """
+    from plait.epa.output.text import event_lines, object_lines, overview
     from plait.epa.recording import Recording
-    from plait.epa.text import event_lines, object_lines, overview
 
     writable(chrome, "--chrome")
     writable(html, "--html")
@@ -129,7 +129,7 @@ def show(
             f"--thread: there is no {thread}", hint=f"there are {', '.join(t.name for t in recording.threads)}"
         )
     if chrome is not None:
-        from plait.epa.chrome import write_chrome
+        from plait.epa.output.chrome import write_chrome
 
         note(f"{chrome}: {write_chrome(recording, chrome):,} events")
     if html is not None:
@@ -167,8 +167,8 @@ def sanitize(trace: Path, /, *, output: Output = None) -> int:
     output
         The file to write; by default stdout.
     """
+    from plait.epa.output.text import event_lines, object_lines
     from plait.epa.recording import Recording
-    from plait.epa.text import event_lines, object_lines
 
     writable(output, "-o")
     recording = Recording(trace)
@@ -214,9 +214,9 @@ def reversible(
     json
         Print exactly one JSON object on stdout.
     """
+    from plait.epa.output.text import reversibility_lines
     from plait.epa.recording import Recording
     from plait.epa.reversibility import check
-    from plait.epa.text import reversibility_lines
 
     writable(html, "--html")
     found = check(
@@ -256,9 +256,9 @@ def compare(
         Print exactly one JSON object on stdout.
     """
     from plait.epa.comparison import compare as compare_runs
-    from plait.epa.html import comparison_html
+    from plait.epa.output.html import comparison_html
+    from plait.epa.output.text import comparison_lines
     from plait.epa.recording import Recording
-    from plait.epa.text import comparison_lines
 
     writable(html, "--html")
     writable(trace, "--trace")
@@ -319,7 +319,7 @@ def campaign(
         Print no progress.
     """
     from plait.epa.campaign import Campaign, NotDeterministic, perform, summarize
-    from plait.epa.text import reversibility_lines, summary_lines
+    from plait.epa.output.text import reversibility_lines, summary_lines
 
     writable(plot, "--plot")
     file = output or Path(program.with_suffix(".results.jsonl").name)
@@ -354,7 +354,7 @@ def campaign(
             rest = " ".join(["--", *after_dashes()]) if after_dashes() else ""
             note(f"one of them again: plait epa run {program} --fault {example.fault.text} {rest}".rstrip())
     if plot is not None:
-        from plait.epa.plot import campaign_svg
+        from plait.epa.output.plot import campaign_svg
 
         plot.write_text(campaign_svg(summary), encoding="utf-8")
         note(f"plot: {plot}")

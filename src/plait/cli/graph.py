@@ -55,7 +55,7 @@ def graph(
         )
     from plait.check.explain.graph import state_graph
     from plait.model.loader import load
-    from plait.report.states import missing, size
+    from plait.report.state_graph.wording import missing, size
 
     found = state_graph(
         load(target, split(parameters)), reduce=reduce, history=history, max_states=max_states or _MAX_STATES
@@ -84,13 +84,13 @@ def _written(found: StateGraph, suffix: str) -> str:
 
         return msgspec.json.encode(found).decode()
     if suffix == ".svg":
-        from plait.report.graph import graph_svg
+        from plait.report.state_graph.svg import graph_svg
 
         return graph_svg(found)
     if suffix == ".dot":
-        from plait.report.dot import dot
+        from plait.report.state_graph.dot import dot
 
         return dot(found)
-    from plait.report.listing import listing
+    from plait.report.state_graph.listing import listing
 
     return listing(found)

@@ -33,8 +33,8 @@ def replay(
     """
     from plait.check.explain.replay import replay as events
     from plait.model.loader import load
-    from plait.report.facts import LOOP_STARTS, loop_text, mark_texts, step_details
     from plait.report.itf import load_trace
+    from plait.report.wording import LOOP_STARTS, loop_text, mark_texts, step_details
 
     trace = load_trace(file)
     steps = len(trace.events)
@@ -77,7 +77,7 @@ def replay(
 
 
 def _reproduced(trace: Trace, kind: str | None) -> str:
-    from plait.report.facts import plural
+    from plait.report.wording import plural
 
     said = f"reproduced: property {trace.property} is {'reached' if kind == 'reachable' else 'violated'}"
     if trace.loop is not None:
@@ -87,9 +87,9 @@ def _reproduced(trace: Trace, kind: str | None) -> str:
 
 def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) -> int:
     """Replay the run of a program with shared variables, on its interpreter."""
+    from plait.bmc.execution.tracing import WIDTH, replay
     from plait.bmc.load import load
-    from plait.bmc.tracing import WIDTH, replay
-    from plait.report.facts import step_details
+    from plait.report.wording import step_details
 
     program = load(target or trace.target, {k: v for k, v in trace.parameters.items() if k != WIDTH})
     if not quiet:
@@ -107,7 +107,7 @@ def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) ->
 
 
 def _step(event: Event, number: int, details: list[tuple[str, str]]) -> str:
-    from plait.report import facts
+    from plait.report import wording as facts
 
     fault = f"{facts.FAULTS[event.kind]}: " if event.kind in facts.FAULTS else ""
     lines = [f"{number:>3}. {fault}{facts.visible(event.lane)}  {facts.visible(event.label)}"]
@@ -121,7 +121,7 @@ def _step(event: Event, number: int, details: list[tuple[str, str]]) -> str:
 def _state(trace: Trace, state: Snapshot) -> str:
     """Every process's fields and pending messages."""
     from plait.kernel.values import text
-    from plait.report import facts
+    from plait.report import wording as facts
 
     messages = {m.id: m for m in trace.messages}
     longest = max((len(name) for name in (*state.fields, *state.monitors)), default=0)

@@ -50,7 +50,7 @@ def tags(
 
         emit(msgspec.json.encode(verdict.to_json()).decode())
     elif quiet:
-        from plait.report.facts import headline
+        from plait.report.wording import headline
 
         emit(" ".join(headline(verdict)))
     else:

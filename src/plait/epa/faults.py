@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from plait.epa.table import Site, Table
+from plait.epa.instrumentation.table import Site, Table
 from plait.kernel.errors import UsageError
 
 FaultType = Literal["bitflip", "filesize", "mallsize", "callcorr", "invalptr", "skipunlock", "droplock", "killthread"]

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from plait._native import EpaTrace, epa_operations
+from plait.epa.instrumentation.table import FORMAT, Site, Table
 from plait.epa.run import RUN_FILE, Run
-from plait.epa.table import FORMAT, Site, Table
 from plait.kernel.errors import TraceError
 
 OPERATIONS = dict(epa_operations())

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from plait.epa.effects import EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
+from plait.epa.instrumentation.effects import EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
 from plait.epa.recording import OPERATIONS, Recording
 from plait.epa.steps import settle
 from plait.kernel.trace import Event, Lane, Snapshot, Trace

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait.gyro.conflicts import Clause
-from plait.gyro.entries import Entry
 from plait.gyro.partitioning import Choice
-from plait.gyro.schema import ROW
-from plait.gyro.terms import And, Column, Compare, Generated, Parameter, Same, Term, Unknown
+from plait.gyro.sql.entries import Entry
+from plait.gyro.sql.schema import ROW
+from plait.gyro.sql.terms import And, Column, Compare, Generated, Parameter, Same, Term, Unknown
 from plait.gyro.transactions import Transaction
 
 

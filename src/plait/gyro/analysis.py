@@ -9,14 +9,14 @@ from pathlib import Path
 
 from plait.gyro.advice import advise
 from plait.gyro.conflicts import Clause, conflicts
-from plait.gyro.entries import Entry
-from plait.gyro.listing import read_sql, read_yaml
-from plait.gyro.modules import locate, read_python
 from plait.gyro.partitioning import Partitioning, Problem, partition
-from plait.gyro.schema import Dialect, Schema, parse_schema
 from plait.gyro.solver import Solver
-from plait.gyro.statements import Ids
-from plait.gyro.terms import Parameter
+from plait.gyro.source.listing import read_sql, read_yaml
+from plait.gyro.source.modules import locate, read_python
+from plait.gyro.sql.entries import Entry
+from plait.gyro.sql.schema import Dialect, Schema, parse_schema
+from plait.gyro.sql.statements import Ids
+from plait.gyro.sql.terms import Parameter
 from plait.gyro.transactions import Transaction, settle
 from plait.kernel.errors import UsageError
 from plait.kernel.extras import needs

@@ -12,9 +12,9 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 
-from plait.gyro.entries import Entry
 from plait.gyro.solver import Solver
-from plait.gyro.terms import terms
+from plait.gyro.sql.entries import Entry
+from plait.gyro.sql.terms import terms
 from plait.gyro.transactions import Key, Transaction
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from plait.gyro.conflicts import Clause
-from plait.gyro.terms import Parameter
+from plait.gyro.sql.terms import Parameter
 from plait.gyro.transactions import Key, Transaction
 
 Class = Literal["local", "global", "local/global"]

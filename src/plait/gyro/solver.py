@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from plait.gyro.entries import Entry
-from plait.gyro.terms import (
+from plait.gyro.sql.entries import Entry
+from plait.gyro.sql.terms import (
     And,
     Column,
     Condition,
@@ -54,7 +54,7 @@ class Solver:
     def implies_equal(self, one: Entry, left: Key, other: Entry, right: Key) -> bool:
         """Whether two operations that conflict in these entries must have the same value in these parameters.
 
-        >>> from plait.gyro.terms import Compare
+        >>> from plait.gyro.sql.terms import Compare
         >>> row = Column("cart", "id", "number")
         >>> entry = Entry("cart", frozenset({"id"}), Compare("=", row, Parameter("c")), "cart", "query")
         >>> Solver().implies_equal(entry, Parameter("c"), entry, Parameter("c"))

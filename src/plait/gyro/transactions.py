@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from plait.gyro.entries import Entry, NotUnderstoodError
-from plait.gyro.schema import Schema
-from plait.gyro.statements import Ids, footprints
-from plait.gyro.terms import TRUE, Column, Compare, Generated, Kind, Parameter, Same, Term, atoms, terms
+from plait.gyro.sql.entries import Entry, NotUnderstoodError
+from plait.gyro.sql.schema import Schema
+from plait.gyro.sql.statements import Ids, footprints
+from plait.gyro.sql.terms import TRUE, Column, Compare, Generated, Kind, Parameter, Same, Term, atoms, terms
 
 Key = Parameter | Generated
 

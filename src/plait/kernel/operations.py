@@ -125,6 +125,6 @@ class Classification(msgspec.Struct, frozen=True):
         return next(o for o in self.operations if o.name == name)
 
     def __str__(self) -> str:
-        from plait.report.operations import classification_text
+        from plait.report.operations.text import classification_text
 
         return classification_text(self)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from plait.kernel.coverage import Branch, Coverage, FieldCoverage, MessageCoverage
-from plait.report.facts import plural, visible
+from plait.report.wording import plural, visible
 
 
 class Section(NamedTuple):

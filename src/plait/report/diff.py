@@ -8,8 +8,8 @@ from typing import NamedTuple
 from plait.kernel.alignment import Alignment, Difference, Row
 from plait.kernel.trace import Trace
 from plait.kernel.values import text
-from plait.report.facts import FAULTS, event_label, model_text, plural, step_details, visible
 from plait.report.text import Line, finish
+from plait.report.wording import FAULTS, event_label, model_text, plural, step_details, visible
 
 NAMES = ("A", "B")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from plait.kernel.trace import Event, Trace
-from plait.report.facts import mark_texts, visible
 from plait.report.flow import lane_status
+from plait.report.wording import mark_texts, visible
 
 _MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○"}
 _LEGEND = {"lose": "× lost", "duplicate": "+ duplicated", "crash": "X crashed", "recover": "○ recovered"}

@@ -13,7 +13,7 @@ import msgspec
 from plait.kernel.trace import Snapshot, Trace
 from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
-from plait.report import facts
+from plait.report import wording as facts
 from plait.report.coverage import sections
 from plait.report.flow import lane_status, states
 from plait.report.layout import Layout

@@ -11,9 +11,9 @@ import functools
 from collections.abc import Sequence
 
 from plait.kernel.trace import Event, Sent, Trace
-from plait.report.facts import event_label, message_text, sent_groups, visible
 from plait.report.flow import Journey, journeys
 from plait.report.markup import shorten
+from plait.report.wording import event_label, message_text, sent_groups, visible
 
 ROW = 38
 HEAD = 44

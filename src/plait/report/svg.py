@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from plait.kernel.trace import Event, Trace
-from plait.report.facts import idle_steps, message_text, plural, trace_heading, visible
 from plait.report.flow import lane_status
 from plait.report.layout import BAR, HEAD, LINE, RADIUS, ROW, SLOT, Arrow, Label, Layout, Point, is_quorum
 from plait.report.markup import asset, escape, shorten
+from plait.report.wording import idle_steps, message_text, plural, trace_heading, visible
 
 
 def space_time(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from plait.kernel.trace import Event, Trace
 from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
-from plait.report import facts
+from plait.report import wording as facts
 from plait.report.coverage import sections
 from plait.report.drawing import draw
 from plait.report.flow import lane_status, states

@@ -17,8 +17,8 @@ from plait.bench.sites import SiteRow, SiteTable
 from plait.cli.main import main
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.application import Application, load
+from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.routing import routes
-from plait.gyro.belt.sqlite import SqliteDatabase
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "gyro"
 WORKLOADS = [

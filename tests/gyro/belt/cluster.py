@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from plait.gyro.belt.application import Application
-from plait.gyro.belt.database import Database
-from plait.gyro.belt.embedded import EmbeddedLog
-from plait.gyro.belt.log import Log
+from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.logs.embedded import EmbeddedLog
+from plait.gyro.belt.logs.log import Log
 from plait.gyro.belt.node import Node
 from plait.gyro.belt.records import DatabaseGoneError, OperationError, Outcome, Token
 from plait.gyro.belt.routing import Kind, Route, place

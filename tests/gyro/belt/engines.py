@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import apsw
 
-from plait.gyro.belt.database import Database
-from plait.gyro.belt.pgserver import PostgresServer
-from plait.gyro.belt.sqlite import SqliteDatabase
+from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.databases.pgserver import PostgresServer
+from plait.gyro.belt.databases.sqlite import SqliteDatabase
 
 MEMORY = Path("/dev/shm")
 
@@ -94,7 +94,7 @@ class Postgresql:
         return self._dsn.replace("dbname=postgres", f"dbname={self._databases[server]}")
 
     def open(self, server: int, servers: int, step: Callable[[str], None]) -> Database:
-        from plait.gyro.belt.postgresql import PostgresqlDatabase
+        from plait.gyro.belt.databases.postgresql import PostgresqlDatabase
 
         return PostgresqlDatabase(
             self.dsn(server), server=server, servers=servers, schema=self.schema, step=step, parallel=self.parallel

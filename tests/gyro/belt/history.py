@@ -10,9 +10,9 @@ from typing import Any
 import apsw
 import msgspec
 
-from plait.gyro.belt.dbapi import SAVEPOINT
+from plait.gyro.belt.databases.dbapi import SAVEPOINT
+from plait.gyro.belt.databases.sqliteapi import SqliteConnection
 from plait.gyro.belt.ids import COUNTERS, Ids
-from plait.gyro.belt.sqliteapi import SqliteConnection
 from tests.gyro.belt.cluster import Event
 
 

@@ -17,7 +17,7 @@ import sys
 import uuid
 from typing import Any
 
-from plait.gyro.belt.etcd import EtcdLog
+from plait.gyro.belt.logs.etcd import EtcdLog
 from tests.gyro.belt import board, board_core
 from tests.gyro.belt.engines import Postgresql, Sqlite
 from tests.gyro.belt.runs import GENERATED, run

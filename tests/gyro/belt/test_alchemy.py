@@ -18,13 +18,13 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 from plait.gyro.analysis import analyze
-from plait.gyro.belt.alchemy import ddl, wanted
 from plait.gyro.belt.application import Application, load, schema_of, written_schema
-from plait.gyro.belt.database import Database
+from plait.gyro.belt.databases.alchemy import ddl, wanted
+from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError
 from plait.gyro.belt.routing import home, routes
-from plait.gyro.belt.sqlite import SqliteDatabase
-from plait.gyro.modules import read_python
+from plait.gyro.source.modules import read_python
 from plait.kernel.errors import UsageError
 from tests.gyro.belt import board_core
 from tests.gyro.belt.cluster import Cluster

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from plait.gyro.belt.database import Database
-from plait.gyro.belt.embedded import EmbeddedLog
-from plait.gyro.belt.log import FencedError, Log
+from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.databases.pgserver import PostgresServer, programs
+from plait.gyro.belt.databases.sqlite import SqliteDatabase
+from plait.gyro.belt.logs.embedded import EmbeddedLog
+from plait.gyro.belt.logs.log import FencedError, Log
 from plait.gyro.belt.node import Node
-from plait.gyro.belt.pgserver import PostgresServer, programs
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Token
-from plait.gyro.belt.sqlite import SqliteDatabase
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
 from tests.support.patience import PATIENCE
@@ -383,7 +383,7 @@ def test_a_prepared_visit_becomes_what_the_log_says(where: str, kept: int) -> No
 
 @needs_postgresql
 def test_a_dbms_that_goes_away_is_an_error_and_comes_back() -> None:
-    from plait.gyro.belt.postgresql import PostgresqlDatabase
+    from plait.gyro.belt.databases.postgresql import PostgresqlDatabase
 
     folder = scratch()
     server = PostgresServer(folder)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from plait.gyro.belt.embedded import EmbeddedLog
-from plait.gyro.belt.etcd import EtcdLog
-from plait.gyro.belt.log import BehindError, Fence, FencedError, Log, LogGoneError, append_surely
+from plait.gyro.belt.logs.embedded import EmbeddedLog
+from plait.gyro.belt.logs.etcd import EtcdLog
+from plait.gyro.belt.logs.log import BehindError, Fence, FencedError, Log, LogGoneError, append_surely
 from plait.gyro.belt.records import Entry
 from tests.support.patience import until
 

@@ -15,13 +15,13 @@ import apsw
 import msgspec
 import pytest
 
-from plait.gyro.belt.embedded import EmbeddedLog
-from plait.gyro.belt.log import BehindError, FencedError, LogGoneError
-from plait.gyro.belt.pgserver import programs
+from plait.gyro.belt.databases.pgserver import programs
+from plait.gyro.belt.databases.sqlite import SqliteDatabase, SqliteVisit
+from plait.gyro.belt.databases.sqliteapi import SqliteConnection, SqliteCursor
+from plait.gyro.belt.logs.embedded import EmbeddedLog
+from plait.gyro.belt.logs.log import BehindError, FencedError, LogGoneError
 from plait.gyro.belt.records import Call, Entry
 from plait.gyro.belt.routing import Kind, Route, place
-from plait.gyro.belt.sqlite import SqliteDatabase, SqliteVisit
-from plait.gyro.belt.sqliteapi import SqliteConnection, SqliteCursor
 from tests.gyro.belt.cluster import Crash
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite
 from tests.gyro.belt.runs import BOARD, GENERATED, run

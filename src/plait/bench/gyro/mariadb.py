@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from plait.gyro.belt.dbapi import Connection, Cursor
-from plait.gyro.belt.log import Log
-from plait.gyro.belt.placeholders import placeholders
+from plait.gyro.belt.databases.dbapi import Connection, Cursor
+from plait.gyro.belt.databases.placeholders import placeholders
+from plait.gyro.belt.logs.log import Log
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError
 from plait.kernel.extras import needs

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from plait.bench.engine.common import CountsDifferError, Section, Settings, SkippedError, median, times
-from plait.epa.build import build
 from plait.epa.campaign import Campaign, Result, summarize
+from plait.epa.instrumentation.build import build
+from plait.epa.instrumentation.toolchain import find_all
 from plait.epa.recording import Recording
 from plait.epa.reversibility import check
 from plait.epa.run import run as record
 from plait.epa.run import scratch
 from plait.epa.solver import formula_decides
 from plait.epa.steps import Step, fast_check, from_rows
-from plait.epa.toolchain import find_all
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "epa"
 SMALL = {

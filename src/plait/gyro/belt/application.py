@@ -18,7 +18,7 @@ import msgspec
 
 from plait.gyro.belt.records import Call, OperationError
 from plait.gyro.belt.routing import RequestError, Route, check_names
-from plait.gyro.modules import locate
+from plait.gyro.source.modules import locate
 from plait.kernel.errors import UsageError
 
 
@@ -84,7 +84,7 @@ def _alchemy(function: Callable[..., Any], names: list[str]) -> Callable[[Any], 
     """What lends SQLAlchemy's connections to a function; None if it takes those of DB-API."""
     if "sqlalchemy" not in sys.modules:  # the application is imported, and has not imported it
         return None
-    from plait.gyro.belt.alchemy import lent, wanted
+    from plait.gyro.belt.databases.alchemy import lent, wanted
 
     kinds = wanted(function, names)
     return functools.partial(lent, kinds=kinds) if set(kinds.values()) - {"dbapi"} else None
@@ -163,7 +163,7 @@ def schema_of(target: str, module: ModuleType, given: Path | None, *, dialect: s
     if (found := written_schema(target, module, given)) is not None:
         return found
     if given is None and "sqlalchemy" in sys.modules:
-        from plait.gyro.belt.alchemy import ddl
+        from plait.gyro.belt.databases.alchemy import ddl
 
         if found := ddl(module, dialect):
             return found

@@ -23,8 +23,8 @@ from typing import Protocol
 
 import msgspec
 
-from plait.gyro.belt.database import AgainError, Database, Visit
-from plait.gyro.belt.log import BehindError, Fence, FencedError, Log, LogGoneError
+from plait.gyro.belt.databases.database import AgainError, Database, Visit
+from plait.gyro.belt.logs.log import BehindError, Fence, FencedError, Log, LogGoneError
 from plait.gyro.belt.metrics import Metrics
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, Token
 

@@ -26,9 +26,9 @@ import msgspec
 
 from plait.gyro.belt import faults
 from plait.gyro.belt.application import Application, load
-from plait.gyro.belt.database import Database
-from plait.gyro.belt.embedded import EmbeddedLog
-from plait.gyro.belt.log import Log, LogGoneError
+from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.logs.embedded import EmbeddedLog
+from plait.gyro.belt.logs.log import Log, LogGoneError
 from plait.gyro.belt.node import Node
 from plait.gyro.belt.records import DatabaseGoneError, OperationError, Outcome, Token
 from plait.gyro.belt.routing import RequestError, place
@@ -260,7 +260,7 @@ def open_log(settings: Settings) -> Log:
     """The log that the settings name."""
     if settings.log == "embedded":
         return EmbeddedLog(Path(settings.folder) / "log.db")
-    from plait.gyro.belt.etcd import EtcdLog
+    from plait.gyro.belt.logs.etcd import EtcdLog
 
     return EtcdLog(settings.log.removeprefix("etcd:"), hashlib.sha256(settings.secret.encode()).hexdigest()[:16])
 
@@ -268,7 +268,7 @@ def open_log(settings: Settings) -> Log:
 def open_database(number: int, settings: Settings, step: Any) -> Database:
     """The DBMS of one server."""
     if settings.db == "sqlite":
-        from plait.gyro.belt.sqlite import SqliteDatabase
+        from plait.gyro.belt.databases.sqlite import SqliteDatabase
 
         folder = Path(settings.folder) / f"server-{number}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -280,7 +280,7 @@ def open_database(number: int, settings: Settings, step: Any) -> Database:
             step=step,
             keep=settings.keep,
         )
-    from plait.gyro.belt.postgresql import PostgresqlDatabase
+    from plait.gyro.belt.databases.postgresql import PostgresqlDatabase
 
     return PostgresqlDatabase(
         settings.dsns[number],

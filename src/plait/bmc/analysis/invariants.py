@@ -1,0 +1,107 @@
+"""What holds in every reachable state, guessed from runs and proved: help for k-induction, which starts from any state.
+
+Guesses are of the form "while two processes are at these locations, a cell has one of these values", and "two processes are
+never at these locations together": what random runs have not contradicted. A solver then drops what does not hold initially,
+and what a single step from a state with all of the guesses can destroy, until nothing is dropped (this is the Houdini
+algorithm of Flanagan and Leino, FME 2001). What remains is an invariant, whether the guesses were good or not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from plait.bmc.analysis.ranges import Ranges
+from plait.bmc.encoding.smt import Formula, Term
+from plait.bmc.encoding.solver import consecution
+from plait.bmc.encoding.steps import Moment, StepsEncoding
+from plait.bmc.execution.interpreter import Interpreter, State
+from plait.bmc.execution.walks import walk
+from plait.bmc.language.program import Program, Value, Variable
+
+_WALKS, _LENGTH, _SEED = 300, 60, 1
+_FEW = 4
+"""A cell that had more values than this at two locations is not guessed about."""
+_MOST = 20_000
+"""More guesses than this are not looked at."""
+
+Places = tuple[tuple[int, int], ...]
+"""Processes and their locations."""
+
+
+class Guess(NamedTuple):
+    """While the processes are at these places, the cell has one of the values; without a cell, they never are."""
+
+    places: Places
+    variable: Variable | None = None
+    cell: int = 0
+    values: tuple[Value, ...] = ()
+
+    def term(self, f: Formula, moment: Moment) -> Term:
+        """That it holds in a state of a path."""
+        there = f.all(*(moment.at[p].get(place, False) for p, place in self.places))
+        if self.variable is None:
+            return f.not_(there)
+        cell = moment.cells[self.variable][self.cell]
+        same = f.same if self.variable.kind == "bool" else f.equal
+        return f.implies(there, f.any(*(same(cell, value) for value in self.values)))
+
+
+def invariants(
+    program: Program, ranges: Ranges, bits: int | None, width: int | None, timeout: float | None = None
+) -> list[Guess]:
+    """The guesses that were proved; none, if that takes too long.
+
+    >>> from plait.bmc import parse_program
+    >>> from plait.bmc.analysis.ranges import ranges
+    >>> program = parse_program("int x = 0; process p { while (true) { x = 1; x = 0; } } always t: true;")
+    >>> found = invariants(program, ranges(program, None), None, None)
+    >>> [(guess.places, guess.values) for guess in found if guess.places == ((0, 2),)]
+    [(((0, 2),), (1,))]
+    """
+    guesses = list(_guesses(program, _states(program, width), width))
+    if not guesses or len(guesses) > _MOST:
+        return []
+    start = StepsEncoding(program, 0, ranges, bits)
+    for n, guess in enumerate(guesses):
+        _name(start.f, f"after {n}", guess.term(start.f, start.moments[0]))
+    kept = consecution(start.f.text(), range(len(guesses)), timeout)
+    step = StepsEncoding(program, 1, ranges, bits, arbitrary=True, exact=True, ordered=False)
+    for n in kept:
+        for name, moment in zip(("before", "after"), step.moments, strict=True):
+            _name(step.f, f"{name} {n}", guesses[n].term(step.f, moment))
+    return [guesses[n] for n in consecution(step.f.text(), kept, timeout)]
+
+
+def _name(f: Formula, name: str, term: Term) -> None:
+    f.add(f.same(f.boolean(name), term))
+
+
+def _states(program: Program, width: int | None) -> Iterable[State]:
+    interpreter, dice = Interpreter(program, width), random.Random(_SEED)
+    for _ in range(_WALKS):
+        yield from walk(interpreter, dice, _LENGTH)
+
+
+def _guesses(program: Program, states: Iterable[State], width: int | None) -> Iterable[Guess]:
+    seen: dict[Places, list[set[Value]]] = {}
+    cells = [(v, k) for v in program.variables for k in range(v.cells)]
+    processes = range(len(program.processes))
+    groups = list(itertools.combinations(processes, min(2, len(processes))))
+    for state in set(states):
+        for group in groups:
+            places = tuple((p, state.locations[p]) for p in group)
+            for values, value in zip(seen.setdefault(places, [set() for _ in cells]), state.values, strict=True):
+                values.add(value)
+    for group in groups:
+        ends = [range(program.processes[p].stuck + 1) for p in group]
+        for locations in itertools.product(*ends):
+            places = tuple(zip(group, locations, strict=True))
+            if places not in seen:
+                yield Guess(places)
+                continue
+            for (variable, k), values in zip(cells, seen[places], strict=True):
+                if len(values) <= (1 if variable.kind == "bool" else _FEW):
+                    yield Guess(places, variable, k, tuple(sorted(values)))

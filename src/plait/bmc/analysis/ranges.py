@@ -1,0 +1,426 @@
+"""How large numbers can get within a depth, by intervals; and with that, how many bits are enough for all of them.
+
+Mathematical integers whose values all fit in b bits are exactly integers of b bits, and a solver is much faster on these.
+Each round takes every step once, from what is known so far: after k rounds, every state that k steps can reach is inside.
+Locals are known per location, shared variables once for all; a condition on a local narrows it in its branch. A shared
+variable that is only counted up and down, in steps that no process takes twice, stays within the sum of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from plait.bmc.language.expressions import calculate
+from plait.bmc.language.program import (
+    Action,
+    Branch,
+    Choice,
+    Constant,
+    Ensure,
+    Expr,
+    Goto,
+    Input,
+    Instruction,
+    Not,
+    Operation,
+    ProcessCode,
+    Program,
+    Read,
+    Require,
+    Set,
+    Variable,
+)
+
+UNBOUNDED = 1 << 40
+"""An end of an interval that is as large as this is infinite."""
+MOST_BITS = 24
+"""With more bits than this, a solver is better off with integers."""
+_PATIENCE = 300
+"""So many rounds before what still grows is taken to grow for ever."""
+
+Interval = tuple[int, int]
+Environment = dict[Variable, Interval]
+_ANY: Interval = (-UNBOUNDED, UNBOUNDED)
+
+
+class Ranges(NamedTuple):
+    """What is known of the numbers of a program."""
+
+    bits: int | None
+    """So many are enough for every value, also in between; None: there is no bound, or it is too large."""
+    variables: Environment
+    loose: frozenset[int]
+    """The reads and writes (by `id`) whose index may be out of range."""
+
+    def safe(self, access: Read | Set) -> bool:
+        """Whether the index is always in range."""
+        return id(access) not in self.loose
+
+
+def ranges(program: Program, depth: int | None, width: int | None = None) -> Ranges:
+    """Analyse a program for runs of at most `depth` steps (None: of any length)."""
+    return _Analysis(program, width).run(depth)
+
+
+class _Analysis:
+    def __init__(self, program: Program, width: int | None) -> None:
+        self.program = program
+        self.full = _ANY if width is None else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+        self.shared: Environment = {}
+        self.extent: Interval = (0, 0)
+        self.loose: set[int] = set()
+        self.midway: Environment = {}
+        """Every value that is written to a local, also where no location sees it."""
+        locals_: Environment = {}
+        for variable in program.variables:
+            if variable.kind == "int":
+                known = [v for v in variable.initial if v is not None]
+                found = [(int(v), int(v)) for v in known]
+                if len(known) < variable.cells:
+                    given = variable.low is not None and variable.high is not None
+                    found.append((variable.low or 0, variable.high or 0) if given else self.full)
+                whole = (min(low for low, _ in found), max(high for _, high in found))
+                own = variable.process is not None and variable.size is None
+                (locals_ if own else self.shared)[variable] = self._fit(whole)
+        self.at: list[dict[int, Environment]] = [
+            {0: {v: i for v, i in locals_.items() if v.process == number}} for number in range(len(program.processes))
+        ]
+        self.caps = _counters(program, self.shared) if self.full == _ANY else {}
+        self.next_shared: Environment = {}
+        self.next_at: list[dict[int, Environment]] = []
+
+    def run(self, depth: int | None) -> Ranges:
+        rounds = 0
+        while depth is None or rounds < depth:
+            rounds += 1
+            before = (self.shared, self.at)
+            self._round()
+            if rounds > _PATIENCE:
+                self._widen(*before)
+            if (self.shared, self.at) == before:
+                break
+        # What the last states themselves do: conditions of properties, and steps that were not taken.
+        self._round()
+        every: Environment = dict(self.shared) | self.midway
+        for places in self.at:
+            for environment in places.values():
+                for variable, interval in environment.items():
+                    every[variable] = _join(every.get(variable, interval), interval)
+        for e in (*self.program.initial, *(p.condition for p in self.program.properties)):
+            self._value(e, every)
+        for interval in every.values():
+            self._extend(interval)
+        low, high = self.extent
+        bits = max((-low - 1).bit_length(), high.bit_length()) + 1
+        return Ranges(bits if bits <= MOST_BITS else None, every, frozenset(self.loose))
+
+    def _round(self) -> None:
+        self.next_shared = dict(self.shared)
+        self.next_at = [{place: dict(e) for place, e in places.items()} for places in self.at]
+        for code, places in zip(self.program.processes, self.at, strict=True):
+            for location, environment in places.items():
+                if location < code.end:
+                    self._step(code.instructions[location], dict(self.shared) | environment)
+        self.shared, self.at = self.next_shared, self.next_at
+
+    def _widen(self, shared: Environment, at: list[dict[int, Environment]]) -> None:
+        def widened(new: Environment, old: Environment) -> Environment:
+            return {
+                v: i if v not in old or old[v] == i else (
+                    i[0] if i[0] == old[v][0] else self.full[0],
+                    i[1] if i[1] == old[v][1] else self.full[1],
+                )
+                for v, i in new.items()
+            }  # fmt: skip
+
+        self.shared = widened(self.shared, shared)
+        self.at = [
+            {place: widened(e, old.get(place, {})) for place, e in places.items()}
+            for places, old in zip(self.at, at, strict=True)
+        ]
+
+    # -- one step ------------------------------------------------------------------------------------------------------
+
+    def _step(self, step: Instruction, environment: Environment) -> None:
+        self._actions(step.body, environment, step)
+
+    def _actions(self, actions: Sequence[Action], environment: Environment, step: Instruction) -> list[Environment]:
+        """What holds behind the actions, once for each way through; and what they write is noted."""
+        ways = [environment]
+        for action in actions:
+            ways = [after for way in ways for after in self._action(action, dict(way), step)]
+            if len(ways) > 16:
+                ways = [_merge(ways)]
+        return ways
+
+    def _action(self, action: Action, e: Environment, step: Instruction) -> list[Environment]:
+        match action:
+            case Set(variable, index, value):
+                if index is not None:
+                    self._index(action, variable, self._value(index, e, step))
+                found = self._value(value, e, step)
+                e = _inside(e, Read(variable, index), value)
+                if variable.kind == "int" and found is not None:
+                    if variable.size is None:
+                        e[variable] = found
+                    else:
+                        e[variable] = _join(e[variable], found)
+                    # A process that is stuck in the middle of a block has written this, too.
+                    if variable.process is not None and variable.size is None:
+                        self.midway[variable] = _join(self.midway.get(variable, found), found)
+                    else:
+                        if variable in self.caps:
+                            cap = self.caps[variable]
+                            found = (max(found[0], cap[0]), min(found[1], cap[1]))
+                            e[variable] = found
+                        self.next_shared[variable] = _join(self.next_shared[variable], found)
+                return [e]
+            case Require(condition) | Ensure(condition):
+                self._value(condition, e, step)
+                narrowed = self._narrow(condition, _inside(e, condition), True)
+                return [] if narrowed is None else [narrowed]
+            case Branch(condition, then, otherwise):
+                self._value(condition, e, step)
+                e = _inside(e, condition)
+                ways = []
+                for branch, truth in ((then, True), (otherwise, False)):
+                    narrowed = self._narrow(condition, e, truth)
+                    if narrowed is not None:
+                        ways += self._actions(branch, narrowed, step)
+                return ways
+            case Goto(location):
+                own = {v: i for v, i in e.items() if v.process == step.process and v.size is None}
+                there = self.next_at[step.process].get(location)
+                self.next_at[step.process][location] = own if there is None else _merge([there, own])
+                return []
+
+    def _narrow(self, e: Expr, environment: Environment, truth: bool) -> Environment | None:
+        """What else is known if a condition is true (or false); None if it cannot be."""
+        match e:
+            case Constant(value):
+                return environment if bool(value) == truth else None
+            case Not(operand):
+                return self._narrow(operand, environment, not truth)
+            case Operation("&&" | "||" as operator, left, right):
+                if (operator == "&&") == truth:
+                    first = self._narrow(left, environment, truth)
+                    return None if first is None else self._narrow(right, first, truth)
+                sides = [self._narrow(left, environment, truth), self._narrow(right, environment, truth)]
+                possible = [side for side in sides if side is not None]
+                return _merge(possible) if possible else None
+            case Operation(operator, left, right) if operator in _NEGATED:
+                operator = operator if truth else _NEGATED[operator]
+                for this, relation, other in ((left, operator, right), (right, _MIRRORED[operator], left)):
+                    if isinstance(this, Read) and this.index is None and this.variable.kind == "int":
+                        bound = self._value(other, environment)
+                        if bound is None:
+                            continue
+                        found = _narrowed(environment[this.variable], relation, bound)
+                        if found is None:
+                            return None
+                        environment = environment | {this.variable: found}
+                return environment
+            case _:
+                return environment
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def _value(self, e: Expr, environment: Environment, step: Instruction | None = None) -> Interval | None:
+        """The interval of a number; None for a truth value."""
+        match e:
+            case Constant(value):
+                return None if isinstance(value, bool) else self._fit((value, value))
+            case Read(variable, index):
+                if index is not None:
+                    self._index(e, variable, self._value(index, environment, step))
+                return environment[variable] if variable.kind == "int" else None
+            case Input(number):
+                domain = step.inputs[number] if step is not None else None
+                if domain is None or domain.kind == "bool":
+                    return None
+                if domain.low is None or domain.high is None:
+                    return self._fit(self.full)
+                return self._fit((domain.low, domain.high))
+            case Not(operand):
+                self._value(operand, environment, step)
+                return None
+            case Operation("&&" | "||" as operator, left, right):
+                self._value(left, environment, step)
+                narrowed = self._narrow(left, environment, operator == "&&")
+                if narrowed is not None:
+                    self._value(right, narrowed, step)
+                return None
+            case Operation(operator, left, right):
+                one, two = self._value(left, environment, step), self._value(right, environment, step)
+                if operator not in _ARITHMETIC or one is None or two is None:
+                    return None
+                return self._fit(_calculated(operator, one, two))
+            case Choice(condition, then, otherwise):
+                self._value(condition, environment, step)
+                found = []
+                for side, truth in ((then, True), (otherwise, False)):
+                    narrowed = self._narrow(condition, environment, truth)
+                    if narrowed is not None and (found_there := self._value(side, narrowed, step)) is not None:
+                        found.append(found_there)
+                return (min(v[0] for v in found), max(v[1] for v in found)) if found else None
+            case _:
+                return None
+
+    def _index(self, access: Read | Set, variable: Variable, at: Interval | None) -> None:
+        self._extend((0, variable.cells))
+        if at is None or at[0] < 0 or at[1] >= variable.cells:
+            self.loose.add(id(access))
+
+    def _extend(self, interval: Interval) -> None:
+        self.extent = _join(self.extent, interval)
+
+    def _fit(self, interval: Interval) -> Interval:
+        """What is beyond all bounds is unbounded; with a width, what overflows may be anything."""
+        low, high = interval
+        if self.full != _ANY:
+            return interval if self.full[0] <= low and high <= self.full[1] else self.full
+        fitting = _bounded(low, high)
+        self._extend(fitting)
+        return fitting
+
+
+def _inside(environment: Environment, *expressions: Expr) -> Environment:
+    """What else is known once these were evaluated: a variable that was an index, and did not fail, is in range."""
+    for e in expressions:
+        match e:
+            case Read(variable, Read(index, None)):
+                low, high = environment[index]
+                if low < variable.cells and high >= 0:
+                    environment = environment | {index: (max(low, 0), min(high, variable.cells - 1))}
+            case Read(_, index) if index is not None:
+                environment = _inside(environment, index)
+            case Not(operand):
+                environment = _inside(environment, operand)
+            case Operation("&&" | "||", left, _):
+                environment = _inside(environment, left)
+            case Operation(_, left, right):
+                environment = _inside(environment, left, right)
+            case Choice(condition, _, _):
+                environment = _inside(environment, condition)
+    return environment
+
+
+def _counters(program: Program, shared: Environment) -> Environment:
+    """Shared variables that are only ever counted up or down by constants, in steps that no process takes twice."""
+    found: dict[Variable, Interval] = {v: i for v, i in shared.items() if v.size is None}
+    for code in program.processes:
+        for step in code.instructions:
+            for variable, change in _changes(step.body):
+                if variable not in found:
+                    continue
+                if change is None or _repeats(code, step.location):
+                    del found[variable]
+                else:
+                    low, high = found[variable]
+                    found[variable] = (low + min(change, 0), high + max(change, 0))
+    return found
+
+
+def _changes(actions: Sequence[Action]) -> Iterator[tuple[Variable, int | None]]:
+    """What each write adds to its variable; None if it does something else."""
+    for action in actions:
+        match action:
+            case Set(variable, None, Operation("+" | "-" as sign, Read(same, None), Constant(value))) if (
+                same is variable
+            ):
+                yield variable, int(value) if sign == "+" else -int(value)
+            case Set(variable, _, _):
+                yield variable, None
+            case Branch(_, then, otherwise):
+                yield from _changes(then)
+                yield from _changes(otherwise)
+
+
+def _repeats(code: ProcessCode, location: int) -> bool:
+    """Whether a process can come back to a location."""
+    seen: set[int] = set()
+    queue = list(code.instructions[location].targets)
+    while queue:
+        place = queue.pop()
+        if place == location:
+            return True
+        if place < code.end and place not in seen:
+            seen.add(place)
+            queue += code.instructions[place].targets
+    return False
+
+
+_ARITHMETIC = ("+", "-", "*", "/", "%")
+_NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def _join(one: Interval, two: Interval) -> Interval:
+    return (min(one[0], two[0]), max(one[1], two[1]))
+
+
+def _merge(ways: list[Environment]) -> Environment:
+    first, *rest = ways
+    for way in rest:
+        first = {v: _join(i, way[v]) for v, i in first.items()}
+    return first
+
+
+def _bounded(low: int, high: int) -> Interval:
+    """What is beyond all bounds may be of any size. No lower end is infinitely high, and no upper one infinitely low."""
+    return (max(min(low, UNBOUNDED - 1), -UNBOUNDED), min(max(high, 1 - UNBOUNDED), UNBOUNDED))
+
+
+def _infinite(end: int) -> bool:
+    return abs(end) >= UNBOUNDED
+
+
+def _narrowed(value: Interval, relation: str, bound: Interval) -> Interval | None:
+    low, high = value
+    match relation:
+        case "<" if not _infinite(bound[1]):
+            high = min(high, bound[1] - 1)
+        case "<=":
+            high = min(high, bound[1])
+        case ">" if not _infinite(bound[0]):
+            low = max(low, bound[0] + 1)
+        case ">=":
+            low = max(low, bound[0])
+        case "==":
+            low, high = max(low, bound[0]), min(high, bound[1])
+        case "!=" if bound[0] == bound[1]:
+            low, high = low + (low == bound[0]), high - (high == bound[0])
+    return _bounded(low, high) if low <= high else None
+
+
+def _calculated(operator: str, one: Interval, two: Interval) -> Interval:
+    """The interval of a result.
+
+    >>> _calculated("*", (-1, 2), (3, 4)), _calculated("%", (0, 9), (4, 4)), _calculated("%", (0, 2), (4, 4))
+    ((-4, 8), (0, 3), (0, 2))
+    >>> _calculated("-", (0, UNBOUNDED), (3, 5)) == (-5, UNBOUNDED)
+    True
+    """
+    if operator == "%":
+        divisor = two[0]
+        if _infinite(two[1]):
+            return (0, UNBOUNDED)
+        whole = not any(map(_infinite, one)) and one[0] // divisor == one[1] // divisor
+        return (one[0] % divisor, one[1] % divisor) if whole else (0, divisor - 1)
+    corners = [_corner(operator, a, b) for a in one for b in two]
+    return (min(corners), max(corners))
+
+
+def _corner(operator: str, a: int, b: int) -> int:
+    """A result of two ends, of which some may be infinite."""
+    if not _infinite(a) and not _infinite(b):
+        return int(calculate(operator, a, b))
+    match operator:
+        case "*":
+            return UNBOUNDED * ((a > 0) - (a < 0)) * ((b > 0) - (b < 0))
+        case "/":
+            return a if _infinite(a) else -1 if a < 0 else 0
+        case "-":
+            b = -b
+    return a if _infinite(a) else b

@@ -1,0 +1,211 @@
+"""What can be in a projection at all (thesis section 4.4.2), known before anything is solved.
+
+Seen from the end of a path: the last step writes something of F. A step before it does, or comes before a step of its own
+process that is left, or writes a variable that such a later step reads. And the last step that a process takes writes
+something of F, or a variable that another process reads. The constraint C_F says so too, but one step at a time.
+
+A step can be taken in two ways: it goes on, or it fails (an assertion, an index out of range) and its process is stuck. A
+step that fails writes a flag, reads nothing of the array whose index is out of range, and does nothing of what comes behind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from plait.bmc.analysis.failures import expressions, fails_inside, failures, reads_of
+from plait.bmc.analysis.ranges import Ranges
+from plait.bmc.analysis.unused_assignments import without_unused_assignments
+from plait.bmc.language.program import (
+    NEVER,
+    Action,
+    Branch,
+    Ensure,
+    Instruction,
+    Program,
+    Require,
+    Set,
+    Variable,
+    accesses,
+    distances,
+)
+
+Place = tuple[int, int]
+"""A process and a location."""
+_FAR = 1 << 30
+
+
+class Way(NamedTuple):
+    """How a process takes the step of a location: it goes on, or it fails."""
+
+    process: int
+    location: int
+    fails: bool
+
+
+def relevance(program: Program, ranges: Ranges, relevant: set[Variable], watched: set[int]) -> Relevance:
+    """That of a program without steps that are in no projection, and without assignments whose values nobody uses.
+
+    Processes, locations and variables stay as they are: a run of what is left is one of the program.
+    """
+    while True:
+        found = Relevance(program, ranges, relevant, watched)
+        smaller = without_unused_assignments(found.sliced(), ranges, relevant)
+        if _bodies(smaller) == _bodies(program):
+            return found
+        program = smaller
+
+
+def _bodies(program: Program) -> list[list[tuple[Action, ...]]]:
+    return [[step.body for step in code.instructions] for code in program.processes]
+
+
+class Relevance:
+    """What the steps of a program may read and write, for variables F and processes whose counters are in F."""
+
+    def __init__(self, program: Program, ranges: Ranges, relevant: set[Variable], watched: set[int]) -> None:
+        self.program, self.ranges, self.relevant, self.watched = program, ranges, relevant, watched
+        self.reads: dict[Way, set[Variable]] = {}
+        self.writes: dict[Way, set[Variable]] = {}
+        for p, code in enumerate(program.processes):
+            for step in code.instructions:
+                going, failing = Way(p, step.location, False), Way(p, step.location, True)
+                if NEVER not in step.body:
+                    self.reads[going], self.writes[going] = accesses(step.body)
+                if any(failures(action, ranges) for action in step.body):
+                    self.reads[failing], self.writes[failing] = self._failing(step)
+
+    def _failing(self, step: Instruction) -> tuple[set[Variable], set[Variable]]:
+        """What a step may read and write if it fails."""
+        reads: set[Variable] = set()
+        writes: set[Variable] = set()
+        for n, action in enumerate(step.body):
+            flags = failures(action, self.ranges)
+            if not flags:
+                continue
+            read, written = accesses(step.body[:n])
+            own_reads, own_writes = accesses((action,))
+            if not fails_inside(action, self.ranges):
+                own_reads, own_writes = own_reads - self._missed(action), set()
+            reads |= read | own_reads
+            writes |= written | own_writes | {v for v in self.program.variables if v.hidden and v.name in flags}
+        return reads, writes
+
+    def _missed(self, action: Action) -> set[Variable]:
+        """The array of which an action reads nothing if it fails: that of the only access which can be out of range."""
+        if isinstance(action, Ensure) or (isinstance(action, Set) and not self.ranges.safe(action)):
+            return set()
+        reads = [read for e in expressions(action) for read in reads_of(e)]
+        loose = [read for read in reads if not self.ranges.safe(read)]
+        if len(loose) == 1 and sum(read.variable is loose[0].variable for read in reads) == 1:
+            return {loose[0].variable}
+        return set()
+
+    def _matters(self, way: Way, read: set[Variable]) -> bool:
+        return way.process in self.watched or not self.writes[way].isdisjoint(self.relevant | read)
+
+    def _earlier(self, later: set[Way]) -> set[Way]:
+        """The ways that a step can be taken, if these are those of the steps behind it; and these."""
+        read = set().union(*(self.reads[way] for way in later))
+        places = {way[:2] for way in later}
+        return later | {
+            way
+            for way in self.writes
+            if self._matters(way, read)
+            or (not way.fails and any((way.process, t) in places for t in self._step(way).targets))
+        }
+
+    def possible(self, depth: int) -> list[set[Place]]:
+        """For each step of a path, where a process may be that takes it."""
+        near: set[Place] = set()
+        for p, code in enumerate(self.program.processes):
+            latest = self.latest(p, depth)
+            near |= {(p, place) for place, far in distances(code).items() if place < code.end and far <= latest[place]}
+        found: list[set[Place]] = []
+        later: set[Way] = set()
+        for _ in range(depth):
+            later = {way for way in self._earlier(later) if way[:2] in near}
+            found.append({way[:2] for way in later})
+        return found[::-1]
+
+    def never_last(self, process: int, places: Iterable[int]) -> list[int]:
+        """Of some locations, those at which a process is not in the end: its last step mattered to somebody."""
+        ends = self.ends(process)
+        return [] if ends is None else [place for place in places if place not in ends]
+
+    def ends(self, process: int) -> set[int] | None:
+        """The locations at which a process may be in the end; None: all of them."""
+        return None if process in self.watched else {0} | self._stops(process, self._read_by_others(process))
+
+    def latest(self, process: int, depth: int) -> dict[int, int]:
+        """After how many of its steps a process may still take the step of a location, in paths of so many steps.
+
+        After it, the process comes to a location where it may end. Unless its last step writes something of F, that of
+        another process does, and the way there takes steps as well.
+        """
+        last = self._costs(process, self._stops(process, set()))
+        other = self._costs(process, self._stops(process, self._read_by_others(process)))
+        others = min((self._least(q) for q in range(len(self.program.processes)) if q != process), default=depth)
+        code = self.program.processes[process]
+        return {n: depth - min(last[n], other[n] + others) for n in range(code.end)}
+
+    def _read_by_others(self, process: int) -> set[Variable]:
+        return set().union(*(reads for way, reads in self.reads.items() if way.process != process))
+
+    def _stops(self, process: int, read: set[Variable]) -> set[int]:
+        """Where a process is after steps that matter, if this is read later."""
+        return {
+            t for way in self.writes if way.process == process and self._matters(way, read) for t in self._targets(way)
+        }
+
+    def _least(self, process: int) -> int:
+        """A process takes at least so many steps until it writes something of F."""
+        far = distances(self.program.processes[process])
+        mine = [way for way in self.writes if way.process == process and self._matters(way, set())]
+        return min((far[way.location] + 1 for way in mine if way.location in far), default=_FAR)
+
+    def _costs(self, process: int, stops: set[int]) -> list[int]:
+        """For each location, the least number of steps from there to one of these."""
+        mine = [way for way in self.writes if way.process == process]
+        found = [_FAR] * (self.program.processes[process].stuck + 1)
+        for _ in mine:
+            before = list(found)
+            for way in mine:
+                after = min((0 if t in stops else found[t] for t in self._targets(way)), default=_FAR)
+                found[way.location] = min(found[way.location], after + 1)
+            if found == before:
+                break
+        return found
+
+    def _targets(self, way: Way) -> tuple[int, ...]:
+        return (self.program.processes[way.process].stuck,) if way.fails else self._step(way).targets
+
+    def sliced(self) -> Program:
+        """The program, without steps that are in no projection."""
+        kept: set[Way] = set()
+        while (more := self._earlier(kept)) != kept:
+            kept = more
+        return dataclasses.replace(
+            self.program,
+            processes=tuple(
+                dataclasses.replace(code, instructions=tuple(self._kept(step, kept) for step in code.instructions))
+                for code in self.program.processes
+            ),
+        )
+
+    def _kept(self, step: Instruction, kept: set[Way]) -> Instruction:
+        if Way(step.process, step.location, False) in kept:
+            return step
+        failing = Way(step.process, step.location, True) in kept
+        if failing and any(fails_inside(action, self.ranges) for action in step.body):
+            return step
+        body: list[Action] = []
+        if failing:
+            last = max(n for n, action in enumerate(step.body) if failures(action, self.ranges))
+            action = step.body[last]
+            body = [*step.body[:last], Require(action.condition) if isinstance(action, Branch) else action]
+        return dataclasses.replace(step, body=(*body, NEVER), targets=())
+
+    def _step(self, way: Way) -> Instruction:
+        return self.program.processes[way.process].instructions[way.location]

@@ -1,0 +1,235 @@
+"""Formulas as SMT-LIB text: what every solver reads, and what `--smt2` writes.
+
+A term is a Python bool or int if its value is known, else text. What is known is calculated here, so that solvers get
+formulas without the parts that never mattered. Long terms get a name and are referred to by it: formulas stay as small as
+their graph, not as their tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from plait.bmc.language.expressions import calculate
+
+Term = str | bool | int
+"""Known: a bool or an int. Unknown: an SMT-LIB term."""
+
+_LONG = 60
+_COMPARE = {"<": "bvslt", "<=": "bvsle", ">": "bvsgt", ">=": "bvsge"}
+_BITS = {"+": "bvadd", "-": "bvsub", "*": "bvmul"}
+
+
+LARGEST = 30 << 20
+"""A formula of more characters than this takes solvers minutes to read."""
+
+
+class TooLargeError(Exception):
+    """The formula would be larger than that."""
+
+
+class Formula:
+    """Declarations and assertions. Numbers are bit-vectors of `bits` (two's complement), or integers if that is None."""
+
+    def __init__(self, bits: int | None) -> None:
+        self.bits = bits
+        self.lines: list[str] = []
+        self.names = 0
+        self.constants: list[str] = []
+        """What a solver decides on."""
+        self.assertions = 0
+        self.size = 0
+
+    def _line(self, text: str) -> None:
+        self.size += len(text)
+        if self.size > LARGEST:
+            raise TooLargeError
+        self.lines.append(text)
+
+    @property
+    def sort(self) -> str:
+        return "Int" if self.bits is None else f"(_ BitVec {self.bits})"
+
+    @property
+    def logic(self) -> str:
+        """Without integers everything is bits. With them there may be products of variables."""
+        return "QF_BV" if self.bits is not None else "ALL"
+
+    def text(self, goal: Iterable[Term] = ()) -> str:
+        """The whole formula, ready for a solver."""
+        ends = [f"(assert {self._bool(g)})" for g in goal]
+        return "\n".join([f"(set-logic {self.logic})", *self.lines, *ends, "(check-sat)", ""])
+
+    # -- names ---------------------------------------------------------------------------------------------------------
+
+    def declare(self, name: str, sort: str) -> str:
+        """A constant that the solver chooses."""
+        name = f"|{name}|"
+        self._line(f"(declare-const {name} {sort})")
+        self.constants.append(name)
+        return name
+
+    def boolean(self, name: str) -> str:
+        return self.declare(name, "Bool")
+
+    def number(self, name: str) -> str:
+        return self.declare(name, self.sort)
+
+    def vector(self, name: str, bits: int) -> str:
+        """A natural number of so many bits, whatever numbers are."""
+        return self.declare(name, f"(_ BitVec {bits})")
+
+    def named(self, term: Term, sort: str, name: str | None = None) -> Term:
+        """The same term, by name if it is long."""
+        if not isinstance(term, str) or (len(term) < _LONG and name is None) or term[0] == "|":
+            return term
+        self.names += 1
+        label = f"|{name or 'term'} {self.names}|"
+        self._line(f"(define-fun {label} () {sort} {term})")
+        return label
+
+    def add(self, term: Term) -> None:
+        """Assert it."""
+        if term is not True:
+            self.assertions += 1
+            self._line(f"(assert {self._bool(term)})")
+
+    # -- truth values --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _bool(term: Term) -> str:
+        return term if isinstance(term, str) else "true" if term else "false"
+
+    def _flat(self, terms: Iterable[Term], neutral: bool) -> list[str] | bool:
+        found: dict[str, None] = {}
+        for term in terms:
+            if isinstance(term, str):
+                if self.not_(term) in found:
+                    return not neutral
+                found[term] = None
+            elif bool(term) != neutral:
+                return not neutral
+        return list(found)
+
+    def all(self, *terms: Term) -> Term:
+        """All of them."""
+        return self._joined("and", terms, True)
+
+    def any(self, *terms: Term) -> Term:
+        """One of them."""
+        return self._joined("or", terms, False)
+
+    def _joined(self, operator: str, terms: Sequence[Term], neutral: bool) -> Term:
+        flat = self._flat(terms, neutral)
+        if isinstance(flat, bool):
+            return flat
+        if len(flat) < 2:
+            return flat[0] if flat else neutral
+        return self.named(f"({operator} {' '.join(flat)})", "Bool")
+
+    def not_(self, term: Term) -> Term:
+        if not isinstance(term, str):
+            return not term
+        return term[5:-1] if term.startswith("(not ") else f"(not {term})"
+
+    def implies(self, left: Term, right: Term) -> Term:
+        return self.any(self.not_(left), right)
+
+    def select(self, condition: Term, then: Term, otherwise: Term, sort: str | None = None) -> Term:
+        """If-then-else, of truth values unless a sort is given."""
+        if not isinstance(condition, str):
+            return then if condition else otherwise
+        if type(then) is type(otherwise) and then == otherwise:
+            return then
+        if sort is None:
+            if then is True:
+                return self.any(condition, otherwise)
+            if then is False:
+                return self.all(self.not_(condition), otherwise)
+            if otherwise is True:
+                return self.any(self.not_(condition), then)
+            if otherwise is False:
+                return self.all(condition, then)
+            return self.named(f"(ite {condition} {then} {otherwise})", "Bool")
+        bits = self._width(sort)
+        term = f"(ite {condition} {self._literal(then, bits)} {self._literal(otherwise, bits)})"
+        return self.named(term, sort)
+
+    def same(self, left: Term, right: Term) -> Term:
+        """Whether two truth values are the same."""
+        if not isinstance(left, str):
+            return right if left else self.not_(right)
+        if not isinstance(right, str):
+            return left if right else self.not_(left)
+        return left == right or self.named(f"(= {left} {right})", "Bool")
+
+    # -- numbers -------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _width(sort: str) -> int | None:
+        return None if sort == "Int" else int(sort.split()[2][:-1])
+
+    @staticmethod
+    def _literal(term: Term, bits: int | None) -> str:
+        if isinstance(term, str):
+            return term
+        if bits is not None:
+            return f"(_ bv{int(term) % (1 << bits)} {bits})"
+        return str(int(term)) if term >= 0 else f"(- {-int(term)})"
+
+    def equal(self, left: Term, right: Term, sort: str | None = None) -> Term:
+        """Whether two numbers (or two of a sort) are equal."""
+        if not isinstance(left, str) and not isinstance(right, str):
+            return left == right
+        if left == right:
+            return True
+        bits = self._width(sort or self.sort)
+        return self.named(f"(= {self._literal(left, bits)} {self._literal(right, bits)})", "Bool")
+
+    def below(self, left: Term, right: Term, sort: str) -> Term:
+        """Whether one natural number of a sort of bits is less than another."""
+        bits = self._width(sort)
+        return self.named(f"(bvult {self._literal(left, bits)} {self._literal(right, bits)})", "Bool")
+
+    def at_most(self, left: Term, right: Term, sort: str) -> Term:
+        return self.not_(self.below(right, left, sort))
+
+    def wrap(self, value: int) -> int:
+        """A known number, in as many bits as numbers have."""
+        if self.bits is None:
+            return value
+        half = 1 << (self.bits - 1)
+        return (value + half) % (2 * half) - half
+
+    def operate(self, operator: str, left: Term, right: Term) -> Term:
+        """+ - * / % on numbers, and comparisons of them."""
+        if not isinstance(left, str) and not isinstance(right, str):
+            result = calculate(operator, left, right)
+            return result if isinstance(result, bool) else self.wrap(result)
+        if operator == "==":
+            return self.equal(left, right)
+        if operator == "!=":
+            return self.not_(self.equal(left, right))
+        one, two = self._literal(left, self.bits), self._literal(right, self.bits)
+        if operator in _COMPARE:
+            name = operator if self.bits is None else _COMPARE[operator]
+            return self.named(f"({name} {one} {two})", "Bool")
+        if operator in _BITS:
+            if right == 0 and operator != "*" and not isinstance(right, str):
+                return left
+            return self.named(f"({operator if self.bits is None else _BITS[operator]} {one} {two})", self.sort)
+        return self._divided(operator, one, two, int(right))
+
+    def _divided(self, operator: str, one: str, two: str, divisor: int) -> Term:
+        """Rounding down; the divisor is known and positive."""
+        if self.bits is None:
+            return self.named(f"({'div' if operator == '/' else 'mod'} {one} {two})", self.sort)
+        power = divisor & (divisor - 1) == 0
+        rest = f"(bvand {one} {self._literal(divisor - 1, self.bits)})" if power else f"(bvsmod {one} {two})"
+        if operator == "%":
+            return self.named(rest, self.sort)
+        if power:
+            return self.named(f"(bvashr {one} {self._literal(divisor.bit_length() - 1, self.bits)})", self.sort)
+        # bvsdiv rounds towards zero: one less where it rounded up.
+        zero, less = self._literal(0, self.bits), self._literal(1, self.bits)
+        up = f"(and (bvslt {one} {zero}) (not (= {rest} {zero})))"
+        return self.named(f"(bvsub (bvsdiv {one} {two}) (ite {up} {less} {zero}))", self.sort)

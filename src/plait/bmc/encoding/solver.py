@@ -1,0 +1,134 @@
+"""Z3, and nothing else knows it: SMT-LIB text in, a model or its absence out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from plait.bmc.encoding.witness import Model
+from plait.kernel.extras import needs
+
+with needs("bmc"):
+    import z3  # type: ignore[import-untyped]
+
+Outcome = Literal["sat", "unsat", "timeout", "memory", "interrupted", "unknown"]
+
+
+class Answer(NamedTuple):
+    """What a solver says."""
+
+    outcome: Outcome
+    model: Model
+    seconds: float
+    reason: str = ""
+    reading: float = 0.0
+    """How much of the seconds was spent on reading the formula."""
+    work: int = 0
+    """The solver's own count of what it did."""
+
+
+def solve(text: str, *, timeout: float | None = None, memory: int | None = None, seed: int = 0) -> Answer:
+    """Decide a formula. `timeout` is in seconds, `memory` in bytes.
+
+    >>> solve("(declare-const |a b| Bool)(assert |a b|)").model
+    {'a b': True}
+    """
+    start = time.process_time()
+    context = z3.Context()
+    solver = _solver(text, context)
+    if timeout is not None:
+        solver.set("timeout", max(1, int(timeout * 1000)))
+    if memory is not None:
+        solver.set("max_memory", max(1, memory >> 20))
+    solver.set("random_seed", seed)
+    solver.from_string(text)
+    reading = time.process_time() - start
+    work = 0
+    try:
+        found = solver.check()
+        seconds = time.process_time() - start
+        work = next((value for key, value in solver.statistics() if key == "rlimit count"), 0)
+        if found == z3.sat:
+            return Answer("sat", _model(solver.model()), seconds, reading=reading, work=work)
+        if found == z3.unsat:
+            return Answer("unsat", {}, seconds, reading=reading, work=work)
+        reason = solver.reason_unknown()
+    except z3.Z3Exception as error:
+        reason = str(error)
+    words: dict[str, Outcome] = {
+        "memory": "memory",
+        "interrupt": "interrupted",
+        "timeout": "timeout",
+        "canceled": "timeout",
+    }
+    outcome: Outcome = next((o for word, o in words.items() if word in reason), "unknown")
+    return Answer(outcome, {}, time.process_time() - start, reason, reading, work)
+
+
+def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
+    """All the values that the constants of these names can have together, each once; for small formulas."""
+    context = z3.main_ctx()
+    solver = _solver(text, context)
+    solver.from_string(text)
+    while (found := solver.check()) == z3.sat:
+        model = solver.model()
+        wanted = [d for d in model.decls() if d.name() in names]
+        yield _model(model, wanted)
+        solver.add(z3.Or([d() != model[d] for d in wanted]))
+    if found != z3.unsat:
+        raise TimeoutError(solver.reason_unknown())
+
+
+def consecution(text: str, numbers: Iterable[int], timeout: float | None = None) -> list[int]:
+    """Those of the numbers n for which `after n` is true whenever `before n` is of all of them; [] if time is up.
+
+    The formula has a constant `after n` for each, and may have `before n`. Whatever a model makes false is dropped, and
+    with it what it was assumed for, until there is no such model.
+
+    >>> text = "(declare-const |before 1| Bool)(declare-const |after 1| Bool)(declare-const |after 2| Bool)"
+    >>> consecution(text + "(assert (= |after 1| |before 1|))", [1, 2])
+    [1]
+    """
+    context = z3.Context()
+    solver = _solver(text, context)
+    solver.from_string(text)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    kept = list(numbers)
+    before = {n: z3.Bool(f"before {n}", context) for n in kept}
+    after = {n: z3.Bool(f"after {n}", context) for n in kept}
+    failed = {n: z3.Not(after[n]) for n in kept}
+    while kept:
+        if deadline is not None:
+            solver.set("timeout", max(1, int((deadline - time.monotonic()) * 1000)))
+        broken = z3.Bool(f"one of {len(kept)} is broken", context)
+        solver.add(z3.Implies(broken, z3.Or([failed[n] for n in kept])))
+        found = solver.check([broken, *(before[n] for n in kept)])
+        if found == z3.unsat:
+            return kept
+        if found != z3.sat:
+            return []
+        model = solver.model()
+        kept = [n for n in kept if not z3.is_false(model[after[n]])]
+    return kept
+
+
+def _solver(text: str, context: z3.Context) -> z3.Solver:
+    """Formulas of bits become clauses; others are for the solver of theories."""
+    if "(set-logic QF_BV)" in text:
+        return z3.SolverFor("QF_FD", ctx=context)
+    return z3.Solver(ctx=context)
+
+
+def _model(model: z3.ModelRef, wanted: list[z3.FuncDeclRef] | None = None) -> Model:
+    found: Model = {}
+    for declaration in model.decls() if wanted is None else wanted:
+        value = model[declaration]
+        if z3.is_bool(value):
+            found[declaration.name()] = z3.is_true(value)
+        elif z3.is_bv_value(value):
+            # sel and clocks are natural numbers; numbers of the program are wrapped by the interpreter.
+            found[declaration.name()] = value.as_long()
+        elif z3.is_int_value(value):
+            found[declaration.name()] = value.as_long()
+    return found

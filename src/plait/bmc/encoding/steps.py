@@ -1,0 +1,398 @@
+"""The encoding `steps` (thesis section 4.5.2): the state after each step, and which process takes it.
+
+sel^i is the process that takes step i; since a process is sequential, its program counter says which instruction that is.
+Steps in which nobody does anything ("dummy" steps) come first, so that a path of k steps stands for every path of at most k,
+and what is looked for can be looked for in the last state.
+
+The projection constraint C_F: every step writes something of F, or a later step reads something that it writes. For a
+cell and a step, "a later step reads it" is the same as "the next one does, or one later than that", so one flag per cell
+and step says it, and the constraint grows with the depth and not with its square, as the thesis' d_ij do. Cells of arrays
+have flags of their own: dependence is conditional on the indices. Program counters take part: a step writes the counter
+of its process, and the next step of that process reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from plait.bmc.analysis.ranges import Ranges
+from plait.bmc.analysis.relevance import Relevance, relevance
+from plait.bmc.encoding import symbolic
+from plait.bmc.encoding.smt import Formula, Term
+from plait.bmc.encoding.symbolic import Access, Outcome
+from plait.bmc.encoding.witness import Model, Witness, cell_name, input_name
+from plait.bmc.execution.interpreter import Cell
+from plait.bmc.language.program import Expr, Instruction, Program, Variable, distances, ended_in, variables_of
+
+Kept = Literal["none", "sliced", "later", "live"]
+"""Projections: none; only what is known of them statically; a later step reads what is written (Definition 4, C_F); or
+reads it before it is overwritten."""
+
+
+class Moment:
+    """A state of the path: a term for each cell, and for each location whether its process is there."""
+
+    def __init__(self, cells: dict[Variable, list[Term]], at: list[dict[int, Term]]) -> None:
+        self.cells, self.at = cells, at
+
+
+class _Port:
+    """The n-th read or write of an array by whichever instruction is taken: one index for all of them."""
+
+    def __init__(self) -> None:
+        self.users: list[tuple[Term, Term, Term]] = []
+        """When, at which index, and (written) with which value."""
+
+
+class StepsEncoding:
+    """Paths of at most `depth` steps."""
+
+    def __init__(
+        self,
+        program: Program,
+        depth: int,
+        ranges: Ranges,
+        bits: int | None,
+        *,
+        relevant: Iterable[Expr] = (),
+        projection: Kept = "none",
+        ordered: bool = True,
+        arbitrary: bool = False,
+        exact: bool = False,
+    ) -> None:
+        self.ranges = ranges
+        self.f = Formula(bits)
+        self.arbitrary, self.exact = arbitrary, exact
+        """From any state instead of an initial one; without dummy steps."""
+        self.relevant: set[Variable] = set()
+        self.watched: set[int] = set()
+        for e in relevant:
+            self.relevant |= variables_of(e)
+            self.watched |= ended_in(e)
+        self.projection = projection
+        found: Relevance | None = None
+        if projection != "none":
+            found = relevance(program, ranges, self.relevant, self.watched)
+            program = found.program
+            if (most := program.longest) is not None:
+                depth = min(depth, most)
+        self.program, self.depth = program, depth
+        self.ordered = ordered and depth > 1
+        """Whether of two neighbouring steps that are independent the one of the lower process comes first."""
+        self.reads: list[dict[Cell, Term]] = []
+        self.writes: list[dict[Cell, Term]] = []
+        self.running: list[list[Term]] = []
+        self.possible = found.possible(depth) if found else []
+        self.distances = [distances(code) for code in program.processes]
+        self.moments = [self._initial()]
+        for i in range(depth):
+            self.moments.append(self._step(i))
+        if found:
+            for p, at in enumerate(self.moments[-1].at):
+                self.f.add(self.f.all(*(self.f.not_(at[place]) for place in found.never_last(p, at))))
+        if projection in ("later", "live"):
+            self._project()
+        if self.ordered:
+            self._order()
+
+    # -- states --------------------------------------------------------------------------------------------------------
+
+    def _initial(self) -> Moment:
+        f = self.f
+        cells: dict[Variable, list[Term]] = {}
+        for variable in self.program.variables:
+            cells[variable] = []
+            for k, value in enumerate(variable.initial):
+                if value is not None and not self.arbitrary:
+                    cells[variable].append(value if isinstance(value, bool) else f.wrap(value))
+                    continue
+                name = cell_name(variable, k)
+                term = f.boolean(name) if variable.kind == "bool" else f.number(name)
+                cells[variable].append(term)
+                low, high = variable.low, variable.high
+                if self.arbitrary and variable.kind == "int":
+                    low, high = self.ranges.variables[variable]
+                if low is not None and high is not None and variable.kind == "int" and abs(low) + abs(high) < 1 << 40:
+                    f.add(f.all(f.operate("<=", f.wrap(low), term), f.operate("<=", term, f.wrap(high))))
+        at: list[dict[int, Term]] = []
+        for p, code in enumerate(self.program.processes):
+            if not self.arbitrary:
+                at.append({0: True})
+                continue
+            places = sorted({*self.distances[p], code.stuck})
+            flags = {place: f.boolean(f"{code.name} at {place}") for place in places}
+            f.add(f.any(*flags.values()))
+            for i, one in enumerate(places):
+                f.add(f.all(*(f.any(f.not_(flags[one]), f.not_(flags[two])) for two in places[:i])))
+            at.append(dict(flags))
+        moment = Moment(cells, at)
+        if not self.arbitrary:
+            for e in self.program.initial:
+                f.add(self.evaluate(e, moment))
+        return moment
+
+    def evaluate(self, e: Expr, moment: Moment | None = None) -> Term:
+        """An expression in a state; the last one unless another is given."""
+        moment = moment or self.moments[-1]
+        return symbolic.evaluate(self.f, self.program, self.ranges, e, _loader(moment), self._ended(moment))
+
+    def differs(self, one: Moment, two: Moment) -> Term:
+        """Whether two states of the path are different."""
+        f = self.f
+        found: list[Term] = []
+        for variable in self.program.variables:
+            for a, b in zip(one.cells[variable], two.cells[variable], strict=True):
+                found.append(f.not_(f.same(a, b) if variable.kind == "bool" else f.equal(a, b)))
+        for here, there in zip(one.at, two.at, strict=True):
+            found += [f.not_(f.same(here.get(t, False), there.get(t, False))) for t in {**here, **there}]
+        return f.any(*found)
+
+    def _ended(self, moment: Moment) -> list[Term]:
+        return [at.get(code.end, False) for code, at in zip(self.program.processes, moment.at, strict=True)]
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def _step(self, i: int) -> Moment:
+        f, before = self.f, self.moments[-1]
+        running = self._choose(i, before)
+        self.running.append(running)
+        reading: dict[tuple[Variable, int], _Port] = {}
+        done: list[tuple[Term, Outcome]] = []
+        ended = self._ended(before)
+        at_next: list[dict[int, Term]] = []
+        for p, code in enumerate(self.program.processes):
+            moves: dict[int, list[Term]] = {}
+            for place, here in before.at[p].items():
+                if place >= code.end:
+                    continue
+                taken = f.named(f.all(running[p], here), "Bool")
+                if self.possible and (p, place) not in self.possible[i]:
+                    f.add(f.not_(taken))
+                    continue
+                if taken is False:
+                    continue
+                step = code.instructions[place]
+                inputs = self._inputs(i, p, step, taken)
+                load = _Loads(self, i, before, taken, reading)
+                outcome = symbolic.run(f, self.program, self.ranges, step, load, inputs, ended)
+                f.add(f.implies(taken, outcome.enabled))
+                done.append((taken, outcome))
+                for when, target in outcome.targets:
+                    moves.setdefault(target, []).append(f.all(here, when))
+            places = dict.fromkeys([*before.at[p], *moves])
+            at_next.append({
+                t: f.named(f.select(running[p], f.any(*moves.get(t, ())), before.at[p].get(t, False)), "Bool")
+                for t in places
+            })  # fmt: skip
+        reads: dict[Cell, list[Term]] = {}
+        writes: dict[Cell, list[Term]] = {}
+        for taken, outcome in done:
+            for read in outcome.reads:
+                if not isinstance(read.at, str):
+                    reads.setdefault((read.variable, read.at), []).append(f.all(taken, read.when))
+        for (variable, _), port in reading.items():
+            self._resolve_read(i, variable, port, before, reads)
+        cells = self._written(i, before, done, writes)
+        self.reads.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in reads.items()})
+        self.writes.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in writes.items()})
+        return Moment(cells, at_next)
+
+    def _choose(self, i: int, before: Moment) -> list[Term]:
+        """sel^i: for each process, whether it takes step i."""
+        f = self.f
+        count = len(self.program.processes)
+        can = [
+            f.any(*(here for place, here in at.items() if place < code.end))
+            for code, at in zip(self.program.processes, before.at, strict=True)
+        ]
+        if count == 1:
+            running: list[Term] = [f.boolean(f"sel {i}")]
+        else:
+            bits = count.bit_length()
+            selected = f.vector(f"sel {i}", bits)
+            sort = f"(_ BitVec {bits})"
+            running = [f.equal(selected, p, sort) for p in range(count)]
+            f.add(f.at_most(selected, count, sort))
+        for p in range(count):
+            f.add(f.implies(running[p], can[p]))
+        running = [f.named(r, "Bool") if c is not False else False for r, c in zip(running, can, strict=True)]
+        if self.exact:
+            f.add(f.any(*running))
+        elif i:
+            f.add(f.implies(f.any(*self.running[-1]), f.any(*running)))
+        return running
+
+    def _inputs(self, i: int, p: int, step: Instruction, taken: Term) -> list[Term]:
+        f = self.f
+        found: list[Term] = []
+        for n, domain in enumerate(step.inputs):
+            name = input_name(p, i, step.location, n)
+            term = f.boolean(name) if domain.kind == "bool" else f.number(name)
+            f.add(f.implies(taken, symbolic.domain(f, term, domain)))
+            found.append(term)
+        return found
+
+    def _resolve_read(
+        self, i: int, variable: Variable, port: _Port, before: Moment, reads: dict[Cell, list[Term]]
+    ) -> None:
+        """A read port has the value of the cell at its index."""
+        f = self.f
+        value = port.users[0][2]
+        index = _selected(f, [(when, at) for when, at, _ in port.users])
+        active = f.any(*(when for when, _, _ in port.users))
+        sort = None if variable.kind == "bool" else f.sort
+        cells = before.cells[variable]
+        found = cells[-1]
+        for k in reversed(range(variable.cells)):
+            hit = f.named(f.equal(index, k), "Bool")
+            if k < variable.cells - 1:
+                found = f.select(hit, cells[k], found, sort)
+            reads.setdefault((variable, k), []).append(f.all(active, hit))
+        f.add(f.same(value, found) if sort is None else f.equal(value, found))
+
+    def _written(
+        self, i: int, before: Moment, done: list[tuple[Term, Outcome]], writes: dict[Cell, list[Term]]
+    ) -> dict[Variable, list[Term]]:
+        """The cells after step i."""
+        f = self.f
+        cells = {variable: list(terms) for variable, terms in before.cells.items()}
+        ports: dict[tuple[Variable, int], _Port] = {}
+        for taken, outcome in done:
+            by_variable: dict[Variable, list[Access]] = {}
+            for write in outcome.writes:
+                by_variable.setdefault(write.variable, []).append(write)
+            for variable, accesses in by_variable.items():
+                direct = all(not isinstance(a.at, str) for a in accesses)
+                for n, a in enumerate(accesses):
+                    when = f.all(taken, a.when)
+                    if not direct:
+                        ports.setdefault((variable, n), _Port()).users.append((when, a.at, a.value))
+                        continue
+                    k = int(a.at)
+                    if not 0 <= k < variable.cells:
+                        continue  # in code that is never reached: ranges know, this formula does not
+                    sort = None if variable.kind == "bool" else f.sort
+                    cells[variable][k] = f.select(when, a.value, cells[variable][k], sort)
+                    writes.setdefault((variable, k), []).append(when)
+        for (variable, _), port in sorted(ports.items(), key=lambda item: item[0][1]):
+            sort = None if variable.kind == "bool" else f.sort
+            active = f.any(*(when for when, _, _ in port.users))
+            index = _selected(f, [(when, at) for when, at, _ in port.users])
+            value = _selected(f, [(when, new) for when, _, new in port.users], sort)
+            for k in range(variable.cells):
+                hit = f.named(f.all(active, f.equal(index, k)), "Bool")
+                cells[variable][k] = f.select(hit, value, cells[variable][k], sort)
+                writes.setdefault((variable, k), []).append(hit)
+        for variable, terms in cells.items():
+            sort = "Bool" if variable.kind == "bool" else f.sort
+            cells[variable] = [f.named(term, sort) for term in terms]
+            if variable.kind == "int" and variable.size is None and cells[variable] != before.cells[variable]:
+                self._lemma(variable, cells[variable][0])
+        return cells
+
+    def _lemma(self, variable: Variable, value: Term) -> None:
+        """What the analysis of ranges knows of a number anyway: the solver need not find it out again."""
+        f = self.f
+        low, high = self.ranges.variables[variable]
+        if f.bits is not None and abs(low) + abs(high) < 1 << 40:
+            f.add(f.all(f.operate("<=", low, value), f.operate("<=", value, high)))
+
+    # -- constraints ---------------------------------------------------------------------------------------------------
+
+    def _project(self) -> None:
+        """C_F: what is taken matters."""
+        f = self.f
+        needed: dict[Cell, Term] = {
+            (v, k): True for v in self.program.variables if v in self.relevant for k in range(v.cells)
+        }
+        later: list[Term] = [False] * len(self.program.processes)
+        for i in reversed(range(self.depth)):
+            matters: list[Term] = [f.all(flag, needed.get(cell, False)) for cell, flag in self.writes[i].items()]
+            for p, taken in enumerate(self.running[i]):
+                matters.append(f.all(taken, p in self.watched or later[p]))
+            f.add(f.implies(f.any(*self.running[i]), f.any(*matters)))
+            if self.projection == "live":
+                for cell, flag in self.writes[i].items():
+                    if cell in needed:
+                        needed[cell] = f.all(f.not_(flag), needed[cell])
+            for cell, flag in self.reads[i].items():
+                needed[cell] = f.any(flag, needed.get(cell, False))
+            later = [f.named(f.any(a, b), "Bool") for a, b in zip(self.running[i], later, strict=True)]
+
+    def _order(self) -> None:
+        """Two neighbouring steps of different processes are in order of their numbers, or one depends on the other."""
+        f = self.f
+        for i in range(self.depth - 1):
+            clash: list[Term] = []
+            for cell, wrote in self.writes[i].items():
+                clash.append(f.all(wrote, self.reads[i + 1].get(cell, False)))
+                clash.append(f.all(wrote, self.writes[i + 1].get(cell, False)))
+            for cell, read in self.reads[i].items():
+                clash.append(f.all(read, self.writes[i + 1].get(cell, False)))
+            dependent = f.any(*clash)
+            for p, first in enumerate(self.running[i]):
+                lower = f.any(*self.running[i + 1][:p])
+                f.add(f.any(f.not_(f.all(first, lower)), dependent))
+
+    # -- what was found ------------------------------------------------------------------------------------------------
+
+    def decode(self, model: Model) -> Witness:
+        """The run that a model describes."""
+        return Witness(model, self._schedule(model), self.f.bits)
+
+    def _schedule(self, model: Model) -> list[tuple[int, int]]:
+        found = []
+        count = len(self.program.processes)
+        for i in range(self.depth):
+            chosen = model.get(f"sel {i}", count)
+            p = (0 if chosen is True else count) if isinstance(chosen, bool) else chosen
+            if p < count:
+                found.append((p, i))
+        return found
+
+
+def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "number") -> Term:
+    """The value of the option that applies (any, if none does)."""
+    kind = f.sort if sort == "number" else sort
+    value = options[-1][1]
+    for when, option in reversed(options[:-1]):
+        value = f.select(when, option, value, kind)
+    return f.named(value, kind or "Bool")
+
+
+def _loader(moment: Moment) -> symbolic.Load:
+    """Reads of a state, at known indices."""
+
+    def load(variable: Variable, index: Term, when: Term) -> Term:
+        assert not isinstance(index, str)
+        return moment.cells[variable][index]
+
+    return load
+
+
+class _Loads:
+    """Reads of a state by one instruction: known indices at once, others by ports."""
+
+    def __init__(
+        self, of: StepsEncoding, i: int, moment: Moment, taken: Term, ports: dict[tuple[Variable, int], _Port]
+    ) -> None:
+        self.of, self.i, self.moment, self.taken, self.ports = of, i, moment, taken, ports
+        self.count: dict[Variable, int] = {}
+
+    def __call__(self, variable: Variable, index: Term, when: Term) -> Term:
+        f = self.of.f
+        if not isinstance(index, str):
+            known = 0 <= index < variable.cells
+            return self.moment.cells[variable][index if known else 0]
+        n = self.count.get(variable, 0)
+        self.count[variable] = n + 1
+        key = (variable, n)
+        if key not in self.ports:
+            self.ports[key] = _Port()
+            name = f"read {n} of {variable.name}@{self.i}"
+            value = f.boolean(name) if variable.kind == "bool" else f.number(name)
+        else:
+            value = self.ports[key].users[0][2]  # type: ignore[assignment]
+        self.ports[key].users.append((f.all(self.taken, when), index, value))
+        return value

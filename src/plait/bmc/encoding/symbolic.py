@@ -1,0 +1,244 @@
+"""What a step does, as terms: when it is enabled, what it reads and writes under which condition, where it goes on.
+
+Both encodings run steps with this; they differ in where values come from (`load`) and what becomes of the writes.
+Read and write sets are those of thesis section 4.4.1, exact for the state that the step runs in: an access is part of them
+under the condition that it happens, and with the index that it has there (the conditional dependence of section 4.5.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from plait.bmc.analysis.ranges import Ranges
+from plait.bmc.encoding.smt import Formula, Term
+from plait.bmc.language.program import (
+    ASSERTIONS,
+    BOUNDS,
+    Action,
+    Branch,
+    Choice,
+    Constant,
+    Domain,
+    Ended,
+    Ensure,
+    Expr,
+    Goto,
+    Input,
+    Instruction,
+    Not,
+    Operation,
+    Program,
+    Read,
+    Require,
+    Set,
+    Variable,
+)
+
+Load = Callable[[Variable, Term, Term], Term]
+"""The value of a variable at an index (0 if it is no array), read under a condition."""
+
+
+class Access(NamedTuple):
+    """A read or a write: of which cell, when, and with which value."""
+
+    variable: Variable
+    at: Term
+    """The index."""
+    when: Term
+    value: Term
+
+
+class Outcome(NamedTuple):
+    """What a step does."""
+
+    enabled: Term
+    reads: list[Access]
+    writes: list[Access]
+    """In their order: of two that meet, the later one stays."""
+    targets: list[tuple[Term, int]]
+    """The locations that it goes on at, and when; stuck is one of them."""
+
+
+def run(
+    f: Formula,
+    program: Program,
+    ranges: Ranges,
+    step: Instruction,
+    load: Load,
+    inputs: Sequence[Term],
+    ended: list[Term],
+) -> Outcome:
+    """Run a step on terms. `ended` says whether each process has, before the step."""
+    return _Run(f, program, ranges, load, inputs, ended).outcome(step)
+
+
+def evaluate(f: Formula, program: Program, ranges: Ranges, e: Expr, load: Load, ended: list[Term]) -> Term:
+    """An expression on terms: of a property, or of the initial condition."""
+    return _Run(f, program, ranges, load, (), ended).value(e, True)
+
+
+def domain(f: Formula, input_: Term, domain: Domain) -> Term:
+    """That an input is one of its values."""
+    if domain.low is None or domain.high is None:
+        return True
+    return f.all(f.operate("<=", f.wrap(domain.low), input_), f.operate("<=", input_, f.wrap(domain.high)))
+
+
+class _Run:
+    def __init__(
+        self,
+        f: Formula,
+        program: Program,
+        ranges: Ranges,
+        load: Load,
+        inputs: Sequence[Term],
+        ended: list[Term],
+    ) -> None:
+        self.f, self.program, self.ranges, self.load = f, program, ranges, load
+        self.inputs, self.ended = inputs, ended
+        self.reads: list[Access] = []
+        self.writes: list[Access] = []
+        self.targets: list[tuple[Term, int]] = []
+        self.enabled: list[Term] = []
+        self.failed: list[Term] = []
+        """Indices out of range in the current action."""
+        self.stuck: list[Term] = []
+
+    def outcome(self, step: Instruction) -> Outcome:
+        self.actions(step.body, True)
+        stuck = self.f.any(*self.stuck)
+        if stuck is not False:
+            self.targets.append((stuck, self.program.processes[step.process].stuck))
+        return Outcome(self.f.all(*self.enabled), self.reads, self.writes, self.targets)
+
+    def actions(self, actions: Sequence[Action], path: Term) -> Term:
+        """Do them under a condition; the condition under which the step goes on behind."""
+        f = self.f
+        for action in actions:
+            if path is False:
+                break
+            match action:
+                case Set(variable, index, value):
+                    at = self.index(action, variable, index, path)
+                    new = self.value(value, path)
+                    path = self.survive(path)
+                    if path is not False:
+                        self.writes.append(Access(variable, at, path, new))
+                case Require(condition):
+                    holds = self.value(condition, path)
+                    path = self.survive(path)
+                    self.enabled.append(f.implies(path, holds))
+                    path = f.all(path, holds)
+                case Ensure(condition):
+                    holds = self.value(condition, path)
+                    path = self.survive(path)
+                    self.fail(ASSERTIONS, f.all(path, f.not_(holds)))
+                    path = f.all(path, holds)
+                case Branch(condition, then, otherwise):
+                    holds = self.value(condition, path)
+                    path = self.survive(path)
+                    ways = [self.actions(then, f.all(path, holds)), self.actions(otherwise, f.all(path, f.not_(holds)))]
+                    path = f.any(*ways)
+                case Goto(location):
+                    self.targets.append((path, location))
+                    return False
+        return path
+
+    def survive(self, path: Term) -> Term:
+        """The path, without those states in which an index was out of range."""
+        failed = self.f.any(*self.failed)
+        self.failed = []
+        self.fail(BOUNDS, failed)
+        return self.f.all(path, self.f.not_(failed))
+
+    def fail(self, name: str, when: Term) -> None:
+        if when is False:
+            return
+        flag = self.program.flag(name)
+        assert flag is not None
+        self.writes.append(Access(flag, 0, when, True))
+        self.stuck.append(when)
+
+    def index(self, access: Read | Set, variable: Variable, index: Expr | None, path: Term) -> Term:
+        if index is None:
+            return 0
+        at = self.value(index, path)
+        if not self.ranges.safe(access):
+            f = self.f
+            inside = f.all(f.operate("<=", 0, at), f.operate("<", at, f.wrap(variable.cells)))
+            if f.bits is not None and variable.cells > (1 << (f.bits - 1)) - 1:
+                inside = f.operate("<=", 0, at)  # every number that there is
+            self.failed.append(f.all(path, f.not_(inside)))
+        return at
+
+    def value(self, e: Expr, path: Term) -> Term:
+        f = self.f
+        match e:
+            case Constant(value):
+                return value if isinstance(value, bool) else f.wrap(value)
+            case Read(variable, index):
+                return self.read(variable, self.index(e, variable, index, path), path)
+            case Input(number):
+                return self.inputs[number]
+            case Ended(process):
+                return self.ended[process]
+            case Not(operand):
+                return f.not_(self.value(operand, path))
+            case Operation("&&", left, right):
+                one = self.value(left, path)
+                return f.all(one, self.value(right, f.all(path, one))) if one is not False else False
+            case Operation("||", left, right):
+                one = self.value(left, path)
+                return f.any(one, self.value(right, f.all(path, f.not_(one)))) if one is not True else True
+            case Operation("==" | "!=" as operator, left, right) if _boolean(left):
+                same = f.same(self.value(left, path), self.value(right, path))
+                return same if operator == "==" else f.not_(same)
+            case Operation(operator, left, right):
+                return f.operate(operator, self.value(left, path), self.value(right, path))
+            case Choice(condition, then, otherwise):
+                test = self.value(condition, path)
+                sort = None if _boolean(then) else f.sort
+                one = self.value(then, f.all(path, test))
+                two = self.value(otherwise, f.all(path, f.not_(test)))
+                return f.select(test, one, two, sort)
+
+    def read(self, variable: Variable, at: Term, path: Term) -> Term:
+        """The value that the step itself wrote last, or else the one from before."""
+        f = self.f
+        found: list[tuple[Term, Term]] = []
+        fresh = path
+        for write in reversed(self.writes):
+            if write.variable is variable:
+                hit = f.all(write.when, f.equal(write.at, at))
+                found.append((hit, write.value))
+                fresh = f.all(fresh, f.not_(hit))
+                if hit is True or hit == path:
+                    break
+        sort = None if variable.kind == "bool" else f.sort
+        value: Term = False if variable.kind == "bool" else 0
+        if fresh is not False:
+            value = self.load(variable, at, fresh)
+            self.reads.append(Access(variable, at, fresh, value))
+        elif found:
+            value = found.pop()[1]
+        for hit, written in reversed(found):
+            value = f.select(hit, written, value, sort)
+        return value
+
+
+def _boolean(e: Expr) -> bool:
+    """Whether an expression is a truth value."""
+    match e:
+        case Constant(value):
+            return isinstance(value, bool)
+        case Read(variable, _):
+            return variable.kind == "bool"
+        case Operation(operator, _, _):
+            return operator not in ("+", "-", "*", "/", "%")
+        case Choice(_, then, _):
+            return _boolean(then)
+        case Input(_):
+            return False
+        case _:
+            return True

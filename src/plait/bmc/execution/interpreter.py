@@ -1,0 +1,269 @@
+"""What a program does, concretely: one step after the other, with what each reads and writes.
+
+This is the meaning of the language. Whatever a solver finds is run here before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from plait.bmc.language.expressions import calculate
+from plait.bmc.language.program import (
+    ASSERTIONS,
+    BOUNDS,
+    Action,
+    Branch,
+    Choice,
+    Constant,
+    Domain,
+    Ended,
+    Ensure,
+    Expr,
+    Goto,
+    Input,
+    Not,
+    Operation,
+    Program,
+    Read,
+    Require,
+    Set,
+    Value,
+    Variable,
+)
+from plait.kernel.errors import UsageError
+
+MOST_VALUES = 1 << 16
+"""A free value that can be more than this is not enumerated."""
+
+
+class State(NamedTuple):
+    """The values of all cells, in the order of the variables, and where each process is."""
+
+    values: tuple[Value, ...]
+    locations: tuple[int, ...]
+
+
+Cell = tuple[Variable, int] | int
+"""A variable and an index (0 if it is no array); or the program counter of a process, by its number."""
+
+
+class Step(NamedTuple):
+    """A step that was taken: the state that it led to, and its footprint (read and write sets, thesis section 4.4.1)."""
+
+    process: int
+    location: int
+    inputs: tuple[Value, ...]
+    state: State
+    reads: frozenset[Cell]
+    writes: frozenset[Cell]
+    lost: str | None = None
+    """The index that was out of range, in words."""
+
+
+class _OutOfRangeError(Exception):
+    """An index was: this one."""
+
+
+class _BlockedError(Exception):
+    """The step is not enabled."""
+
+
+class Interpreter:
+    """Runs a program; with a `width`, numbers are that many bits and wrap around (two's complement)."""
+
+    def __init__(self, program: Program, width: int | None = None) -> None:
+        self.program, self.width = program, width
+        self.offsets = program.offsets
+        self.flags = {name: program.flag(name) for name in (ASSERTIONS, BOUNDS)}
+
+    # -- initial states ------------------------------------------------------------------------------------------------
+
+    def initial_states(self) -> Iterator[State]:
+        """All of them. A free variable without a range can be enumerated only if numbers have few bits."""
+        choices: list[Sequence[Value]] = []
+        for variable in self.program.variables:
+            domain = Domain(variable.kind, variable.low, variable.high)
+            free = self.domain(domain, variable.name) if None in variable.initial else ()
+            choices += [free if value is None else (self.wrap(value),) for value in variable.initial]
+        locations = (0,) * len(self.program.processes)
+        for values in itertools.product(*choices):
+            state = State(values, locations)
+            if self.starts(state):
+                yield state
+
+    def starts(self, state: State) -> bool:
+        """Whether the initial condition holds."""
+        return all(self.evaluate(e, state) for e in self.program.initial)
+
+    def domain(self, domain: Domain, what: str) -> Sequence[Value]:
+        """The values that something free can have."""
+        if domain.kind == "bool":
+            return (False, True)
+        low, high = domain.low, domain.high
+        if low is None or high is None:
+            if self.width is None:
+                raise UsageError(
+                    f"{what} can be any number, which cannot be enumerated",
+                    hint=f"give it a range, as in int {what.rpartition('.')[2]} in 0..3;, or --width 4",
+                )
+            low, high = -(1 << (self.width - 1)), (1 << (self.width - 1)) - 1
+        if high - low >= MOST_VALUES:
+            raise UsageError(
+                f"{what} can have {high - low + 1:,} values, which is too many", hint="give it a smaller range"
+            )
+        return tuple(dict.fromkeys(self.wrap(value) for value in range(low, high + 1)))
+
+    def wrap(self, value: Value) -> Value:
+        """A number in so many bits."""
+        if self.width is None or isinstance(value, bool):
+            return value
+        half = 1 << (self.width - 1)
+        return (value + half) % (2 * half) - half
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def ready(self, state: State, process: int) -> bool:
+        """Whether the process has a step, enabled or not."""
+        return state.locations[process] < self.program.processes[process].end
+
+    def inputs(self, state: State, process: int) -> Iterator[tuple[Value, ...]]:
+        """What the environment can decide for the next step of a process."""
+        step = self.program.processes[process].instructions[state.locations[process]]
+        return itertools.product(*(self.domain(d, f"line {step.place.line}: {step.label}") for d in step.inputs))
+
+    def successors(self, state: State) -> Iterator[Step]:
+        """Every step that is enabled."""
+        for process in range(len(self.program.processes)):
+            if self.ready(state, process):
+                for inputs in self.inputs(state, process):
+                    taken = self.step(state, process, inputs)
+                    if taken is not None:
+                        yield taken
+
+    def step(self, state: State, process: int, inputs: Sequence[Value] = ()) -> Step | None:
+        """Take the next step of a process; None if it is not enabled."""
+        if not self.ready(state, process):
+            return None
+        code = self.program.processes[process]
+        location = state.locations[process]
+        run = _Run(self, state, tuple(map(self.wrap, inputs)))
+        lost = None
+        try:
+            target = run.actions(code.instructions[location].body)
+        except _BlockedError:
+            return None
+        except _OutOfRangeError as error:
+            run.fail(BOUNDS)
+            target, lost = None, str(error)
+        target = code.stuck if target is None else target
+        locations = (*state.locations[:process], target, *state.locations[process + 1 :])
+        after = State(tuple(run.values), locations)
+        return Step(
+            process,
+            location,
+            run.inputs,
+            after,
+            frozenset(run.reads) | {process},
+            frozenset(run.writes) | {process},
+            lost,
+        )
+
+    def evaluate(self, e: Expr, state: State, reads: set[Cell] | None = None) -> Value:
+        """The value of an expression in a state."""
+        run = _Run(self, state, ())
+        value = run.value(e)
+        if reads is not None:
+            reads |= run.reads
+        return value
+
+    def shown(self, state: State, variable: Variable) -> Value | list[Value]:
+        """What a variable has in a state: a value, or a list of them."""
+        at = self.offsets[variable]
+        found = list(state.values[at : at + variable.cells])
+        return found[0] if variable.size is None else found
+
+    def initial(self, values: Mapping[Variable, Sequence[Value]]) -> State:
+        """The initial state with these values."""
+        flat = [v for variable in self.program.variables for v in values[variable]]
+        return State(tuple(map(self.wrap, flat)), (0,) * len(self.program.processes))
+
+
+class _Run:
+    """One step on its way."""
+
+    def __init__(self, of: Interpreter, state: State, inputs: tuple[Value, ...]) -> None:
+        self.of, self.state, self.inputs = of, state, inputs
+        self.values = list(state.values)
+        self.reads: set[Cell] = set()
+        self.writes: set[Cell] = set()
+
+    def actions(self, actions: Sequence[Action]) -> int | None:
+        """Do them; the location to go to, or None after a failure."""
+        for action in actions:
+            match action:
+                case Set(variable, index, value):
+                    at = self.index(variable, index)
+                    self.write(variable, at, self.value(value))
+                case Require(condition):
+                    if not self.value(condition):
+                        raise _BlockedError
+                case Ensure(condition):
+                    if not self.value(condition):
+                        self.fail(ASSERTIONS)
+                        return None
+                case Branch(condition, then, otherwise):
+                    branch = then if self.value(condition) else otherwise
+                    target = self.actions(branch)
+                    if target != _ON:
+                        return target
+                case Goto(location):
+                    return location
+        return _ON
+
+    def fail(self, name: str) -> None:
+        flag = self.of.flags[name]
+        assert flag is not None
+        self.write(flag, 0, True)
+
+    def write(self, variable: Variable, at: int, value: Value) -> None:
+        self.values[self.of.offsets[variable] + at] = self.of.wrap(value)
+        self.writes.add((variable, at))
+
+    def index(self, variable: Variable, index: Expr | None) -> int:
+        if index is None:
+            return 0
+        at = int(self.value(index))
+        if not 0 <= at < variable.cells:
+            raise _OutOfRangeError(f"the index {at} is out of range: {variable.name} has {variable.cells} cells")
+        return at
+
+    def value(self, e: Expr) -> Value:
+        match e:
+            case Constant(value):
+                return self.of.wrap(value)
+            case Read(variable, index):
+                at = self.index(variable, index)
+                if (variable, at) not in self.writes:
+                    self.reads.add((variable, at))
+                return self.values[self.of.offsets[variable] + at]
+            case Input(number):
+                return self.inputs[number]
+            case Ended(process):
+                self.reads.add(process)
+                return self.state.locations[process] == self.of.program.processes[process].end
+            case Not(operand):
+                return not self.value(operand)
+            case Operation("&&", left, right):
+                return bool(self.value(left) and self.value(right))
+            case Operation("||", left, right):
+                return bool(self.value(left) or self.value(right))
+            case Operation(operator, left, right):
+                return self.of.wrap(calculate(operator, self.value(left), self.value(right)))
+            case Choice(condition, then, otherwise):
+                return self.value(then) if self.value(condition) else self.value(otherwise)
+
+
+_ON = -1
+"""No location yet: the step goes on."""

@@ -1,0 +1,441 @@
+"""From a tree to a Program: names and types are checked, processes become steps between locations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plait.bmc.language import syntax as s
+from plait.bmc.language.expressions import MANY, Scope, negate, operation
+from plait.bmc.language.program import (
+    ASSERTIONS,
+    BOUNDS,
+    Action,
+    Branch,
+    Choice,
+    Constant,
+    Domain,
+    Ended,
+    Ensure,
+    Expr,
+    Goto,
+    Input,
+    Instruction,
+    Kind,
+    Not,
+    Operation,
+    ProcessCode,
+    Program,
+    Property,
+    PropertyKind,
+    Read,
+    Require,
+    Set,
+    Value,
+    Variable,
+)
+from plait.kernel.errors import UsageError
+
+_KINDS: dict[str, Kind] = {"int": "int", "bool": "bool", "lock": "bool"}
+
+
+def compile_program(tree: s.ProgramTree, parameters: Mapping[str, str | int | bool] | None = None) -> Program:
+    """Check a tree, and make a program of it; `parameters` replace constants.
+
+    >>> from plait.bmc.language.parser import parse
+    >>> program = compile_program(parse("const n = 2; int x = 0; process p[i in 1..n] { x = x + i; }"), {"n": 3})
+    >>> [process.name for process in program.processes]
+    ['p[1]', 'p[2]', 'p[3]']
+    """
+    return _Compiler(tree, dict(parameters or {})).program()
+
+
+class _Compiler:
+    def __init__(self, tree: s.ProgramTree, parameters: dict[str, str | int | bool]) -> None:
+        self.tree, self.source = tree, tree.source
+        self.constants = self._constants(parameters)
+        self.taken: dict[str, str] = dict.fromkeys(self.constants, "a constant")
+        self.variables: list[Variable] = []
+        self.top = Scope(self.source, self.constants, {})
+        self.shared: dict[str, Variable] = {}
+        for declaration in tree.variables:
+            self._new(declaration, declaration.name, "a variable")
+            self.shared[declaration.name] = self._declare(declaration, self.top, None)
+        self.checked = False
+        """Whether an index is not known to be in range."""
+        self.asserted = False
+
+    def _new(self, node: s.Node, name: str, what: str) -> None:
+        if name in self.taken:
+            raise self.source.error(node.place, f"{name} is {self.taken[name]} already", "choose another name")
+        self.taken[name] = what
+
+    def _constants(self, parameters: dict[str, str | int | bool]) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for constant in self.tree.constants:
+            if constant.name in found:
+                raise self.source.error(constant.place, f"{constant.name} is a constant already", "choose another name")
+            value, kind = Scope(self.source, found, {}).expression(constant.value)
+            if not isinstance(value, Constant):
+                raise self.source.error(constant.place, f"{constant.name} is not constant", "use numbers and constants")
+            given = parameters.pop(constant.name, None)
+            found[constant.name] = value.value if given is None else _parameter(constant.name, given, kind)
+        if parameters:
+            name = next(iter(parameters))
+            known = ", ".join(found) or "none"
+            raise UsageError(f"{self.source.name} has no constant {name!r}", hint=f"its constants are: {known}")
+        return found
+
+    def _declare(self, d: s.Declaration, scope: Scope, process: int | None, owner: str = "") -> Variable:
+        kind = _KINDS[d.kind]
+        size = None if d.size is None else scope.number(d.size, "the size of an array")
+        if size is not None and not 1 <= size <= MANY:
+            raise scope.error(d, f"{d.name} has {size} cells", f"an array has 1 to {MANY:,}")
+        cells = 1 if size is None else size
+        if d.kind == "lock" and (d.initial is not None or d.low is not None):
+            raise scope.error(d, f"the lock {d.name} has an initial value", "locks are free initially")
+        values: list[Value | None] = [None] * cells
+        if d.kind == "lock":
+            values = [False] * cells
+        elif d.initial is not None:
+            if d.listed and size is None:
+                raise scope.error(d, f"{d.name} is no array, and has a list of values", f"declare {d.name}[SIZE]")
+            if d.listed and len(d.initial) != cells:
+                raise scope.error(d, f"{d.name} has {cells} cells and {len(d.initial)} values", "give as many of both")
+            known = []
+            for e in d.initial:
+                value = scope.typed(e, kind)
+                if not isinstance(value, Constant):
+                    raise scope.error(e, "an initial value must be constant", "leave it out, and write init …;")
+                known.append(value.value)
+            values = list(known) if d.listed else [known[0]] * cells
+        low = high = None
+        if d.low is not None and d.high is not None:
+            if kind != "int":
+                raise scope.error(d, f"{d.name} is a bool, and has no range", "leave the range out")
+            low, high = scope.number(d.low, "a range"), scope.number(d.high, "a range")
+            if low > high:
+                raise scope.error(d, f"the range {low}..{high} is empty", "write the smaller number first")
+        variable = Variable(owner + d.name, kind, size, tuple(values), low, high, process, d.kind == "lock")
+        self.variables.append(variable)
+        return variable
+
+    def program(self) -> Program:
+        processes: list[ProcessCode] = []
+        locals_: dict[str, dict[int | None, dict[str, Variable]]] = {}
+        numbers: dict[str, dict[int | None, int]] = {}
+        for declaration in self.tree.processes:
+            self._new(declaration, declaration.name, "a process")
+            locals_[declaration.name], numbers[declaration.name] = {}, {}
+            for index in self._indices(declaration):
+                number = len(processes)
+                code, names = self._process(declaration, index, number)
+                processes.append(code)
+                locals_[declaration.name][index], numbers[declaration.name][index] = names, number
+        if not processes:
+            raise self.source.error(s.Place(1, 1), "there is no process", "write process p { … }")
+        if self.tree.count is not None:
+            place, e = self.tree.count
+            if (count := self.top.number(e, "the number of processes")) != len(processes):
+                raise self.source.error(place, f"there are {len(processes)} processes, not {count}", "correct one")
+        outside = Scope(self.source, self.constants, self.shared, locals_, numbers)
+        initial = tuple(outside.typed(e, "bool") for e in self.tree.initial)
+        for e, condition in zip(self.tree.initial, initial, strict=True):
+            _no_loose_index(condition, outside, e)
+        properties = [self._property(d, outside, len(processes)) for d in self.tree.properties]
+        for name, used in ((ASSERTIONS, self.asserted), (BOUNDS, self.checked)):
+            if used:
+                flag = Variable(name, "bool", None, (False,), hidden=True)
+                self.variables.append(flag)
+                self._new(self.tree.processes[0], name, "a built-in property")
+                properties.append(Property(name, "always", Not(Read(flag)), self.tree.processes[0].place))
+        return Program(
+            self.tree.name,
+            self.source,
+            tuple(self.variables),
+            tuple(processes),
+            initial,
+            tuple(properties),
+            self.constants,
+        )
+
+    def _indices(self, d: s.ProcessDeclaration) -> list[int | None]:
+        if d.variable is None or d.low is None or d.high is None:
+            return [None]
+        low, high = self.top.number(d.low, "the range of a process"), self.top.number(d.high, "the range of a process")
+        if not low <= high < low + MANY:
+            raise self.source.error(
+                d.place, f"{d.name} has {high - low + 1} instances", "write the smaller number first"
+            )
+        return list(range(low, high + 1))
+
+    def _property(self, d: s.PropertyDeclaration, scope: Scope, processes: int) -> Property:
+        self._new(d, d.name, "a property")
+        condition = scope.typed(d.condition, "bool")
+        _no_loose_index(condition, scope, d)
+        kind: PropertyKind = "reachable" if d.kind == "reachable" else "final" if d.kind == "final" else "always"
+        if kind == "final":
+            done: Expr = Constant(True)
+            for number in range(processes):
+                done = operation("&&", done, Ended(number))
+            condition = operation("||", negate(done), condition)
+        return Property(d.name, kind, condition, d.place)
+
+    def _process(
+        self, d: s.ProcessDeclaration, index: int | None, number: int
+    ) -> tuple[ProcessCode, dict[str, Variable]]:
+        constants = dict(self.constants)
+        own: set[str] = set()
+
+        def fresh(node: s.Node, name: str) -> None:
+            if name in own or name in self.taken:
+                said = self.taken.get(name, "a name of this process")
+                raise self.source.error(node.place, f"{name} is {said} already", "choose another name")
+            own.add(name)
+
+        if d.variable is not None and index is not None:
+            fresh(d, d.variable)
+            constants[d.variable] = index
+        for p in d.parameters:
+            fresh(p, p.name)
+            value, _ = Scope(self.source, constants, {}).expression(p.value)
+            if not isinstance(value, Constant):
+                raise self.source.error(p.place, f"the parameter {p.name} is not constant", "use constants")
+            constants[p.name] = value.value
+        name = d.name if index is None else f"{d.name}[{index}]"
+        names: dict[str, Variable] = {}
+        for declaration in d.locals:
+            fresh(declaration, declaration.name)
+            scope = Scope(self.source, constants, {})
+            names[declaration.name] = self._declare(declaration, scope, number, f"{name}.")
+        scope = Scope(self.source, constants, self.shared | names)
+        return _ProcessCompiler(self, scope, number).code(name, d.name, d.body), names
+
+
+class _ProcessCompiler:
+    """Lays the statements of one process out as steps."""
+
+    def __init__(self, whole: _Compiler, scope: Scope, number: int) -> None:
+        self.whole, self.scope, self.number = whole, scope, number
+        self.bodies: list[tuple[list[Action], s.Place, tuple[Domain, ...]]] = []
+        self.inputs: list[Domain] = []
+
+    def code(self, name: str, role: str, body: tuple[s.Statement, ...]) -> ProcessCode:
+        end = self._block(body)
+        assert end == len(self.bodies)
+        steps = tuple(
+            Instruction(self.number, at, tuple(actions), _targets(actions), place, inputs)
+            for at, (actions, place, inputs) in enumerate(self.bodies)
+        )
+        return ProcessCode(name, role, steps)
+
+    def _new_step(self, place: s.Place) -> int:
+        self.bodies.append(([], place, ()))
+        return len(self.bodies) - 1
+
+    def _fill(self, at: int, actions: list[Action]) -> None:
+        _, place, _ = self.bodies[at]
+        self.bodies[at] = (actions, place, tuple(self.inputs))
+        self.inputs = []
+
+    def _block(self, statements: tuple[s.Statement, ...]) -> int:
+        """Steps for the statements, which go on behind them; the location behind."""
+        for statement in statements:
+            self._statement(statement)
+        return len(self.bodies)
+
+    def _statement(self, statement: s.Statement) -> None:
+        match statement:
+            case s.If(place, condition, then, otherwise):
+                test = self._condition(condition)
+                if isinstance(test, Constant):
+                    # Known before the program runs: no step is needed to find out.
+                    self._block(then if test.value else otherwise)
+                    return
+                at = self._new_step(place)
+                first = len(self.bodies)
+                self._block(then)
+                self._branches(at, [first, len(self.bodies)] if not otherwise else [first], otherwise, test)
+            case s.While(place, condition, body):
+                test = self._condition(condition)
+                if test == Constant(False):
+                    return
+                at = self._new_step(place)
+                behind = self._block(body)
+                self._redirect(range(at + 1, behind), behind, at)
+                inside = at + 1 if body else at
+                self._fill(at, [Branch(test, (Goto(inside),), (Goto(behind),))])
+            case s.Choose(place, branches):
+                at = self._new_step(place)
+                starts, ends = [], []
+                for branch in branches:
+                    starts.append(len(self.bodies))
+                    ends.append(self._block(branch))
+                behind = len(self.bodies)
+                for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
+                    self._redirect(range(start, end), end, behind)
+                    starts[i] = start if start != end else behind
+                chosen: list[Action] = [Goto(starts[-1])]
+                for i in reversed(range(len(starts) - 1)):
+                    chosen = [Branch(Operation("==", Input(0), Constant(i)), (Goto(starts[i]),), tuple(chosen))]
+                self.inputs = [Domain("int", 0, len(starts) - 1)]
+                self._fill(at, chosen)
+            case _:
+                actions = self._atomic(statement)
+                at = self._new_step(statement.place)
+                self._fill(at, [*actions, Goto(at + 1)])
+
+    def _branches(self, at: int, starts: list[int], otherwise: tuple[s.Statement, ...], test: Expr) -> None:
+        """The second branch of an `if`, and the decision."""
+        end = len(self.bodies)
+        if not otherwise:
+            self._fill(at, [Branch(test, (Goto(starts[0]),), (Goto(end),))])
+            return
+        behind = self._block(otherwise)
+        self._redirect(range(starts[0], end), end, behind)
+        first = starts[0] if starts[0] != end else behind
+        self._fill(at, [Branch(test, (Goto(first),), (Goto(end),))])
+
+    def _redirect(self, locations: range, old: int, new: int) -> None:
+        for at in locations:
+            actions, place, inputs = self.bodies[at]
+            self.bodies[at] = ([_redirected(a, old, new) for a in actions], place, inputs)
+
+    # -- single steps --------------------------------------------------------------------------------------------------
+
+    def _condition(self, e: s.Expression) -> Expr:
+        test = self.scope.typed(e, "bool")
+        self._note(test)
+        return test
+
+    def _note(self, e: Expr | None) -> None:
+        if e is not None and _loose(e):
+            self.whole.checked = True
+
+    def _target(self, name: s.Name) -> tuple[Variable, Expr | None]:
+        variable, index = self.scope.cell(name)
+        if variable.size is not None:
+            self._note(Read(variable, index))
+        return variable, index
+
+    def _atomic(self, statement: s.Statement) -> list[Action]:
+        """What a statement does when it is done at once."""
+        match statement:
+            case s.Assign(_, target, value):
+                variable, index = self._target(target)
+                if variable.lock:
+                    raise self.scope.error(statement, f"{target.name} is a lock", f"write lock({target.name});")
+                found = self.scope.typed(value, variable.kind)
+                self._note(found)
+                return [Set(variable, index, found)]
+            case s.Havoc(_, target, low, high):
+                variable, index = self._target(target)
+                self.inputs.append(self._domain(statement, variable, low, high))
+                return [Set(variable, index, Input(len(self.inputs) - 1))]
+            case s.Assume(_, condition):
+                return [Require(self._condition(condition))]
+            case s.Assert(_, condition):
+                self.whole.asserted = True
+                return [Ensure(self._condition(condition))]
+            case s.Locking(_, target, taken):
+                variable, index = self._target(target)
+                if not variable.lock:
+                    raise self.scope.error(target, f"{target.name} is no lock", f"declare lock {target.name};")
+                wait: list[Action] = [Require(Not(Read(variable, index)))] if taken else []
+                return [*wait, Set(variable, index, Constant(taken))]
+            case s.Skip():
+                return []
+            case s.If(_, condition, then, otherwise):
+                test = self._condition(condition)
+                return [Branch(test, tuple(self._sequence(then)), tuple(self._sequence(otherwise)))]
+            case s.Choose(_, branches):
+                self.inputs.append(Domain("int", 0, len(branches) - 1))
+                chosen = Input(len(self.inputs) - 1)
+                rest = self._sequence(branches[-1])
+                for i in reversed(range(len(branches) - 1)):
+                    this = tuple(self._sequence(branches[i]))
+                    rest = [Branch(Operation("==", chosen, Constant(i)), this, tuple(rest))]
+                return rest
+            case s.Atomic(_, body):
+                return self._sequence(body)
+            case s.While():
+                raise self.scope.error(statement, "a while in an atomic block", "write the loop outside of atomic { }")
+
+    def _sequence(self, statements: tuple[s.Statement, ...]) -> list[Action]:
+        return [action for statement in statements for action in self._atomic(statement)]
+
+    def _domain(self, node: s.Node, variable: Variable, low: s.Expression | None, high: s.Expression | None) -> Domain:
+        if variable.lock:
+            raise self.scope.error(node, f"{variable.name} is a lock", "locks are only taken and given back")
+        if low is None or high is None:
+            return Domain(variable.kind)
+        if variable.kind == "bool":
+            raise self.scope.error(node, f"{variable.name} is a bool, and has no range", "leave the range out")
+        least, most = self.scope.number(low, "a range"), self.scope.number(high, "a range")
+        if least > most:
+            raise self.scope.error(node, f"the range {least}..{most} is empty", "write the smaller number first")
+        return Domain("int", least, most)
+
+
+def _redirected(action: Action, old: int, new: int) -> Action:
+    match action:
+        case Goto(location) if location == old:
+            return Goto(new)
+        case Branch(condition, then, otherwise):
+            return Branch(
+                condition,
+                tuple(_redirected(a, old, new) for a in then),
+                tuple(_redirected(a, old, new) for a in otherwise),
+            )
+        case _:
+            return action
+
+
+def _targets(actions: list[Action] | tuple[Action, ...]) -> tuple[int, ...]:
+    found: list[int] = []
+    for action in actions:
+        match action:
+            case Goto(location):
+                found.append(location)
+            case Branch(condition, then, otherwise):
+                sides = [then, otherwise]
+                if isinstance(condition, Constant):
+                    sides = [then if condition.value else otherwise]
+                for side in sides:
+                    found += _targets(side)
+    return tuple(dict.fromkeys(found))
+
+
+def _loose(e: Expr) -> bool:
+    """Whether an index in an expression is not known to be in range."""
+    match e:
+        case Read(variable, index) if index is not None:
+            known = isinstance(index, Constant) and 0 <= index.value < variable.cells
+            return not known
+        case Not(operand):
+            return _loose(operand)
+        case Operation(_, left, right):
+            return _loose(left) or _loose(right)
+        case Choice(condition, then, otherwise):
+            return _loose(condition) or _loose(then) or _loose(otherwise)
+        case _:
+            return False
+
+
+def _no_loose_index(e: Expr, scope: Scope, node: s.Node) -> None:
+    """A property has no process that could fail: its indices must be known."""
+    if _loose(e):
+        raise scope.error(
+            node, "an index outside of a process is not known to be in range", "use constants or quantifiers"
+        )
+
+
+def _parameter(name: str, given: str | int | bool, kind: Kind) -> Value:
+    if kind == "bool":
+        found = {"true": True, "false": False}.get(str(given).lower())
+        if found is None:
+            raise UsageError(f"{name}={given!r} does not fit: expected a bool (true or false)", hint=f"-p {name}=true")
+        return found
+    try:
+        return int(str(given).replace("_", ""))
+    except ValueError:
+        raise UsageError(f"{name}={given!r} does not fit: expected a number", hint=f"for example -p {name}=3") from None

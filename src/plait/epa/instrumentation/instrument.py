@@ -1,0 +1,496 @@
+"""Instrumentation of LLVM IR: every load, store, alloca, call, return and result is recorded (thesis 004, 5.4.1).
+
+A result passes through the recorder and comes back, so that one binary serves golden and faulty runs: the recorder
+changes the value at the site that a fault plan names. Values are recorded as 64-bit integers, addresses as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from plait.epa.instrumentation import llvm as ll
+from plait.epa.instrumentation.calls import parameters, returns
+from plait.epa.instrumentation.effects import effects_of
+from plait.epa.instrumentation.expected import Expected, chains
+from plait.epa.instrumentation.formulas import formula_of, unwrapped
+from plait.epa.instrumentation.llvm import Llvm, Ref
+from plait.epa.instrumentation.pieces import NOTHING, Hooks, Record, Where
+from plait.epa.instrumentation.places import Places
+from plait.epa.instrumentation.table import Class, Formula, Function, Global, Origin, Piece, Site
+from plait.epa.instrumentation.words import Words
+from plait.kernel.errors import PlaitError, UsageError
+
+VALUE, LOAD, STORE, ALLOCA, ENTER, RETURN, CALL, ARGUMENT, LANDING = range(1, 10)
+"""Kinds of events (`rust/src/epa/format.rs`)."""
+_VALUES = {
+    number
+    for number, name in ll.OPCODES.items()
+    if name not in ("alloca", "load", "store", "call", "return", "invoke", "landingpad", "va_arg", "extractvalue")
+} - {ll.CMPXCHG, ll.RMW}
+"""Instructions whose result is recorded and that do nothing else."""
+_DIVISIONS = (ll.UDIV, ll.SDIV, ll.UREM, ll.SREM)
+_SILENT = ("llvm.dbg.", "llvm.lifetime.", "llvm.va_", "llvm.stack", "llvm.eh.", "llvm.assume", "llvm.invariant.")
+MOST_SITES = 1 << 20
+"""A record has 20 bits for its site."""
+_NEAR = 1 << 30
+"""Objects on the stack that are no larger lie within four bytes of their frame."""
+
+
+class Instrumentation:
+    """The sites, pieces and globals of a program's modules, numbered as they are instrumented."""
+
+    def __init__(self, library: Llvm, recorder: Path, sources: Sequence[Path] = (), *, lean: bool = True) -> None:
+        self.llvm = library
+        self.lean = lean
+        self.recorder = recorder
+        # Sources are called as the user called them.
+        self.names = {str(source.resolve()): str(source) for source in sources}
+        self.sites: list[Site] = []
+        self.globals: list[Global] = []
+        self.functions: list[Function] = []
+        self.pieces: list[Piece] = []
+        self.formulas: list[Formula] = []
+        self._modules = 0
+
+    def instrument(self, bitcode: Path, result: Path) -> None:
+        """Instrument one module: `recorder` is the bitcode of what becomes part of it."""
+        llvm = self.llvm
+        context = llvm.ContextCreate()
+        module = llvm.read(context, bitcode)
+        _Module(self, module, self._modules).run(llvm.read(context, self.recorder))
+        self._modules += 1
+        if wrong := llvm.verify(module):
+            raise PlaitError(f"the instrumentation of {bitcode.name} is not valid LLVM IR: {wrong}")
+        llvm.passes(module, "always-inline,function(mem2reg)")
+        if llvm.WriteBitcodeToFile(module, str(result).encode()):
+            raise PlaitError(f"{result} cannot be written", hint="check the free space")
+
+    def add(self, site: Site) -> int:
+        """A new site's number."""
+        if len(self.sites) + 1 >= MOST_SITES:
+            raise UsageError(
+                f"the program has more than {MOST_SITES:,} instructions", hint="instrument fewer of its sources"
+            )
+        self.sites.append(site)
+        return len(self.sites)
+
+
+class _Module:
+    """One module while it is instrumented."""
+
+    def __init__(self, program: Instrumentation, module: Ref, index: int) -> None:
+        llvm = self.llvm = program.llvm
+        self.program, self.module, self.index = program, module, index
+        self.context = llvm.GetModuleContext(module)
+        self.builder = llvm.CreateBuilderInContext(self.context)
+        self.words = Words(llvm, module, self.builder)
+        self.hooks = Hooks(llvm, module, self.words)
+        self.layout = self.words.layout
+        self.numbers: dict[Ref, int] = {}
+        self.known: set[int] = set()
+        self.placed: dict[Ref, int] = {}
+        self.record: Record | None = None
+        self.function, self.file, self.line, self.first = "", "", 0, 0
+        self.fixed: set[Ref] = set()
+        self.expected = Expected()
+        self.parameters: dict[Ref, int] = {}
+        self.entry: Record | None = None
+
+    def run(self, recorder: Ref) -> None:
+        llvm = self.llvm
+        functions = [f for f in llvm.functions(self.module) if not llvm.IsDeclaration(f)]
+        variables = list(llvm.globals(self.module))
+        inlined = [llvm.name(f) for f in llvm.functions(recorder) if not llvm.IsDeclaration(f)]
+        if llvm.LinkModules2(self.module, recorder):
+            raise PlaitError("the recorder cannot be linked into the program", hint="is it built for another target?")
+        for name in inlined:
+            llvm.SetLinkage(llvm.GetNamedFunction(self.module, name.encode()), ll.INTERNAL)
+        if self.program.lean:  # before the table has the addresses of all functions
+            self.parameters = {p: i for f in functions for p, i in parameters(self.words, f).items()}
+        places = Places(self.hooks, self.index)
+        self.placed = places.tell(variables, functions, self.program.globals)
+        for function in functions:
+            self._function(function)
+
+    # ---- functions
+
+    def _function(self, function: Ref) -> None:
+        llvm = self.llvm
+        self.function = llvm.name(function)
+        self.file, self.line = self._place(function)
+        entry = self.program.add(Site("enter", self.function, self.file, self.line, "none", 0, 0, [], self.function))
+        self.first = entry
+        blocks = list(llvm.blocks(function))
+        for block in blocks:
+            for instruction in block:
+                self._number(instruction)
+        self._entry(blocks, entry)
+        for chain in chains(llvm, blocks):
+            for block in chain:
+                for instruction in block:
+                    self._instruction(instruction)
+            self._end(chain[-1][-1])
+        self.program.functions.append(Function(entry, len(self.program.sites) + 1 - entry))
+
+    def _entry(self, blocks: list[list[Ref]], entry: int) -> None:
+        """The frame, and the objects in it. They must stay in front, where LLVM takes them for a part of the frame."""
+        llvm, block = self.llvm, blocks[0]
+        self.fixed = {i for i in block if llvm.GetInstructionOpcode(i) == ll.ALLOCA and self._size(i) is not None}
+        start = next(i for i in block if i not in self.fixed)
+        allocas = [i for i in block if i in self.fixed]
+        for alloca in allocas[block.index(start) :]:
+            llvm.InstructionRemoveFromParent(alloca)
+            llvm.PositionBuilderBefore(self.builder, start)
+            llvm.InsertIntoBuilder(self.builder, alloca)
+        self._before(start, start)
+        self.expected = Expected.find(self.words, blocks, self.fixed) if self.program.lean else Expected()
+        record = self.entry = self._begin(start, start)
+        frame = self.hooks("epa_frame")
+        record.event(ENTER, entry, record.store(frame))
+        sizes = [self._size(alloca) or 0 for alloca in allocas]
+        for alloca, size in zip(allocas, sizes, strict=True):
+            record = self._begin(start, start)
+            address = self.words.word(alloca)
+            where = record.below(address, frame) if sum(sizes) < _NEAR else record.store(address)
+            self._known(ALLOCA, self.numbers[alloca], where, (Origin.CONSTANT, size))
+
+    def _size(self, alloca: Ref) -> int | None:
+        """The size of an object on the stack, if it is always the same."""
+        llvm = self.llvm
+        count = self.words.constant(llvm.GetOperand(alloca, 0))
+        each: int = llvm.ABISizeOfType(self.layout, llvm.GetAllocatedType(alloca))
+        return None if count is None else count * each
+
+    def _number(self, instruction: Ref) -> None:
+        """Give an instruction its site, before anything is changed."""
+        llvm = self.llvm
+        opcode = llvm.GetInstructionOpcode(instruction)
+        if opcode in (ll.CALL, ll.INVOKE):
+            name = self._callee(instruction)
+            if name.startswith(_SILENT):
+                return
+        elif opcode in (ll.ALLOCA,):
+            name = llvm.name(instruction)
+        elif opcode in _VALUES or opcode in (ll.LOAD, ll.STORE, ll.RET, ll.CMPXCHG, ll.RMW, ll.LANDINGPAD):
+            name = ""
+        else:
+            return
+        file, line = self._place(instruction)
+        kind: Class = "none"
+        bits = 0
+        if opcode in (ll.STORE, ll.RET):
+            if llvm.GetNumOperands(instruction):
+                kind, _ = self.words.sort(llvm.TypeOf(llvm.GetOperand(instruction, 0)))
+        elif opcode == ll.ALLOCA:
+            kind = "pointer"
+        elif opcode in (ll.CALL, ll.INVOKE) and not llvm.GetFirstUse(instruction):
+            pass  # nobody looks at the result, and it may be anything (which thread a barrier chooses)
+        elif opcode not in (ll.CMPXCHG, ll.LANDINGPAD):
+            kind, bits = self.words.sort(llvm.TypeOf(instruction))
+        size = 0
+        if opcode in (ll.LOAD, ll.RMW):
+            size = llvm.StoreSizeOfType(self.layout, llvm.TypeOf(instruction))
+        elif opcode == ll.STORE:
+            size = llvm.StoreSizeOfType(self.layout, llvm.TypeOf(llvm.GetOperand(instruction, 0)))
+        elif opcode == ll.CMPXCHG:
+            size = llvm.StoreSizeOfType(self.layout, llvm.TypeOf(llvm.GetOperand(instruction, 1)))
+        operands, shape = [], []
+        for i in range(llvm.GetNumOperands(instruction)):
+            operand = llvm.GetOperand(instruction, i)
+            if operand in self.numbers:
+                operands.append(self.numbers[operand])
+            if opcode in _VALUES:
+                shape.append(self._shown(operand))
+        op = "call" if opcode == ll.INVOKE else ll.OPCODES[opcode]
+        self.numbers[instruction] = self.program.add(
+            Site(
+                op,
+                self.function,
+                file or self.file,
+                line or self.line,
+                kind,
+                bits,
+                size,
+                operands,
+                name,
+                shape=shape,
+                index=llvm.GetICmpPredicate(instruction) if opcode == ll.ICMP else 0,
+            )
+        )
+
+    # ---- records
+
+    def _begin(self, before: Ref, located: Ref) -> Record:
+        """The record of this piece of code. The builder stands before an instruction afterwards."""
+        self._before(before, located)
+        if self.record is not None and self.record.full:
+            self._end(before)
+        if self.record is None:
+            self.record = Record(self.hooks, len(self.program.pieces), len(self.program.functions))
+            self.program.pieces.append(Piece(0, []))
+        return self.record
+
+    def _end(self, before: Ref) -> None:
+        if self.record is not None:
+            self._before(before, before)
+            self.program.pieces[self.record.number] = self.record.end()
+            self.record = None
+
+    def _known(self, kind: int, site: int, a: Where, b: Where = NOTHING) -> None:
+        """An event whose result the reader knows from now on."""
+        assert self.record is not None
+        self.record.event(kind, site, a, b)
+        self.known.add(site)
+
+    def _where(self, value: Ref, record: Record) -> Where:
+        """Where the reader gets a value from; if it has no other way, from the record."""
+        kind = self.llvm.TypeOf(value)
+        if self.words.sort(kind)[0] == "none":
+            return NOTHING
+        if value in self.parameters and record is self.entry and all(step[0] != CALL for step in record.steps):
+            return Origin.ARGUMENT, self.parameters[value]
+        return self._source(value) or record.store(self.words.word(value), self.words.width(kind))
+
+    def _source(self, value: Ref) -> Where | None:
+        """Where the reader has a value from, if it knows it."""
+        value = unwrapped(self.llvm, value)
+        constant = self.words.constant(value)
+        if constant is not None:
+            return Origin.CONSTANT, constant
+        if self.numbers.get(value) in self.known:
+            return Origin.RESULT, self.numbers[value] - self.first
+        return (Origin.GLOBAL, self.placed[value]) if value in self.placed else None
+
+    def _safe(self, address: Ref) -> bool:
+        """Whether an access cannot trap: it is to an object that is there."""
+        return address in self.placed or address in self.fixed
+
+    # ---- instructions
+
+    def _instruction(self, instruction: Ref) -> None:
+        llvm = self.llvm
+        number = self.numbers.get(instruction)
+        if number is None or instruction in self.fixed:
+            return
+        opcode = llvm.GetInstructionOpcode(instruction)
+        if opcode in _VALUES:
+            following = self._after(instruction, opcode)
+            if opcode in _DIVISIONS:
+                self._begin(instruction, instruction).mark()
+            self._result(VALUE, instruction, number, following)
+        elif opcode == ll.LOAD:
+            self._load(instruction, number)
+        elif opcode == ll.STORE:
+            self._store(instruction, number, llvm.GetOperand(instruction, 1), llvm.GetOperand(instruction, 0))
+        elif opcode in (ll.CMPXCHG, ll.RMW):
+            written = llvm.GetOperand(instruction, 2 if opcode == ll.CMPXCHG else 1)
+            self._store(instruction, number, llvm.GetOperand(instruction, 0), written)
+            if opcode == ll.RMW:
+                self._result(VALUE, instruction, number, self._after(instruction, opcode))
+        elif opcode == ll.ALLOCA:
+            record = self._begin(self._after(instruction, opcode), instruction)
+            size = self.words.number(llvm.ABISizeOfType(self.layout, llvm.GetAllocatedType(instruction)))
+            size = llvm.BuildMul(self.builder, self.words.word(llvm.GetOperand(instruction, 0)), size, b"")
+            address = record.store(self.words.word(instruction))
+            self._known(ALLOCA, number, address, record.store(size))
+        elif opcode == ll.RET:
+            record = self._begin(instruction, instruction)
+            has_value = llvm.GetNumOperands(instruction) > 0
+            record.event(RETURN, number, self._where(llvm.GetOperand(instruction, 0), record) if has_value else NOTHING)
+        elif opcode == ll.LANDINGPAD:
+            self._landing(number, self._after(instruction, opcode), instruction)
+        else:
+            self._called(instruction, number, opcode)
+
+    def _load(self, instruction: Ref, number: int) -> None:
+        llvm = self.llvm
+        following = self._after(instruction, ll.LOAD)
+        address = llvm.GetOperand(instruction, 0)
+        if llvm.GetOrdering(instruction):
+            self._end(instruction)
+            self._before(following, instruction)
+            self.hooks("epa_atomic")
+        elif not self._safe(address):
+            self._begin(instruction, instruction).mark()
+        llvm.SetVolatile(instruction, 1)  # what the program loads, it loads: the code generator must not know better
+        self._result(LOAD, instruction, number, following, address)
+
+    def _store(self, instruction: Ref, number: int, address: Ref, written: Ref) -> None:
+        llvm = self.llvm
+        if llvm.GetInstructionOpcode(instruction) != ll.STORE or llvm.GetOrdering(instruction):
+            self._end(instruction)
+            self._before(instruction, instruction)
+            self.hooks("epa_atomic")
+        llvm.SetVolatile(instruction, 1)
+        record = self._begin(instruction, instruction)
+        record.event(STORE, number, self._where(address, record), self._where(written, record))
+        if address in self.expected.variables:
+            self.expected.keep(self.words, self.expected.variables[address], self.words.word(written))
+        if not self._safe(address):
+            record.mark()
+
+    def _landing(self, number: int, before: Ref, located: Ref) -> None:
+        """Control is back in this frame, whatever frames there were."""
+        record = self._begin(before, located)
+        record.event(LANDING, number, record.store(self.hooks("epa_frame")))
+
+    def _called(self, instruction: Ref, number: int, opcode: int) -> None:
+        """A call: its callee, its arguments, the memory that it is known to touch, and its result."""
+        llvm = self.llvm
+        name = self._callee(instruction)
+        callee = llvm.GetCalledValue(instruction)
+        intrinsic = name.startswith("llvm.") or bool(llvm.IsAInlineAsm(callee))
+        if not intrinsic:
+            direct = bool(llvm.IsAFunction(callee))
+            record = self._begin(instruction, instruction)
+            record.event(CALL, number, NOTHING if direct else self._where(callee, record))
+            self._arguments(instruction, number, name)
+            self._end(instruction)
+            inside = direct and not llvm.IsDeclaration(callee)
+            self.hooks("epa_call" if inside else "epa_call_out", self.words.number(number, 32), record.at)
+        self._memory(instruction, number, name)
+        following = self._normal_edge(instruction) if opcode == ll.INVOKE else self._after(instruction, opcode)
+        if following is None:
+            return
+        if llvm.returns_twice(instruction, callee):
+            self._before(following, instruction)
+            self.hooks("epa_returned")
+            self._landing(number, following, instruction)
+        if self.program.sites[number - 1].kind != "none":
+            self._result(VALUE, instruction, number, following)
+        if opcode == ll.INVOKE:
+            self._end(following)
+
+    def _arguments(self, instruction: Ref, number: int, name: str) -> None:
+        llvm = self.llvm
+        site = self.program.sites[number - 1]
+        for i in range(llvm.GetNumArgOperands(instruction)):
+            value = llvm.GetOperand(instruction, i)
+            kind, bits = self.words.sort(llvm.TypeOf(value))
+            if kind in ("none", "opaque"):
+                continue
+            operands = [self.numbers[value]] if value in self.numbers else []
+            argument = self.program.add(
+                Site("argument", self.function, site.file, site.line, kind, bits, 0, operands, name, number, i)
+            )
+            record = self._begin(instruction, instruction)
+            where = self._where(value, record)
+            given = record.passed(argument, self.words.word(value))
+            record.event(ARGUMENT, argument, where)
+            llvm.SetOperand(instruction, i, self.words.back(given, llvm.TypeOf(value)))
+
+    def _memory(self, instruction: Ref, number: int, name: str) -> None:
+        if effects_of(name):
+            self._end(instruction)
+            self._before(instruction, instruction)
+            for effect in effects_of(name):
+                self.hooks.touch(effect, instruction, number)
+
+    def _normal_edge(self, invoke: Ref) -> Ref | None:
+        """A block of its own on the edge that is taken when nothing is thrown; its end is where a result is recorded."""
+        llvm = self.llvm
+        target = llvm.GetNormalDest(invoke)
+        first = llvm.GetFirstInstruction(target)
+        if llvm.GetInstructionOpcode(first) == ll.PHI:
+            return None  # the C interface cannot rename the edge in the phi; clang makes none at -O0
+        block = llvm.InsertBasicBlockInContext(self.context, target, b"")
+        llvm.SetNormalDest(invoke, block)
+        llvm.PositionBuilderAtEnd(self.builder, block)
+        end: Ref = llvm.BuildBr(self.builder, target)
+        return end
+
+    def _result(self, event: int, value: Ref, number: int, before: Ref, address: Ref | None = None) -> None:
+        """Record a result before an instruction, and let all other uses see what the recorder gives back."""
+        llvm = self.llvm
+        kind = llvm.TypeOf(value)
+        sort, bits = self.words.sort(kind)
+        if sort == "none":
+            return
+        opcode = llvm.GetInstructionOpcode(value)
+        record = self._begin(before, value)
+        place = NOTHING if address is None else self._where(address, record)
+        word = self.words.word(value)
+        formula = (
+            formula_of(self.words, value, opcode, self._source) if opcode in _VALUES and self.program.lean else None
+        )
+        if not bits:  # too wide for the recorder: a digest is recorded, and the value stays
+            where = record.store(word)
+        else:
+            if formula is not None:
+                where, given = (Origin.COMPUTED, len(self.program.formulas)), record.passed(number, word)
+                self.program.formulas.append(formula)
+            elif self.program.lean and returns(llvm, value):
+                where, given = (Origin.RETURNED, 0), record.passed(number, word)
+            elif value in self.expected.again or address in self.expected.variables:
+                where, given = self._guess(record, value, number, word, address)
+            else:
+                where, given = record.value(number, word, self.words.width(kind))
+            back = self.words.back(given, kind)
+            llvm.ReplaceAllUsesWith(value, back)
+            self.numbers[back] = number
+            # The recorder itself must see the value: its own use was replaced as well.
+            if word == value:
+                llvm.SetOperand(given, llvm.GetNumArgOperands(given) - 1, value)
+            else:
+                self._restore(word, back, value)
+        self._known(event, number, where if address is None else place, NOTHING if address is None else where)
+
+    def _guess(self, record: Record, load: Ref, number: int, word: Ref, address: Ref | None) -> tuple[Where, Ref]:
+        """A value that is not recorded if it is as expected."""
+        llvm, width = self.llvm, self.words.width(self.llvm.TypeOf(load))
+        variable = self.expected.variables.get(address) if address else None
+        place = variable or self.expected.again[load]
+        origin = Origin.VARIABLE if variable else Origin.AGAIN
+        kept = llvm.BuildLoad2(self.builder, self.words.i64, place, b"")
+        given = record.guessed(number, word, width, kept, origin)
+        if variable is None or address is None:
+            self.expected.keep(self.words, place, given)
+            return (origin, width), given
+        return (origin, 16 * (self.numbers[address] - self.first) + width), given
+
+    def _restore(self, word: Ref, back: Ref, value: Ref) -> None:
+        """Find the conversion that took the value, and give it the value again."""
+        llvm = self.llvm
+        here = word
+        while True:
+            operand = llvm.GetOperand(here, 0)
+            if operand == back:
+                llvm.SetOperand(here, 0, value)
+                return
+            here = operand
+
+    # ---- small parts
+
+    def _shown(self, operand: Ref) -> str:
+        """An operand for people: `#12` is what site 12 made."""
+        llvm = self.llvm
+        if operand in self.numbers:
+            return f"#{self.numbers[operand]}"
+        if llvm.IsAConstantInt(operand):
+            return str(llvm.ConstIntGetSExtValue(operand))
+        named = llvm.IsAGlobalValue(operand) or llvm.IsAArgument(operand)
+        return llvm.name(operand) if named else "_"
+
+    def _place(self, value: Ref) -> tuple[str, int]:
+        file, line = self.llvm.place(value)
+        return self.program.names.get(file, file), line
+
+    def _callee(self, instruction: Ref) -> str:
+        """The name of the function that is called, if it is known."""
+        llvm = self.llvm
+        callee = llvm.GetCalledValue(instruction)
+        return llvm.name(callee) if llvm.IsAFunction(callee) else ""
+
+    def _after(self, instruction: Ref, opcode: int) -> Ref:
+        llvm = self.llvm
+        following: Ref = llvm.GetNextInstruction(instruction)
+        while opcode == ll.PHI and llvm.GetInstructionOpcode(following) in (ll.PHI, ll.LANDINGPAD):
+            following = llvm.GetNextInstruction(following)
+        return following
+
+    def _before(self, instruction: Ref, located: Ref) -> None:
+        llvm = self.llvm
+        llvm.PositionBuilderBefore(self.builder, instruction)
+        if llvm.IsAInstruction(located):
+            llvm.SetCurrentDebugLocation2(self.builder, llvm.InstructionGetDebugLoc(located))

@@ -1,0 +1,158 @@
+"""The record of a straight piece of code: it holds what the reader cannot compute (docs/guides/epa.md).
+
+Constants are in the table. What an instruction of the same frame has made is in that instruction's own record. So a
+load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and branches end a
+piece. Values that are expected (`expected.py`) come last in a record, so that they can be left out.
+"""
+
+from __future__ import annotations
+
+from plait.epa.instrumentation.effects import Effect
+from plait.epa.instrumentation.llvm import Llvm, Ref, array
+from plait.epa.instrumentation.table import Origin, Piece
+from plait.epa.instrumentation.words import Words
+
+EXPECTED = 2 << 29
+"""In a record's first word: it has nothing that is expected (`recorder.h`)."""
+ALL = (1 << 64) - 1
+MOST_BYTES = 4096
+"""A longer record would not fit in what the recorder has at hand."""
+Where = tuple[Origin, int]
+NOTHING: Where = (Origin.CONSTANT, 0)
+_OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_atomic": (0, 0),
+            "epa_stream": (1, 2), "epa_stdout": (1, 1), "epa_returned": (0, 0)}  # fmt: skip
+"""What is called, and not inlined: how many of its arguments are narrow, and how many it has."""
+
+
+class Hooks:
+    """Calls of the recorder, at the place of a builder. Those that are part of the program are inlined later."""
+
+    def __init__(self, library: Llvm, module: Ref, words: Words) -> None:
+        self.llvm, self.module, self.words = library, module, words
+        self.void = library.VoidTypeInContext(words.context)
+        self._known: dict[str, tuple[Ref, Ref]] = {}
+
+    def __call__(self, name: str, *arguments: Ref) -> Ref:
+        """Call a function of the recorder."""
+        llvm = self.llvm
+        if name not in self._known:
+            if name in _OUTSIDE:
+                narrow, count = _OUTSIDE[name]
+                kinds = [self.words.i32 if i < narrow else self.words.i64 for i in range(count)]
+                kind = llvm.FunctionType(self.void, array(kinds), count, 0)
+                function = llvm.AddFunction(self.module, name.encode(), kind)
+            else:
+                function = llvm.GetNamedFunction(self.module, name.encode())
+                kind = llvm.GlobalGetValueType(function)
+            self._known[name] = (kind, function)
+        kind, function = self._known[name]
+        called: Ref = llvm.BuildCall2(self.words.builder, kind, function, array(arguments), len(arguments), b"")
+        return called
+
+    def touch(self, effect: Effect, call: Ref, number: int) -> None:
+        """Note the memory that a call is known to access."""
+        llvm, words = self.llvm, self.words
+        if max(effect.at, effect.source, *effect.length, 0) >= llvm.GetNumArgOperands(call):
+            return
+
+        def argument(i: int) -> Ref:
+            return words.word(llvm.GetOperand(call, i))
+
+        site = words.number(number, 32)
+        length = words.number(effect.bytes or 1)
+        for i in effect.length:
+            length = llvm.BuildMul(words.builder, length, argument(i), b"")
+        if effect.access == "read string":
+            self("epa_string", site, words.number(0, 32), argument(effect.at))
+        elif effect.access == "stream":
+            self("epa_stream", site, argument(effect.at))
+        elif effect.access == "stdout":
+            self("epa_stdout", site)
+        elif effect.access == "copy":
+            self("epa_copy", site, argument(effect.at), argument(effect.source), length)
+        else:
+            self("epa_range", site, words.number(effect.access == "write", 32), argument(effect.at), length)
+
+
+class Record:
+    """The record of a piece. It begins where the builder stands."""
+
+    def __init__(self, hooks: Hooks, number: int, function: int) -> None:
+        self.hooks, self.words = hooks, hooks.words
+        self.number, self.function = number, function
+        self.steps: list[tuple[int, int, int, int, int, int]] = []
+        self.size = 4
+        self.marked = False
+        self.expected: dict[Origin, list[tuple[Ref, int]]] = {Origin.AGAIN: [], Origin.VARIABLE: []}
+        self.equal = dict.fromkeys(self.expected, self.words.number(ALL))
+        self.at = hooks("epa_room", self.words.number(number, 32), self.words.number(0, 32))
+        self.fault = hooks("epa_fault")
+
+    @property
+    def full(self) -> bool:
+        """Whether it should end soon."""
+        return self.size + sum(width for part in self.expected.values() for _, width in part) > MOST_BYTES
+
+    def event(self, kind: int, site: int, a: Where = NOTHING, b: Where = NOTHING) -> None:
+        """What happens next."""
+        self.steps.append((kind, site, int(a[0]), a[1], int(b[0]), b[1]))
+
+    def _take(self, width: int) -> tuple[Ref, Ref]:
+        offset = self.size
+        self.size += width
+        return self.at, self.words.number(offset, 32)
+
+    def store(self, word: Ref, width: int = 8) -> Where:
+        """Put a word into the record."""
+        self.hooks(f"epa_put{width}", *self._take(width), word)
+        return Origin.STORED, width
+
+    def below(self, address: Ref, frame: Ref) -> Where:
+        """Put an address near the frame into the record."""
+        distance = self.words.llvm.BuildSub(self.words.builder, frame, address, b"")
+        self.hooks("epa_put4", *self._take(4), distance)
+        return Origin.BELOW, 4
+
+    def value(self, site: int, word: Ref, width: int) -> tuple[Where, Ref]:
+        """Put a value into the record that a fault may change; and what it is then."""
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, *self._take(width), word)
+        return (Origin.STORED, width), given
+
+    def guessed(self, site: int, word: Ref, width: int, kept: Ref, origin: Origin) -> Ref:
+        """Put a value into the record that is not needed if all of its kind are the complements of what was kept."""
+        llvm, builder = self.words.llvm, self.words.builder
+        zero = self.words.number(0, 32)
+        given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, self.at, zero, word)
+        self.expected[origin].append((given, width))
+        equal = llvm.BuildXor(builder, given, kept, b"")
+        self.equal[origin] = llvm.BuildAnd(builder, self.equal[origin], equal, b"")
+        return given
+
+    def passed(self, site: int, word: Ref) -> Ref:
+        """A value that the reader knows, but that a fault may change."""
+        return self.hooks("epa_pass", self.words.number(site, 32), self.fault, self.at, word)
+
+    def mark(self) -> None:
+        """What comes now may be the program's last act."""
+        if self.steps:
+            self.hooks("epa_mark", self.words.number(len(self.steps), 32))
+            self.marked = True
+
+    def end(self) -> Piece:
+        """The record ends where the builder stands."""
+        llvm, number = self.words.llvm, self.words.number
+        sizes = [self.size]
+        for part in self.expected.values():
+            for call, width in part:
+                llvm.SetOperand(call, 3, number(self.size, 32))
+                self.size += width
+            sizes.append(self.size)
+        llvm.SetOperand(self.at, 1, number(self.size, 32))
+        if sizes[0] == self.size:
+            end = llvm.BuildAdd(self.words.builder, self.at, number(self.size), b"")
+        else:
+            llvm.SetOperand(self.at, 0, number(self.number | EXPECTED, 32))
+            widths = [number(size, 32) for size in sizes]
+            end = self.hooks("epa_end", self.at, number(self.number, 32), *widths, *self.equal.values())
+        self.hooks("epa_commit_marked" if self.marked else "epa_commit", end)
+        return Piece(self.function, self.steps)

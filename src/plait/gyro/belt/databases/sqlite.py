@@ -1,0 +1,375 @@
+"""A server's SQLite: one writer, readers on snapshots, updates as changesets of the session extension.
+
+There is one writer at a time, so the order of commits is the serial order, and readers of a snapshot stand behind the last
+commit that they see. A changeset holds, of a row that was updated, the columns that changed: others may have been changed by
+local operations of another server. What a changeset says is right also where the row looks different, or is not there,
+because local operations of the server that executed it had changed it: nobody else reads these columns, or the operations
+would not be local. So conflicts are resolved for the changeset. Triggers and foreign keys had their effects when the
+operation was executed, and these are part of the update, so they are off where it is applied.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from plait.gyro.belt.databases.database import OURS
+from plait.gyro.belt.databases.dbapi import SAVEPOINT
+from plait.gyro.belt.databases.sqliteapi import GONE, SqliteConnection
+from plait.gyro.belt.ids import COUNTERS, TABLE, Ids, quoted
+from plait.gyro.belt.logs.log import BehindError, FencedError, Log, append_surely
+from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
+from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("serve"):
+    import apsw
+
+_OURS = f"""
+CREATE TABLE IF NOT EXISTS {OURS}state (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);
+INSERT OR IGNORE INTO {OURS}state VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS {OURS}done (
+  position INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL UNIQUE, operation TEXT NOT NULL, arguments BLOB NOT NULL,
+  reply BLOB NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL);
+"""
+_DONE = f"INSERT INTO {OURS}done (request, operation, arguments, reply, seq, at) VALUES (?, ?, ?, ?, ?, ?)"
+_AGAIN = f"SELECT reply, seq, position, operation, arguments FROM {OURS}done WHERE request = ?"
+_PLACE = f"SELECT applied, (SELECT coalesce(max(position), 0) FROM {OURS}done) FROM {OURS}state"
+FULL, NORMAL = 2, 1
+
+
+class SqliteDatabase:
+    """One file with three writing connections that take turns, and a pool of reading ones."""
+
+    visits: type[SqliteVisit]
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        server: int = 0,
+        servers: int = 1,
+        schema: str = "",
+        step: Callable[[str], None] = lambda _: None,
+        keep: float = 3600.0,
+    ) -> None:
+        self._file = str(file)
+        self._step = step
+        self._keep = keep
+        self._pruned = time.time()
+        self._owed = 0
+        """An update that the log has, but whose commit failed here."""
+        self._turn = threading.Lock()
+        self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
+        self._opened: list[apsw.Connection] = []
+        try:
+            fresh = not file.exists() or file.stat().st_size == 0
+            self._local = self._open(FULL)
+            if fresh:
+                self._create(schema, file)
+            self._local.execute(_OURS + COUNTERS)
+            self._check()
+            self._ids = Ids(self._generated(), server, servers)
+            self._global = self._open(NORMAL)  # what these two lose in a power failure is in the log
+            self._remote = self._open(NORMAL)
+            self._remote.pragma("foreign_keys", 0)
+            self._remote.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+            for db in (self._local, self._global):
+                db.pragma("foreign_keys", 1)
+                self._ids.install(db)
+            self._guard()
+        except GONE as error:
+            raise DatabaseGoneError(f"{file}: {error}") from None
+
+    def _open(self, synchronous: int) -> apsw.Connection:
+        db = apsw.Connection(self._file)
+        db.set_busy_timeout(10_000)
+        db.pragma("journal_mode", "wal")
+        db.pragma("synchronous", synchronous)
+        self._opened.append(db)
+        return db
+
+    def _create(self, schema: str, file: Path) -> None:
+        try:
+            with self._local:
+                self._local.execute(schema)
+        except apsw.Error as error:
+            raise UsageError(
+                f"{file}: the schema or the data do not fit SQLite: {error}", hint="correct them"
+            ) from None
+
+    # -- the schema --------------------------------------------------------------------------------------------------
+
+    def _tables(self) -> list[str]:
+        found = self._local.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name"
+        )
+        return [str(name) for (name,) in found if not str(name).startswith(OURS)]
+
+    def _columns(self, table: str) -> list[tuple[str, str, bool, int]]:
+        rows = self._local.execute(f"PRAGMA table_xinfo({quoted(table)})")
+        return [(str(r[1]), str(r[2]), bool(r[3]), int(r[5])) for r in rows]
+
+    def _check(self) -> None:
+        for table in self._tables():
+            if not any(place for _, _, _, place in self._columns(table)):
+                raise UsageError(
+                    f"table {table} has no primary key, so an update cannot say which row it is about",
+                    hint="give every table a primary key",
+                )
+
+    def _generated(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """Tables whose key SQLite would generate."""
+        found = {}
+        for table in self._tables():
+            columns = self._columns(table)
+            keys = [(name, kind) for name, kind, _, place in columns if place]
+            if len(keys) == 1 and keys[0][1].upper() == "INTEGER":
+                found[table] = (keys[0][0], tuple(name for name, *_ in columns))
+        return found
+
+    def _guard(self) -> None:
+        """A row whose key is NULL is in no changeset: global operations may not make one."""
+        for number, table in enumerate(self._tables()):
+            keys = [(name, kind, strict) for name, kind, strict, place in self._columns(table) if place]
+            if len(keys) == 1 and keys[0][1].upper() == "INTEGER":
+                continue
+            if nullable := [name for name, _, strict in keys if not strict]:
+                condition = " OR ".join(f"NEW.{quoted(name)} IS NULL" for name in nullable)
+                for when in ("INSERT", "UPDATE"):
+                    self._global.execute(
+                        f"CREATE TEMP TRIGGER {OURS}{when}_{number} BEFORE {when} ON main.{quoted(table)} WHEN {condition} "
+                        f"BEGIN SELECT RAISE(ABORT, 'the primary key of {table.replace(chr(39), '')} is NULL'); END"
+                    )
+
+    def schema(self) -> str:
+        """Tables, columns and keys."""
+        lines = []
+        for table in self._tables():
+            columns = [f"{name} {kind}{' KEY' if place else ''}" for name, kind, _, place in self._columns(table)]
+            lines.append(f"{table} ({', '.join(columns)})")
+        return "\n".join(lines)
+
+    # -- operations --------------------------------------------------------------------------------------------------
+
+    def applied(self) -> int:
+        """The last update that the state reflects."""
+        with self._reader() as db:
+            return self._place(db)[0]
+
+    @staticmethod
+    def _place(db: apsw.Connection) -> tuple[int, int]:
+        ((seq, position),) = db.execute(_PLACE)
+        return int(seq), int(position)
+
+    def read(self, call: Call) -> Outcome:
+        """Execute on a snapshot. A write is an error, so a wrong classification shows."""
+        with self._reader() as db:
+            db.execute("BEGIN")
+            try:
+                seq, position = self._place(db)
+                return Outcome(_run(db, call, None), seq, position)
+            finally:
+                db.execute("ROLLBACK")
+
+    def write(self, call: Call) -> Outcome:
+        """Execute alone; the reply is kept with the effects, so that a request that comes again is not executed again."""
+        with self._turn, self._transaction(self._local) as db:
+            self._whole()
+            if (again := _repeated(db, call)) is not None:
+                return again
+            before = db.total_changes()
+            reply = _run(db, call, self._ids)
+            seq, position = self._place(db)
+            if wrote := db.total_changes() > before:
+                position = _remember(db, call.request, call.operation, msgspec.json.encode(call.arguments), reply, seq)
+                self._prune(db)
+            return Outcome(reply, seq, position, wrote)
+
+    @contextmanager
+    def visit(self) -> Iterator[SqliteVisit]:
+        """Alone until it is left."""
+        with self._turn:
+            try:
+                self._whole()
+                self._global.execute("BEGIN IMMEDIATE")
+                visit = self.visits(self._global, self._place(self._global), self._ids, self._step)
+                try:
+                    yield visit
+                finally:
+                    self._owed = visit.owed
+                    if self._global.in_transaction:
+                        self._global.execute("ROLLBACK")
+            except GONE as error:
+                raise DatabaseGoneError(str(error)) from None
+
+    def _whole(self) -> None:
+        """Nothing may be executed on a state that lacks an update of this server's own."""
+        if self._owed:
+            raise DatabaseGoneError(f"update {self._owed} may be in the log, and is not committed here yet")
+
+    def apply(self, entries: Sequence[Entry], server: int) -> None:
+        """Apply those that are new, in order, in one transaction with how far it is."""
+        with self._turn, self._transaction(self._remote) as db:
+            applied = self._place(db)[0]
+            for entry in entries:
+                if entry.seq <= applied:
+                    continue
+                if entry.seq != applied + 1:
+                    raise ValueError(f"update {entry.seq} cannot follow update {applied}")
+                self.change(db, entry)
+                if entry.holder == server:
+                    _remember(db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+                applied = entry.seq
+            db.execute(f"UPDATE {OURS}state SET applied = ?", (applied,))
+            self._step("applied")
+        self._owed = 0 if applied >= self._owed else self._owed
+
+    def change(self, db: apsw.Connection, entry: Entry) -> None:
+        """Apply one update."""
+        try:
+            apsw.Changeset.apply(entry.update, db, conflict=_resolve)
+        except (apsw.AbortError, apsw.ConstraintError, apsw.SchemaChangeError) as error:
+            raise DatabaseGoneError(
+                f"update {entry.seq} ({entry.operation} at server {entry.holder}) does not fit this database: {error}; "
+                "the servers' states differ, or a unique column is not known to the analysis"
+            ) from None
+
+    def settle(self, log: Log) -> None:
+        """SQLite has undone what was not committed; what the log has and the file has not will be applied."""
+
+    def _prune(self, db: apsw.Connection) -> None:
+        """Forget replies that nobody will ask for again."""
+        now = time.time()
+        if now - self._pruned > self._keep / 10:
+            self._pruned = now
+            db.execute(f"DELETE FROM {OURS}done WHERE at < ?", (now - self._keep,))
+
+    # -- connections -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _transaction(self, db: apsw.Connection) -> Iterator[apsw.Connection]:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+        except GONE as error:
+            raise DatabaseGoneError(str(error)) from None
+
+    @contextmanager
+    def _reader(self) -> Iterator[apsw.Connection]:
+        try:
+            db = self._readers.get_nowait()
+        except queue.Empty:
+            db = self._open(NORMAL)
+            db.pragma("query_only", 1)
+        try:
+            yield db
+        except GONE as error:
+            raise DatabaseGoneError(str(error)) from None
+        finally:
+            self._readers.put(db)
+
+    def close(self) -> None:
+        """Close every connection; what is not committed is gone."""
+        for db in self._opened:
+            db.close(True)
+
+
+class SqliteVisit:
+    """Global operations, one after the other, in one transaction that the log decides on."""
+
+    def __init__(self, db: apsw.Connection, place: tuple[int, int], ids: Ids, step: Callable[[str], None]) -> None:
+        self.seq, self.position = place
+        self.owed = 0
+        self._db = db
+        self._ids = ids
+        self._step = step
+
+    @property
+    def alive(self) -> bool:
+        """Whether the transaction is still open."""
+        return self._db.in_transaction
+
+    def repeated(self, call: Call) -> Outcome | None:
+        """The reply that a request got before."""
+        return _repeated(self._db, call)
+
+    def execute(self, call: Call) -> tuple[bytes, bytes]:
+        """Execute in a savepoint of its own, with a session that notes what changes."""
+        session = apsw.Session(self._db, "main")
+        try:
+            session.table_filter(lambda name: name == TABLE or not name.startswith(OURS))
+            session.attach()
+            reply = _run(self._db, call, self._ids)
+            return reply, session.changeset()
+        finally:
+            session.close()
+
+    def commit(self, entries: Sequence[Entry], log: Log) -> None:
+        """The log first: from then on the operations have happened, whatever becomes of this process."""
+        for entry in entries:
+            _remember(self._db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+        if entries:
+            self._db.execute(f"UPDATE {OURS}state SET applied = ?", (entries[-1].seq,))
+            self._step("captured")
+            self.owed = entries[-1].seq  # unless the log is known to refuse them
+            try:
+                append_surely(log, entries)
+            except (BehindError, FencedError):
+                self.owed = 0
+                raise
+            self._step("appended")
+        self._db.execute("COMMIT")
+        self.owed = 0
+        self._step("committed")
+
+
+def _run(db: apsw.Connection, call: Call, ids: Ids | None) -> bytes:
+    """Run the application's function; if it raises, nothing of it stays."""
+    db.execute(f"SAVEPOINT {SAVEPOINT}")
+    try:
+        reply = call.run(SqliteConnection(db, ids))
+    except GONE:
+        raise
+    except Exception as error:
+        if db.in_transaction:  # a few errors of SQLite end the transaction by themselves
+            db.execute(f"ROLLBACK TO {SAVEPOINT}; RELEASE {SAVEPOINT}")
+        raise (error if isinstance(error, OperationError) else failed(error)) from error
+    db.execute(f"RELEASE {SAVEPOINT}")
+    return reply
+
+
+def _repeated(db: apsw.Connection, call: Call) -> Outcome | None:
+    for reply, seq, position, operation, arguments in db.execute(_AGAIN, (call.request,)):
+        call.check_same(operation, arguments)
+        return Outcome(reply, seq, position, repeated=True)
+    return None
+
+
+def _remember(db: apsw.Connection, request: str, operation: str, arguments: bytes, reply: bytes, seq: int) -> int:
+    db.execute(_DONE, (request, operation, arguments, reply, seq, time.time()))
+    return db.last_insert_rowid()
+
+
+def _resolve(reason: int, _change: apsw.TableChange) -> int:
+    """The executing server was right: replace what is there, and leave alone what is not."""
+    if reason in (apsw.SQLITE_CHANGESET_DATA, apsw.SQLITE_CHANGESET_CONFLICT):
+        return int(apsw.SQLITE_CHANGESET_REPLACE)
+    if reason == apsw.SQLITE_CHANGESET_NOTFOUND:
+        return int(apsw.SQLITE_CHANGESET_OMIT)
+    return int(apsw.SQLITE_CHANGESET_ABORT)
+
+
+SqliteDatabase.visits = SqliteVisit

@@ -1,0 +1,158 @@
+"""Applications as lists of transactions: YAML, or SQL with a comment in front of each transaction.
+
+YAML::
+
+    schema: store.sql                   # or the DDL itself
+    transactions:
+      add:
+        parameters: [cart, item]
+        statements:
+          - SELECT stock FROM items WHERE id = :item
+          - INSERT INTO lines (cart, item) VALUES (:cart, :item)
+
+SQL::
+
+    -- transaction: add(cart, item)
+    SELECT stock FROM items WHERE id = :item;
+    INSERT INTO lines (cart, item) VALUES (:cart, :item);
+
+A placeholder names a parameter, or a column that an earlier statement of the transaction returns. The id that an INSERT
+generates is returned by RETURNING.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from plait.gyro.sql.schema import Dialect, Schema, parse_schema
+from plait.gyro.sql.statements import Ids, placeholders
+from plait.gyro.sql.terms import Parameter, Term
+from plait.gyro.transactions import Transaction
+from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    import yaml
+
+_HEADER = re.compile(r"^--\s*transaction:?\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+_SIGNATURE = re.compile(r"([A-Za-z_][\w.]*)\s*\(([^()]*)\)")
+_SEMICOLON = re.compile(r"'(?:''|[^'])*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|(;)", re.DOTALL)
+
+
+def read_yaml(
+    file: Path, schema: Schema | None, *, dialect: Dialect = "sqlite", ids: Ids = "server"
+) -> tuple[Schema, list[Transaction]]:
+    """The transactions of a YAML file."""
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}", hint="correct it") from None
+    if not isinstance(document, dict) or not isinstance(document.get("transactions"), dict):
+        raise UsageError(
+            f"{file}: expected a mapping with `transactions`",
+            hint="see plait gyro analyze --help and docs/guides/gyro.md",
+        )
+    if schema is None:
+        given = document.get("schema")
+        if not isinstance(given, str):
+            raise UsageError(
+                f"{file} names no schema", hint="give --schema FILE, or `schema:` with the DDL or its file"
+            )
+        other = file.parent / given
+        if "\n" not in given and "(" not in given:
+            if not other.is_file():
+                raise UsageError(f"{file}: there is no schema {other}", hint="name a file with the DDL")
+            schema = parse_schema(other.read_text(encoding="utf-8"), dialect=dialect, source=str(other))
+        else:
+            schema = parse_schema(given, dialect=dialect, source=f"the schema of {file}")
+    found = []
+    for name, body in document["transactions"].items():
+        place = f"{file}: {name}"
+        if not isinstance(body, dict) or set(body) - {"parameters", "statements", "weight"}:
+            raise UsageError(f"{place}: expected parameters, statements and weight", hint="see docs/guides/gyro.md")
+        parameters, statements = body.get("parameters") or [], body.get("statements") or []
+        if isinstance(statements, str):
+            statements = split(statements)
+        if not _strings(parameters) or not _strings(statements) or not statements:
+            raise UsageError(
+                f"{place}: expected a list of names as parameters and SQL as statements", hint="see docs/guides/gyro.md"
+            )
+        transaction = Transaction(str(name), tuple(parameters), place, _weight(place, body.get("weight", 1)))
+        for number, sql in enumerate(statements, start=1):
+            _add(transaction, sql, schema, f"{place}, statement {number}", ids)
+        transaction.finish(schema)
+        found.append(transaction)
+    return schema, found
+
+
+def read_sql(
+    file: Path, schema: Schema | None, *, dialect: Dialect = "sqlite", ids: Ids = "server"
+) -> tuple[Schema, list[Transaction]]:
+    """The transactions of an SQL file; what comes before the first may be the schema."""
+    text = file.read_text(encoding="utf-8")
+    headers = list(_HEADER.finditer(text))
+    head = text[: headers[0].start()] if headers else text
+    if schema is None:
+        schema = parse_schema(head, dialect=dialect, source=str(file))
+    found = []
+    for header, following in zip(headers, [*headers[1:], None], strict=True):
+        signature = _SIGNATURE.fullmatch(header[1])
+        line = text.count("\n", 0, header.start()) + 1
+        if signature is None:
+            raise UsageError(
+                f"{file}:{line}: expected a name and parameters, not {header[1]!r}",
+                hint="write for example -- transaction: add(cart, item)",
+            )
+        names = tuple(n.strip() for n in signature[2].split(",") if n.strip())
+        transaction = Transaction(signature[1], names, f"{file}:{line}")
+        for sql in split(text[header.end() : following.start() if following else len(text)]):
+            at = text.index(sql, header.end())
+            _add(transaction, sql, schema, f"{file}:{text.count(chr(10), 0, at) + 1}", ids)
+        if not transaction.statements:
+            raise UsageError(f"{file}:{line}: {signature[1]} has no statements", hint="write them below it")
+        transaction.finish(schema)
+        found.append(transaction)
+    return schema, found
+
+
+def split(text: str) -> list[str]:
+    """Statements, separated by semicolons.
+
+    >>> split("SELECT ';'; SELECT 2")
+    ["SELECT ';'", 'SELECT 2']
+    """
+    parts, start = [], 0
+    for match in _SEMICOLON.finditer(text):
+        if match[1]:
+            parts.append(text[start : match.start()])
+            start = match.end()
+    parts.append(text[start:])
+    return [p.strip() for p in parts if re.sub(r"--[^\n]*", "", p).strip()]
+
+
+def _add(transaction: Transaction, sql: str, schema: Schema, place: str, ids: Ids) -> None:
+    known: dict[str, Term] = {name: Parameter(name) for name in transaction.parameters}
+    known |= transaction.known
+    bindings: dict[str, Term] = {}
+    for name in placeholders(sql)[1]:
+        if name not in known:
+            given = ", ".join(known) or "none"
+            raise UsageError(
+                f"{place}: :{name.removeprefix('_')} is neither a parameter nor returned by an earlier statement",
+                hint=f"known are: {given}",
+            )
+        bindings[name] = known[name]
+    for name, term in transaction.add(sql, bindings, schema, place=place, ids=ids):
+        transaction.known[name] = term
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _weight(place: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise UsageError(f"{place}: weight {value!r} does not fit", hint="give a number that is not negative")
+    return float(value)

@@ -1,0 +1,458 @@
+"""What a query reads: its sources, the columns it mentions, and the condition on the rows of each of its tables.
+
+Names are resolved here, scope by scope, because DML is resolved the same way (`statements.py`). What cannot be expressed
+becomes opaque; what would make the entries wrong raises `NotUnderstoodError`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from plait.gyro.sql.entries import Entry, Footprint, NotUnderstoodError
+from plait.gyro.sql.schema import ROW, Schema, Table
+from plait.gyro.sql.terms import (
+    And,
+    Column,
+    Compare,
+    Condition,
+    Constant,
+    IsNull,
+    Not,
+    Opaque,
+    Operator,
+    Or,
+    Same,
+    Term,
+    Unknown,
+    conjunction,
+    terms,
+)
+from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    from sqlglot import exp
+
+_COMPARISONS: dict[type[exp.Expression], tuple[Operator, bool]] = {
+    exp.EQ: ("=", False),
+    exp.LT: ("<", False),
+    exp.LTE: ("<=", False),
+    exp.GT: ("<", True),
+    exp.GTE: ("<=", True),
+}
+
+_PURE = {
+    *("date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff", "now", "curdate", "curtime"),
+    *("utc_timestamp", "sysdate", "clock_timestamp", "statement_timestamp", "age", "date_part", "date_add", "date_sub"),
+    *(
+        "random",
+        "rand",
+        "randomblob",
+        "uuid",
+        "gen_random_uuid",
+        "zeroblob",
+        "hex",
+        "unhex",
+        "quote",
+        "typeof",
+        "printf",
+    ),
+    *("format", "instr", "ifnull", "nullif", "iif", "total", "likely", "unlikely", "glob", "char", "unicode", "concat"),
+    *(
+        "concat_ws",
+        "last_insert_rowid",
+        "last_insert_id",
+        "changes",
+        "values",
+        "sign",
+        "trunc",
+        "mod",
+        "log",
+        "md5",
+        "sha1",
+    ),
+    *("substr", "lpad", "rpad", "lcase", "ucase", "crc32", "octet_length", "json_extract", "json_object", "json_array"),
+}
+"""Functions that compute, among those that sqlglot does not know. Others may read and write tables."""
+_EXACT = 2**53
+"""Whole numbers below are the same in every type of number. Others are not compared with each other."""
+
+
+@dataclasses.dataclass
+class Source:
+    """One thing in FROM: a table's row, or the rows of a query."""
+
+    alias: str
+    instance: str
+    table: Table | None = None
+    outputs: set[str] | None = None
+    """Column names of a derived table; None if they are not known."""
+    read: set[str] = dataclasses.field(default_factory=set)
+    tested: set[str] = dataclasses.field(default_factory=set)
+    """Of those read, the ones that are not only returned."""
+    optional: bool = False
+    """On the side of an outer join that may be missing."""
+    joined: list[exp.Expression] = dataclasses.field(default_factory=list)
+    """The ON of the outer join that made it optional, if it is the only one."""
+
+    def term(self, name: str) -> Term:
+        """The column of that name."""
+        if self.table is None:
+            return Unknown(f"a column of the derived table {self.alias}")
+        if name in ("rowid", "oid", "_rowid_") and name not in self.table.columns:
+            name = next((c.name for c in self.table.columns.values() if c.generated), name)
+        column = self.table.columns[name]
+        return Column(self.instance, name, column.kind, column.nullable)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.table.columns if self.table is not None else self.outputs or ())
+
+    def has(self, name: str) -> bool:
+        if self.table is not None:
+            return name in self.table.columns or (name == "rowid" and self.table.generated is not None)
+        return self.outputs is None or name in self.outputs
+
+
+@dataclasses.dataclass
+class Scope:
+    """Sources by alias, the queries that WITH names, and the scope around it."""
+
+    outer: Scope | None = None
+    sources: dict[str, Source] = dataclasses.field(default_factory=dict)
+    ctes: dict[str, set[str] | None] = dataclasses.field(default_factory=dict)
+
+    def cte(self, name: str) -> tuple[bool, set[str] | None]:
+        if name in self.ctes:
+            return True, self.ctes[name]
+        return self.outer.cte(name) if self.outer is not None else (False, None)
+
+
+class Reader:
+    """Turns expressions of one statement into terms, conditions and read entries."""
+
+    def __init__(self, schema: Schema, bindings: dict[str, Term], where: str) -> None:
+        self.schema = schema
+        self.bindings = bindings
+        self.where = where
+        self.footprint = Footprint()
+        self._numbers = itertools.count(1)
+        self._tested = True
+
+    # -- queries -----------------------------------------------------------------------------------------------------
+
+    def query(self, node: Any, outer: Scope | None) -> list[tuple[str, Term]]:
+        """Add what the query reads; what it returns."""
+        if isinstance(node, exp.Subquery):
+            scope = self._with(node, outer)
+            return self.query(node.this, scope)
+        if isinstance(node, exp.SetOperation):
+            scope = self._with(node, outer)
+            outputs = self.query(node.this, scope)
+            self.query(node.expression, scope)
+            return [(name, Unknown("a column of a UNION")) for name, _ in outputs]
+        if not isinstance(node, exp.Select):
+            raise NotUnderstoodError(f"{_short(node)} is not a query that is understood")
+        return self._select(node, self._with(node, outer))
+
+    def _with(self, node: exp.Expression, outer: Scope | None) -> Scope:
+        scope = Scope(outer)
+        clause = _arg(node, "with")
+        for cte in clause.expressions if clause is not None else []:
+            named = {c.name.lower() for c in cte.args["alias"].args.get("columns") or []}
+            if clause is not None and clause.args.get("recursive"):
+                scope.ctes[cte.alias.lower()] = named or None
+            if not isinstance(cte.this, exp.Query):
+                raise NotUnderstoodError("WITH around a statement that writes")
+            outputs = {name for name, _ in self.query(cte.this, scope)}
+            scope.ctes[cte.alias.lower()] = named or outputs
+        return scope
+
+    def _select(self, node: exp.Select, scope: Scope) -> list[tuple[str, Term]]:
+        conditions = self.sources(scope, _arg(node, "from"), node.args.get("joins") or [])
+        if node.args.get("laterals") or node.args.get("into"):
+            raise NotUnderstoodError(f"{_short(node)}: LATERAL and INTO are not understood")
+        outputs: list[tuple[str, Term]] = []
+        self._tested = bool(node.args.get("distinct")) or scope.outer is not None
+        for projection in node.expressions:
+            self.visit(projection, scope)
+            if isinstance(projection, exp.Star) or (
+                isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star)
+            ):
+                outputs += [(n, Unknown("a column of a query")) for n in self._starred(projection, scope)]
+            else:
+                outputs.append((projection.alias_or_name.lower(), self.term(projection.unalias(), scope)))
+        self._tested = True
+        if isinstance(node.args.get("distinct"), exp.Expression):
+            self.visit(node.args["distinct"], scope)
+        aliases = {p.alias.lower() for p in node.expressions if isinstance(p, exp.Alias)}
+        for key, part in node.args.items():
+            if key in ("expressions", "from", "from_", "joins", "with", "with_", "distinct") or part is None:
+                continue
+            for child in part if isinstance(part, list) else [part]:
+                if isinstance(child, exp.Expression):
+                    self.visit(child, scope, aliases if key in ("group", "order", "having", "qualify") else set())
+        where = node.args.get("where")
+        if where is not None:
+            conditions += self.conjuncts(where.this, scope)
+        self.emit(scope, conditions)
+        return outputs
+
+    def _starred(self, projection: exp.Expression, scope: Scope) -> list[str]:
+        chosen = [
+            s for s in scope.sources.values() if projection.args.get("table") is None or s.alias == _table(projection)
+        ]
+        return [n for s in chosen for n in (s.table.columns if s.table is not None else s.outputs or ())]
+
+    def sources(self, scope: Scope, clause: exp.Expression | None, joins: list[exp.Expression]) -> list[Condition]:
+        """Put FROM's sources into the scope; the conditions of inner joins."""
+        conditions: list[Condition] = []
+        first = [clause.this] if clause is not None else []
+        first += clause.expressions if clause is not None else []
+        for node in first:
+            self.source(scope, node)
+            for join in node.args.get("joins") or []:
+                conditions += self._join(scope, join)
+        for join in joins:
+            conditions += self._join(scope, join)
+        return conditions
+
+    def source(self, scope: Scope, node: exp.Expression) -> Source:
+        """Add one source."""
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            name = node.name.lower()
+            alias = node.alias_or_name.lower()
+            known, outputs = scope.cte(name)
+            if known:
+                found = Source(alias, alias, None, outputs)
+            elif name in self.schema.views:
+                view = Reader(self.schema, {}, f"the view {name}")
+                outputs = {n for n, _ in view.query(self.schema.views[name], None)}
+                self.footprint.reads += view.footprint.reads
+                found = Source(alias, alias, None, outputs)
+            else:
+                table = self.schema.table(name, self.where)
+                found = Source(alias, f"{table.name}#{next(self._numbers)}", table)
+        elif isinstance(node, exp.Subquery):
+            outputs = {n for n, _ in self.query(node, scope.outer)}
+            if alias_columns := node.args.get("alias") and node.args["alias"].args.get("columns"):
+                outputs = {c.name.lower() for c in alias_columns}
+            found = Source(node.alias.lower(), node.alias.lower(), None, outputs)
+        else:
+            raise NotUnderstoodError(f"{_short(node)} is not a table")
+        if found.alias in scope.sources:
+            raise UsageError(f"{self.where}: {found.alias} is named twice in FROM", hint="give one of them an alias")
+        scope.sources[found.alias] = found
+        return found
+
+    def _join(self, scope: Scope, join: exp.Expression) -> list[Condition]:
+        before = list(scope.sources.values())
+        added = self.source(scope, join.this)
+        side, kind = join.args.get("side") or "", join.args.get("kind") or ""
+        if kind.upper() not in ("", "INNER", "CROSS", "OUTER"):
+            raise NotUnderstoodError(f"{kind} JOIN is not understood")
+        conditions: list[Condition] = []
+        if (join.args.get("method") or "").upper() == "NATURAL":
+            for source in (*before, added):
+                self._read(source, *(source.table.columns if source.table is not None else ()))
+        for name in (i.name.lower() for i in join.args.get("using") or []):
+            left = next((s for s in before if s.has(name)), None)
+            if left is None or not added.has(name):
+                raise UsageError(f"{self.where}: USING ({name}): not on both sides", hint="name a common column")
+            self._read(left, name)
+            self._read(added, name)
+            conditions.append(Compare("=", left.term(name), added.term(name)))
+        if (on := join.args.get("on")) is not None:
+            self.visit(on, scope)
+            if not side:
+                conditions += self.conjuncts(on, scope)
+        if side.upper() == "LEFT":
+            added.optional = True
+            added.joined = [on] if on is not None else []
+        elif side:
+            for source in (*before, added):
+                source.optional, source.joined = True, []
+        return conditions if not side else []
+
+    def emit(self, scope: Scope, conditions: list[Condition]) -> None:
+        """A read entry for each table in the scope."""
+        for source in scope.sources.values():
+            if source.table is not None:
+                self.footprint.reads.append(
+                    Entry(
+                        source.table.name,
+                        frozenset({*source.read, ROW}),
+                        self.condition_for(source, scope, conditions),
+                        source.instance,
+                        "query",
+                        frozenset(source.read - source.tested),
+                    )
+                )
+
+    def condition_for(self, source: Source, scope: Scope, conditions: list[Condition]) -> Condition:
+        """What must be true of a row of this source if it is to matter.
+
+        A row of an optional source matters if the ON of its join is true of it, whatever WHERE says of it: that it is there
+        takes away the row of NULLs that would stand in its place. So nothing but that ON is required of optional sources.
+        """
+        optional = {s.instance for s in scope.sources.values() if s.optional}
+        kept = [c for c in conditions if not optional & instances(c)]
+        for on in source.joined:
+            kept += [c for c in self.conjuncts(on, scope) if not (optional - {source.instance}) & instances(c)]
+        return conjunction(*kept)
+
+    # -- names -------------------------------------------------------------------------------------------------------
+
+    def visit(self, node: exp.Expression, scope: Scope, aliases: set[str] | frozenset[str] = frozenset()) -> None:
+        """Note every column that is mentioned, and what subqueries read."""
+        if isinstance(node, exp.Anonymous) and node.name.lower() not in _PURE:
+            raise NotUnderstoodError(f"the function {node.name} may do anything")
+        if isinstance(node, exp.Query):
+            tested, self._tested = self._tested, True
+            self.query(node, scope)
+            self._tested = tested
+        elif isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+            name = node.name.lower()
+            if not node.table and name in aliases and not any(s.table and s.has(name) for s in scope.sources.values()):
+                return
+            self._read(self.resolve(node, scope), name)
+        elif isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            if isinstance(node.parent, exp.Count):
+                return
+            for source in scope.sources.values():
+                if source.table is not None and _table(node) in ("", source.alias):
+                    self._read(source, *source.table.columns)
+        else:
+            for child in node.iter_expressions():
+                self.visit(child, scope, aliases)
+
+    def _read(self, source: Source, *names: str) -> None:
+        if source.table is None:
+            return
+        known = {n if n in source.table.columns else source.table.generated or n for n in names}
+        source.read |= known
+        if self._tested:
+            source.tested |= known
+
+    def resolve(self, node: exp.Column, scope: Scope) -> Source:
+        """The source that a column belongs to."""
+        name, table = node.name.lower(), _table(node)
+        around: Scope | None = scope
+        while around is not None:
+            if table:
+                if table in around.sources:
+                    source = around.sources[table]
+                    if source.has(name):
+                        return source
+                    raise UsageError(
+                        f"{self.where}: {table} has no column {name}",
+                        hint=f"its columns: {', '.join(source.names)}",
+                    )
+            else:
+                found = [s for s in around.sources.values() if s.has(name)]
+                certain = [s for s in found if s.table is not None or s.outputs is not None] or found
+                if len(certain) > 1 and not _using(node, name):
+                    raise UsageError(
+                        f"{self.where}: column {name} is ambiguous: {', '.join(s.alias for s in certain)} have it",
+                        hint=f"write {certain[0].alias}.{name}",
+                    )
+                if certain:
+                    return certain[0]
+            around = around.outer
+        sources = ", ".join(scope.sources) or "no table"
+        raise UsageError(
+            f"{self.where}: there is no column {f'{table}.' if table else ''}{name} (in {sources})",
+            hint="correct the statement, or give the schema that it is for with --schema FILE",
+        )
+
+    # -- conditions --------------------------------------------------------------------------------------------------
+
+    def conjuncts(self, node: exp.Expression, scope: Scope) -> list[Condition]:
+        condition = self.condition(node, scope)
+        return list(condition.parts) if isinstance(condition, And) else [condition]
+
+    def condition(self, node: exp.Expression, scope: Scope) -> Condition:
+        """An expression as a condition; opaque where it is not understood."""
+        if isinstance(node, exp.Paren):
+            return self.condition(node.this, scope)
+        if isinstance(node, exp.And):
+            return conjunction(self.condition(node.this, scope), self.condition(node.expression, scope))
+        if isinstance(node, exp.Or):
+            return Or((self.condition(node.this, scope), self.condition(node.expression, scope)))
+        if isinstance(node, exp.Not):
+            return Not(self.condition(node.this, scope))
+        if isinstance(node, exp.Boolean):
+            return And() if node.this else Or()
+        if type(node) in _COMPARISONS or isinstance(node, exp.NEQ):
+            left, right = self.term(node.this, scope), self.term(node.expression, scope)
+            if isinstance(node, exp.NEQ):
+                return Not(Compare("=", left, right))
+            operator, swapped = _COMPARISONS[type(node)]
+            return Compare(operator, right, left) if swapped else Compare(operator, left, right)
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            value = self.term(node.this, scope)
+            return And(
+                (
+                    Compare("<=", self.term(node.args["low"], scope), value),
+                    Compare("<=", value, self.term(node.args["high"], scope)),
+                )
+            )
+        if isinstance(node, exp.In) and not node.args.get("query") and not node.args.get("unnest") and node.expressions:
+            if not any(isinstance(e, exp.Query) for e in node.expressions):
+                value = self.term(node.this, scope)
+                return Or(tuple(Compare("=", value, self.term(e, scope)) for e in node.expressions))
+        elif isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            return IsNull(self.term(node.this, scope))
+        elif isinstance(node, exp.NullSafeEQ):
+            return Same(self.term(node.this, scope), self.term(node.expression, scope))
+        return Opaque(_short(node))
+
+    def term(self, node: exp.Expression, scope: Scope) -> Term:
+        """An expression as a term; unknown where it is not understood."""
+        if isinstance(node, exp.Paren):
+            return self.term(node.this, scope)
+        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+            return self.resolve(node, scope).term(node.name.lower())
+        if isinstance(node, exp.Placeholder) and node.name in self.bindings:
+            return self.bindings[node.name]
+        if isinstance(node, exp.Null):
+            return Constant(None)
+        sign, literal = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
+        if isinstance(literal, exp.Literal) and (sign == 1 or not literal.is_string):
+            if literal.is_string:
+                return Constant(literal.this)
+            if literal.this.isdigit() and int(literal.this) < _EXACT:
+                return Constant(sign * int(literal.this))
+        return Unknown(f"computed by {_short(node)}")
+
+
+def instances(condition: Condition) -> set[str]:
+    """Whose columns a condition mentions."""
+    return {t.instance for t in terms(condition) if isinstance(t, Column)}
+
+
+def _arg(node: exp.Expression, name: str) -> exp.Expression | None:
+    """An argument whose name is a keyword of Python; releases of sqlglot differ in how they call it."""
+    return node.args.get(f"{name}_") or node.args.get(name)
+
+
+def _table(node: exp.Expression) -> str:
+    return node.table.lower() if isinstance(node, exp.Column) else ""
+
+
+def _using(node: exp.Expression, name: str) -> bool:
+    """Whether the query merges the columns of that name."""
+    select = node.find_ancestor(exp.Select)
+    joins: Iterator[exp.Expression] = iter(select.args.get("joins") or []) if select is not None else iter(())
+    return any(
+        name in (i.name.lower() for i in j.args.get("using") or []) or (j.args.get("method") or "").upper() == "NATURAL"
+        for j in joins
+    )
+
+
+def _short(node: exp.Expression) -> str:
+    said = node.sql()
+    return said if len(said) <= 48 else f"{said[:47]}…"

@@ -1,0 +1,299 @@
+"""The schema of a database, from its DDL: tables, columns, keys, and what makes one row's fate depend on another's."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from typing import Literal
+
+from plait.gyro.sql.terms import Kind
+from plait.kernel.errors import UsageError
+from plait.kernel.extras import needs
+
+with needs("gyro"):
+    import sqlglot
+    from sqlglot import exp
+
+Dialect = Literal["sqlite", "postgres", "mysql"]
+
+ROW = "*"
+"""The attribute of a table that is whether a row is there at all: read by every statement on the table, written by INSERT
+and DELETE. Without it, SELECT COUNT(*) would read nothing."""
+
+_ROWID = re.compile(r",?\s*\bWITHOUT\s+ROWID\b", re.IGNORECASE)
+_REPLACES = re.compile(r"\bON CONFLICT\b", re.IGNORECASE)
+_UNCLEAR = re.compile(
+    r"\s*(CREATE|ALTER|DROP)\s+(?!(EXTENSION|DOMAIN|ROLE|USER|SCHEMA|COLLATION|DATABASE)\b)", re.IGNORECASE
+)
+_TRIGGER = re.compile(
+    r"\bCREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?TRIGGER\b.*?\bON\s+(?:[\"`\[]?\w+[\"`\]]?\s*\.\s*)?[\"`\[]?(\w+)[\"`\]]?"
+    r"(?:.*?\bBEGIN\b.*?\bEND\s*;?|[^;]*;?)",
+    re.IGNORECASE | re.DOTALL,
+)
+_INTEGER_KEY = re.compile(r'[\s"\]`]*INTEGER\b', re.IGNORECASE)
+_NUMBERS = {
+    *("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "DECIMAL", "DOUBLE", "FLOAT", "REAL", "SERIAL", "BIGSERIAL"),
+    *("SMALLSERIAL", "UINT", "UBIGINT", "USMALLINT", "UTINYINT", "UMEDIUMINT"),
+}
+_TEXTS = {"TEXT", "VARCHAR"}
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it says about triggers is dealt with here
+
+
+@dataclasses.dataclass(frozen=True)
+class Attribute:
+    """A column of a table."""
+
+    name: str
+    kind: Kind
+    nullable: bool = True
+    generated: bool = False
+    """Left out of an INSERT, it gets a new id."""
+    default: bool = False
+    """Left out of an INSERT, it is something that the schema says."""
+    computed: bool = False
+    """Set by the database whenever the row changes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """A foreign key: these columns of this table name a row of another."""
+
+    columns: tuple[str, ...]
+    table: str
+    target: tuple[str, ...]
+    on_delete: str = ""
+    on_update: str = ""
+
+
+@dataclasses.dataclass
+class Table:
+    """A table. Names are in lower case."""
+
+    name: str
+    columns: dict[str, Attribute]
+    uniques: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    """Keys; an empty one has expressions or conditions in it, and may be violated by any row."""
+    primary: tuple[str, ...] = ()
+    references: list[Reference] = dataclasses.field(default_factory=list)
+    checks: list[frozenset[str]] = dataclasses.field(default_factory=list)
+    """Columns that a CHECK reads together."""
+    triggers: bool = False
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Every attribute, the row's existence among them."""
+        return frozenset({*self.columns, ROW})
+
+    def written(self, assigned: frozenset[str]) -> frozenset[str]:
+        """What changes if these columns are assigned."""
+        return assigned | {c.name for c in self.columns.values() if c.computed}
+
+    @property
+    def generated(self) -> str | None:
+        return next((c.name for c in self.columns.values() if c.generated), None)
+
+
+@dataclasses.dataclass
+class Schema:
+    """Tables and views by their names."""
+
+    tables: dict[str, Table]
+    views: dict[str, exp.Expression] = dataclasses.field(default_factory=dict)
+    dialect: Dialect = "sqlite"
+    source: str = "the schema"
+
+    def table(self, name: str, where: str) -> Table:
+        """The table of that name, or an error that names those there are."""
+        found = self.tables.get(name.lower())
+        if found is None:
+            known = ", ".join(sorted([*self.tables, *self.views])) or "none"
+            raise UsageError(
+                f"{where}: there is no table {name} in {self.source}",
+                hint=f"its tables: {known}; give the DDL with --schema FILE",
+            )
+        return found
+
+
+def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the schema") -> Schema:
+    """Read DDL. Statements that are not about the schema (INSERT, PRAGMA, …) are left alone.
+
+    >>> schema = parse_schema("CREATE TABLE cart (id INTEGER PRIMARY KEY, owner TEXT UNIQUE)")
+    >>> schema.tables["cart"].generated, schema.tables["cart"].uniques
+    ('id', [('id',), ('owner',)])
+    """
+    triggered = {match[1].lower() for match in _TRIGGER.finditer(ddl)}
+    text = _TRIGGER.sub(_blank, ddl)
+    text = _ROWID.sub(_blank, text) if dialect == "sqlite" else text
+    try:
+        statements = sqlglot.parse(text, dialect=dialect)
+    except sqlglot.errors.SqlglotError as error:
+        raise UsageError(
+            f"{source}: the schema cannot be parsed as {dialect}: {first_error(error)}",
+            hint="correct the DDL, or name another --dialect",
+        ) from None
+    schema = Schema({}, {}, dialect, source)
+    for statement in statements:
+        if isinstance(statement, exp.Create):
+            _create(schema, statement, text)
+        elif isinstance(statement, exp.Alter | exp.Drop):
+            raise UsageError(
+                f"{source}: {statement.sql(dialect=dialect)[:60]}: a schema that is altered is not understood",
+                hint="give CREATE statements that say what the tables are in the end",
+            )
+        elif isinstance(statement, exp.Command) and _UNCLEAR.match(said := statement.sql(dialect=dialect)):
+            raise UsageError(
+                f"{source}: {' '.join(said.split())[:60]}: it is not understood, and may have effects on tables",
+                hint="leave it out if it has none, or write it in another way",
+            )
+    if not schema.tables:
+        raise UsageError(f"{source}: there is no CREATE TABLE", hint="give the DDL of the database with --schema FILE")
+    for name in triggered & schema.tables.keys():
+        schema.tables[name].triggers = True
+    if unknown := sorted(triggered - schema.tables.keys() - schema.views.keys()):
+        raise UsageError(
+            f"{source}: a trigger is on {unknown[0]}, which is no table", hint="give the DDL of all tables"
+        )
+    for table in schema.tables.values():
+        table.references = [_resolved(schema, table, r) for r in table.references]
+    return schema
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Spaces: places in the text stay what they are."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def _constraints(definition: exp.Schema) -> list[str]:
+    """What is said about keys, as text."""
+    return [str(part.sql("sqlite")) for part in definition.expressions if not isinstance(part, exp.ColumnDef)]
+
+
+def first_error(error: sqlglot.errors.SqlglotError) -> str:
+    """What the parser says, in one line."""
+    found = getattr(error, "errors", None)
+    if found:
+        return f"{found[0].get('description', '').rstrip('.')} near {found[0].get('highlight', '')!r}"
+    return str(error).splitlines()[0]
+
+
+def _create(schema: Schema, statement: exp.Create, text: str) -> None:
+    kind = str(statement.args.get("kind", "")).upper()
+    if kind == "VIEW":
+        schema.views[statement.find(exp.Table).name.lower()] = statement.expression  # type: ignore[union-attr]
+    elif kind == "INDEX" and statement.args.get("unique"):
+        index = statement.this
+        name = index.args["table"].name.lower()
+        if name in schema.tables:
+            columns = [o.this for o in index.args["params"].args.get("columns") or []]
+            plain = all(isinstance(c, exp.Column) for c in columns) and not index.args["params"].args.get("where")
+            schema.tables[name].uniques.append(tuple(c.name.lower() for c in columns) if plain else ())
+    elif kind == "TABLE":
+        if not isinstance(statement.this, exp.Schema):
+            raise UsageError(
+                f"{schema.source}: CREATE TABLE {statement.this.sql()} names no columns",
+                hint="write the columns out, instead of CREATE TABLE … AS SELECT",
+            )
+        if statement.find(exp.InheritsProperty):
+            raise UsageError(
+                f"{schema.source}: {statement.this.this.sql()} inherits from another table, which is not understood",
+                hint="write tables of their own",
+            )
+        if any(_REPLACES.search(c) for c in _constraints(statement.this)):
+            raise UsageError(
+                f"{schema.source}: a key of {statement.this.this.sql()} says what happens ON CONFLICT",
+                hint="say it in the statements (INSERT OR REPLACE, OR IGNORE)",
+            )
+        table = _table(schema, statement.this, text)
+        schema.tables[table.name] = table
+
+
+def _table(schema: Schema, definition: exp.Schema, text: str) -> Table:
+    table = Table(definition.this.name.lower(), {})
+    integer_keys: set[str] = set()
+    for part in definition.expressions:
+        while isinstance(part, exp.Constraint):
+            part = part.expressions[0]
+        if isinstance(part, exp.ColumnDef):
+            if (end := part.this.meta.get("end")) is not None and _INTEGER_KEY.match(text, end + 1):
+                integer_keys.add(part.name.lower())
+            _column(schema, table, part)
+        elif isinstance(part, exp.PrimaryKey):
+            table.primary = tuple(e.name.lower() for e in part.expressions)
+        elif isinstance(part, exp.UniqueColumnConstraint) and part.this is not None:
+            table.uniques.append(tuple(e.name.lower() for e in part.this.expressions))
+        elif isinstance(part, exp.ForeignKey):
+            columns = tuple(e.name.lower() for e in part.expressions)
+            table.references.append(_reference(columns, part.args["reference"], part.args.get("options")))
+        elif isinstance(part, exp.CheckColumnConstraint):
+            table.checks.append(frozenset(c.name.lower() for c in part.find_all(exp.Column)))
+        elif not isinstance(part, exp.IndexColumnConstraint):
+            table.uniques.append(())  # EXCLUDE and the like: any row may be in the way
+    if table.primary:
+        table.uniques.insert(0, table.primary)
+    if len(table.primary) == 1 and schema.dialect == "sqlite" and table.primary[0] in integer_keys:
+        key = table.columns[table.primary[0]]  # SQLite's INTEGER PRIMARY KEY is the row's id
+        table.columns[key.name] = dataclasses.replace(key, generated=True, nullable=False)
+    elif schema.dialect != "sqlite":
+        for name in table.primary:
+            table.columns[name] = dataclasses.replace(table.columns[name], nullable=False)
+    return table
+
+
+def _column(schema: Schema, table: Table, part: exp.ColumnDef) -> None:
+    name = part.name.lower()
+    type_name = part.kind.this.name if part.kind is not None and hasattr(part.kind.this, "name") else ""
+    kind: Kind = "number" if type_name in _NUMBERS else "text" if type_name in _TEXTS else "other"
+    nullable, generated, computed, default = True, "SERIAL" in type_name, False, False
+    if schema.dialect == "mysql" and kind == "text":
+        kind = "other"  # its collations ignore case unless told otherwise
+    for constraint in part.constraints:
+        rule = constraint.kind
+        if isinstance(rule, exp.PrimaryKeyColumnConstraint):
+            table.primary = (name,)
+        elif isinstance(rule, exp.UniqueColumnConstraint):
+            table.uniques.append((name,))
+        elif isinstance(rule, exp.NotNullColumnConstraint):
+            nullable = bool(rule.args.get("allow_null"))
+        elif isinstance(rule, exp.AutoIncrementColumnConstraint | exp.GeneratedAsIdentityColumnConstraint):
+            generated = True
+        elif isinstance(rule, exp.DefaultColumnConstraint):
+            default = True
+        elif isinstance(rule, exp.ComputedColumnConstraint | exp.OnUpdateColumnConstraint):
+            computed = True
+        elif isinstance(rule, exp.CollateColumnConstraint):
+            collation = rule.this.name.upper()
+            kind = (
+                "text" if collation in ("BINARY", "C", "POSIX", "UCS_BASIC") or collation.endswith("_BIN") else "other"
+            )
+        elif isinstance(rule, exp.Reference):
+            table.references.append(_reference((name,), rule, None))
+        elif isinstance(rule, exp.CheckColumnConstraint):
+            table.checks.append(frozenset(c.name.lower() for c in rule.find_all(exp.Column)))
+    table.columns[name] = Attribute(name, kind, nullable, generated, default, computed)
+
+
+def _reference(columns: tuple[str, ...], node: exp.Expression, options: object) -> Reference:
+    said = " ".join(str(o) for o in [*(node.args.get("options") or []), *(options or [])]).upper()  # type: ignore[misc]
+    actions = dict(re.findall(r"ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT|RESTRICT|NO ACTION)", said))
+    for key in ("delete", "update"):
+        if node.parent is not None and (action := node.parent.args.get(key)):
+            actions[key.upper()] = str(action).upper()
+    target = node.this
+    names = tuple(e.name.lower() for e in target.expressions) if isinstance(target, exp.Schema) else ()
+    table = target.this.name if isinstance(target, exp.Schema) else target.name
+    return Reference(columns, table.lower(), names, actions.get("DELETE", ""), actions.get("UPDATE", ""))
+
+
+def _resolved(schema: Schema, table: Table, reference: Reference) -> Reference:
+    """With the columns that it names, which are the primary key's unless they were given."""
+    parent = schema.table(reference.table, f"the foreign key ({', '.join(reference.columns)}) of {table.name}")
+    target = reference.target or parent.primary
+    if len(target) != len(reference.columns):
+        raise UsageError(
+            f"{schema.source}: the foreign key ({', '.join(reference.columns)}) of {table.name} does not fit "
+            f"({', '.join(target)}) of {parent.name}",
+            hint="name as many columns on both sides",
+        )
+    return dataclasses.replace(reference, target=target)

@@ -1,0 +1,108 @@
+"""A classification of transactions as text: who is local, who is not, why not, and what would change that."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+
+from plait.kernel.operations import Blocker, Classification, Operation
+from plait.report.markup import shorten
+from plait.report.wording import plural, visible
+
+_MOST = 4
+"""So many blockers of a transaction are shown."""
+_ATTRIBUTES = 5
+_BOLD, _OFF = "\x1b[1m", "\x1b[0m"
+
+
+def summary(found: Classification) -> str:
+    """The classes and how many are in each.
+
+    >>> summary(Classification("shop.py", [], [], 0, 0, 3, "server", True, 1, 1, 0, 0.0))
+    '0 local, 0 global, 0 local/global'
+    """
+    return ", ".join(f"{found.count(c)} {c}" for c in ("local", "global", "local/global"))
+
+
+def effort(found: Classification) -> str:
+    """How the partitioning was found."""
+    if found.exhaustive:
+        arrays = "the only array of keys" if found.arrays == 1 else f"the cheapest of {found.arrays:,} arrays of keys"
+        return f"It is {arrays}."
+    return f"It is the cheapest array of keys that a search found; not all {found.arrays:,} were looked at."
+
+
+def cost(found: Classification) -> str:
+    """What the partitioning costs."""
+    weight = sum(o.weight for o in found.operations)
+    return f"Operations that need coordination weigh {found.cost:.4g} of {weight:g}, with {found.servers} servers."
+
+
+def routed(operation: Operation) -> str:
+    """Where its operations go."""
+    made = ", ".join(f"new {g}" for g in operation.generated)
+    keys = " and ".join(operation.keys)
+    return f"{keys} ({made})" if keys and made else keys or made or "anywhere"
+
+
+def blocker_lines(operation: Operation, blocker: Blocker) -> list[str]:
+    """Why not local: who, what, which rows; and what would take that away."""
+    who = "another operation of it" if blocker.other == operation.name else visible(blocker.other)
+    names = [a if a != "*" else "(whether the row is there)" for a in blocker.attributes]
+    shown = ", ".join(names[:_ATTRIBUTES]) + (
+        f", … {len(names) - _ATTRIBUTES} more" if len(names) > _ATTRIBUTES else ""
+    )
+    return [
+        f"{who} {blocker.kind} {blocker.table}: {visible(shown)}",
+        f"  where {visible(shorten(blocker.theirs, 160))}  ({visible(blocker.other_place)})",
+        f"  and it writes where {visible(shorten(blocker.mine, 160))}  ({visible(blocker.place)})",
+        f"  to change that: {visible(blocker.change)}",
+    ]
+
+
+def classification_text(found: Classification, *, width: int = 120, color: bool = False) -> str:
+    """The table of transactions, then a paragraph for each that is not local."""
+    bold, off = (_BOLD, _OFF) if color else ("", "")
+    read_only = sum(o.read_only for o in found.operations)
+    lines = [
+        f"{bold}{summary(found)}{off}  in {visible(found.application)}",
+        f"  {plural(len(found.operations), 'transaction')}, {read_only} read-only. {cost(found)}",
+        f"  {effort(found)}",
+        "",
+    ]
+    rows = [("transaction", "class", "routed by", "why")]
+    rows += [(visible(o.name), o.classed, visible(routed(o)), visible(o.reason)) for o in found.operations]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    widths[2] = min(widths[2], 34)
+    for row in rows:
+        head = "  ".join(shorten(cell, w).ljust(w) for cell, w in zip(row[:3], widths, strict=True))
+        room = width - len(head) - 4
+        lines.append(f"  {head}  {shorten(row[3], room) if room > 20 else ''}".rstrip())
+    for operation in found.operations:
+        if operation.classed != "local" or operation.refused:
+            lines += ["", *_paragraph(operation, width, bold, off)]
+    lines += [f"warning: {visible(w)}" for w in found.warnings]
+    return "\n".join(lines)
+
+
+def refusals(operation: Operation) -> list[tuple[str, str]]:
+    """Why its SQL is not known, and what to change."""
+    pairs = itertools.zip_longest(operation.refused, operation.remedies, fillvalue="write constant SQL")
+    return [(visible(reason), f"to change that: {visible(change)}") for reason, change in pairs]
+
+
+def _paragraph(operation: Operation, width: int, bold: str, off: str) -> list[str]:
+    lines = [f"{bold}{visible(operation.name)}{off} is {operation.classed}  ({visible(operation.place)})"]
+    if operation.refused:
+        lines.append("  its SQL is not known, so it may read and write everything:")
+        for reason, change in refusals(operation):
+            for line in (f"  - {reason}", f"      {change}"):
+                lines += textwrap.wrap(line, width, subsequent_indent="        ", break_on_hyphens=False)
+        return lines
+    for blocker in operation.blockers[:_MOST]:
+        for i, line in enumerate(blocker_lines(operation, blocker)):
+            mark = "- " if i == 0 else "  "
+            lines += textwrap.wrap(f"  {mark}{line}", width, subsequent_indent="        ", break_on_hyphens=False)
+    if len(operation.blockers) > _MOST:
+        lines.append(f"  … and {len(operation.blockers) - _MOST} more: see --html or --json")
+    return lines
