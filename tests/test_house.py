@@ -1,102 +1,168 @@
-"""The laws of the house (DESIGN section 2), read from the source: who imports whom, docstrings, sizes."""
+"""The laws of the house, read from the source: who imports whom, sizes, and what a folder says about itself.
+
+A law has a sentence in docs/internals/architecture.md ("Rooms") and a test here. A new room gets its place in `STACK`.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "plait"
+RUST = ROOT / "rust" / "src"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+PLUGIN = ROOT / "src" / "_plait_pytest.py"
+
+STACK = (
+    {"kernel"},
+    {"report"},
+    {"model"},
+    {"check", "bmc", "epa", "gyro", "protocols"},
+    {"rounds"},
+    {"bench"},
+    {"cli"},
+)
+"""The rooms, from the bottom up. A room imports rooms of lower rows, never one of its own row or of a higher one."""
+ROW = {room: number for number, row in enumerate(STACK) for room in row} | {"plait": 2}
+"""The row of each room. The package itself shows the names of the model."""
+NATIVE = {"check", "epa"}
+"""The rooms that talk to the native engine."""
 LONGEST = 600
-
-ALLOWED = {
-    "kernel": set(),
-    "model": {"kernel"},
-    "check": {"kernel", "model"},
-    "rounds": {"kernel", "model", "check"},
-    "bmc": {"kernel"},
-    "epa": {"kernel"},
-    "gyro": {"kernel"},
-    "report": {"kernel"},
-    "bench": {"kernel", "model", "check", "rounds", "bmc", "epa", "gyro", "report", "protocols", "plait"},
-    "protocols": {"kernel", "model", "plait"},
+"""Lines of a file."""
+MOST = 16
+"""Files of a folder: about a dozen, and its paragraph."""
+CROWDED = {
+    "src/plait/protocols": "one protocol per file",
+    "src/plait/cli": "one command per file",
 }
-"""Who may import whom, besides itself. The command line and the explorer stand in front, and may import every room."""
-FRONTS = {"cli", "web"}
+"""Folders with more files, and why."""
 
 
-def room_of(module: str) -> str:
-    """The room of a dotted name; the package itself, whose names are the model's, counts as 'plait'."""
-    return module.split(".")[1] if "." in module else "plait"
+class Import(NamedTuple):
+    """An import of a module of Plait."""
+
+    module: str
+    """`plait` alone is the package, whose public names belong to the rooms that they come from."""
+    name: str | None
+    line: int
+    lazy: bool
+    """Whether it is inside a function, or for type checkers only."""
+
+    @property
+    def room(self) -> str:
+        """The room that is imported; `plait` for the package itself, `_native` for the engine."""
+        if self.module != "plait":
+            return self.module.split(".")[1]
+        if self.name is None:
+            return "plait"
+        return PUBLIC.get(self.name, self.name if (PACKAGE / self.name).is_dir() else "plait")
 
 
-def imports(tree: ast.AST, package: str, *, lazy: bool = False) -> Iterator[tuple[str, int, bool]]:
-    """Plait's modules that a module imports: name, line, and whether inside of a function."""
+def imports(tree: ast.AST, package: str, *, lazy: bool = False) -> Iterator[Import]:
+    """The imports of Plait's modules in a syntax tree."""
     for node in ast.iter_child_nodes(tree):
-        names: list[str] = []
+        found: list[tuple[str, str | None]] = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found = [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                base = ".".join(
-                    [*package.split(".")[: len(package.split(".")) - node.level + 1], *filter(None, [base])]
-                )
-            names = [base]
-            if base == "plait":
-                # `from plait import report` is a room, `from plait import System` is a name.
-                names = [f"plait.{a.name}" if (PACKAGE / a.name).is_dir() else "plait" for a in node.names]
-        for name in names:
-            if name.split(".")[0] == "plait":
-                yield name, getattr(node, "lineno", 0), lazy
-        yield from imports(node, package, lazy=lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+            parts = package.split(".")
+            above = parts[: len(parts) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            found = [(base, alias.name) for alias in node.names]
+        for module, name in found:
+            if module.split(".")[0] == "plait":
+                yield Import(module, name, getattr(node, "lineno", 0), lazy)
+        inner = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        inner |= isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        yield from imports(node, package, lazy=lazy or inner)
 
 
 def dotted(file: Path) -> str:
+    """The name of a module."""
     return ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
 
 
-@pytest.mark.parametrize("file", MODULES, ids=dotted)
-def test_rooms_do_not_import_each_other(file: Path) -> None:
+def imports_of(file: Path) -> list[Import]:
+    """The imports of a file."""
     name = dotted(file)
-    parts = name.split(".")
-    if len(parts) == 2:
-        return  # plait/__init__.py shows the rooms' names to the user
-    room = parts[1]
-    if room in FRONTS:
-        return
-    package = name if parts[-1] == "__init__" else ".".join(parts[:-1])
-    for target, line, lazy in imports(ast.parse(file.read_text(encoding="utf-8")), package):
-        other = room_of(target)
-        if other in (room, "_native"):
-            continue
-        if room == "kernel" and other == "report" and lazy:
-            continue  # str(verdict) and Jupyter's display ask the report when they are called
-        assert other in ALLOWED[room], f"{name}, line {line}: {room} imports {target}"
+    package = name.removesuffix(".__init__") if file.name == "__init__.py" else name.rpartition(".")[0]
+    return list(imports(ast.parse(file.read_text(encoding="utf-8")), package))
 
 
-def test_the_law_is_enforced() -> None:
-    source = "from plait.model.system import System\ndef f():\n    from ..check import api\n    import plait.web.app\n"
-    found = [(room_of(name), line, lazy) for name, line, lazy in imports(ast.parse(source), "plait.report")]
-    assert found == [("model", 1, False), ("check", 3, True), ("web", 4, True)]
+PUBLIC: dict[str, str] = {}
+"""The public names of the package, each with its room."""
+PUBLIC |= {i.name: i.room for i in imports_of(PACKAGE / "__init__.py") if i.name is not None and i.module != "plait"}
 
 
-def test_every_room_is_known() -> None:
-    rooms = {d.name for d in PACKAGE.iterdir() if d.is_dir() and (d / "__init__.py").exists()}
-    assert rooms <= ALLOWED.keys() | FRONTS
+def forbidden(room: str, imported: Import) -> bool:
+    """Whether a module of a room may not have this import."""
+    if imported.room == room:
+        return False
+    if imported.room == "_native":
+        return room not in NATIVE
+    return ROW.get(imported.room, len(STACK)) >= ROW[room]
 
 
-def test_only_check_and_epa_talk_to_the_native_engine() -> None:
+# -- the stack -------------------------------------------------------------------------------------------------------
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()}
+    assert {*rooms, "plait"} == ROW.keys()
+    assert {file.name for file in PACKAGE.glob("*.py")} == {"__init__.py"}, "a module belongs to a room"
+
+
+@pytest.mark.parametrize("file", [f for f in MODULES if f.parent != PACKAGE], ids=dotted)
+def test_a_room_imports_rooms_below_it(file: Path) -> None:
+    room = dotted(file).split(".")[1]
+    for found in imports_of(file):
+        assert not forbidden(room, found), f"{dotted(file)}, line {found.line}: {room} imports {found.module}"
+
+
+def test_the_package_shows_the_model_and_loads_the_rest_when_it_is_used() -> None:
+    found = imports_of(PACKAGE / "__init__.py")
+    assert {i.room for i in found if not i.lazy} == {"kernel", "model"}
+    assert {i.room for i in found if i.lazy} == {"check", "kernel", "report"}
+
+
+def test_no_product_imports_a_benchmark() -> None:
     for file in MODULES:
         room = dotted(file).split(".")[1]
-        if room in ("check", "epa", *FRONTS):
-            continue
-        for target, line, _ in imports(ast.parse(file.read_text(encoding="utf-8")), dotted(file)):
-            assert target != "plait._native", f"{file}, line {line}"
+        if room != "bench" and dotted(file) != "plait.cli.bench":
+            assert all(i.room != "bench" for i in imports_of(file)), file
+
+
+def test_the_laws_are_enforced() -> None:
+    source = """
+from plait.model.system import System
+from plait import Process, check
+def f():
+    from ..check import api
+    import plait.bench.tables
+if TYPE_CHECKING:
+    from plait._native import Engine
+"""
+    found = list(imports(ast.parse(source), "plait.report"))
+    assert [(i.room, i.line, i.lazy) for i in found] == [
+        ("model", 2, False),
+        ("model", 3, False),
+        ("check", 3, False),
+        ("check", 5, True),
+        ("bench", 6, True),
+        ("_native", 8, True),
+    ]
+    assert all(forbidden("report", i) for i in found)
+    assert [i.room for i in found if forbidden("check", i)] == ["bench"]
+    assert [i.room for i in found if forbidden("bmc", i)] == ["check", "check", "bench", "_native"]
+    assert [i.room for i in found if forbidden("cli", i)] == ["_native"]
+
+
+# -- single files that know something ------------------------------------------------------------------------------------
 
 
 def test_only_one_file_of_epa_knows_z3() -> None:
@@ -104,21 +170,48 @@ def test_only_one_file_of_epa_knows_z3() -> None:
         assert ("import z3" in file.read_text(encoding="utf-8")) == (file.name == "solver.py"), file
 
 
-@pytest.mark.parametrize("file", [*MODULES, ROOT / "src" / "_plait_pytest.py"], ids=lambda f: f.name)
+def test_the_plugin_imports_plait_only_when_used() -> None:
+    assert [i.module for i in imports(ast.parse(PLUGIN.read_text(encoding="utf-8")), "") if not i.lazy] == []
+
+
+# -- files and folders -----------------------------------------------------------------------------------------------
+
+
+def folders() -> list[Path]:
+    """The folders of the source, Python's and Rust's."""
+    return sorted({file.parent for file in [*MODULES, *RUST.rglob("*.rs")]})
+
+
+def local(path: Path) -> str:
+    """A path within the project."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def paragraph(folder: Path) -> str:
+    """What a folder says about itself: the docstring of its package, or the head of its Rust module."""
+    if (init := folder / "__init__.py").exists():
+        return ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+    head = next(p for p in (folder / "mod.rs", folder / "lib.rs", folder / "main.rs") if p.exists())
+    lines = head.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.removeprefix("//!") for line in lines if line.startswith("//!"))
+
+
+@pytest.mark.parametrize("folder", folders(), ids=local)
+def test_a_folder_begins_with_a_paragraph(folder: Path) -> None:
+    assert len(paragraph(folder).split()) >= 20, "say what comes in, what goes out, and which file to open first"
+
+
+@pytest.mark.parametrize("folder", folders(), ids=local)
+def test_a_folder_holds_about_a_dozen_files(folder: Path) -> None:
+    files = [f for f in folder.iterdir() if f.suffix in (".py", ".rs") and f.name not in ("__init__.py", "mod.rs")]
+    assert (len(files) > MOST) == (local(folder) in CROWDED), f"{len(files)} files"
+
+
+@pytest.mark.parametrize("file", [*MODULES, PLUGIN], ids=local)
 def test_every_module_says_what_it_is_for(file: Path) -> None:
     assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), f"{file} has no docstring"
 
 
-@pytest.mark.parametrize(
-    "file", [*MODULES, *sorted((ROOT / "rust" / "src").rglob("*.rs"))], ids=lambda f: str(f.relative_to(ROOT))
-)
+@pytest.mark.parametrize("file", [*MODULES, *sorted(RUST.rglob("*.rs"))], ids=local)
 def test_files_stay_short(file: Path) -> None:
     assert len(file.read_text(encoding="utf-8").splitlines()) < LONGEST
-
-
-def test_the_plugin_imports_plait_only_when_used() -> None:
-    tree = ast.parse((ROOT / "src" / "_plait_pytest.py").read_text(encoding="utf-8"))
-    checking = [node for node in tree.body if isinstance(node, ast.If)]  # if TYPE_CHECKING
-    at_import = [node for node in tree.body if node not in checking]
-    found = [name for node in at_import for name, _, lazy in imports(ast.Module([node], []), "") if not lazy]
-    assert found == []

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
 from plait.kernel.pid import Pid
+from plait.kernel.rendering import Renderer, provide
 from plait.model.fairness import strong, weak
 from plait.model.faults import crash_recovery, crash_stop
 from plait.model.message import Message
@@ -114,3 +115,13 @@ def __getattr__(name: str) -> Any:
 
     value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
     return value
+
+
+def _renderer() -> Renderer:
+    """What `str(verdict)` and a notebook show. The kernel imports no report; the package connects the two."""
+    from plait.report.display import Display
+
+    return Display()
+
+
+provide(_renderer)

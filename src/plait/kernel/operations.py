@@ -1,10 +1,12 @@
-"""A Classification: which transactions of an application need coordination, as plain data (thesis 004, section 2.3)."""
+"""A Classification: which transactions of an application need coordination, as plain data (Saissi 2019, section 2.3)."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import msgspec
+
+from plait.kernel.rendering import renderer
 
 OperationClass = Literal["local", "global", "local/global"]
 
@@ -125,6 +127,4 @@ class Classification(msgspec.Struct, frozen=True):
         return next(o for o in self.operations if o.name == name)
 
     def __str__(self) -> str:
-        from plait.report.operations.text import classification_text
-
-        return classification_text(self)
+        return renderer().text(self)

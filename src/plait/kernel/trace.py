@@ -1,4 +1,4 @@
-"""A Trace: lanes, events on lanes with what they read, wrote, sent and received, and an optional loop (DESIGN section 6).
+"""A Trace: lanes, events on lanes with what they read, wrote, sent and received, and an optional loop.
 
 Counterexamples, bounded counterexamples, recorded executions and replicated histories are all Traces, so that one viewer,
 one JSON and one space-time diagram serve every room. A Trace is plain data: it knows nothing of the model it came from.
@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from plait.kernel.rendering import renderer
 from plait.kernel.values import Data
 
 EventKind = Literal["step", "lose", "duplicate", "crash", "recover"]
@@ -125,11 +126,7 @@ class Trace(msgspec.Struct, frozen=True):
         return len(self.events)
 
     def __str__(self) -> str:
-        from plait.report.text import trace_text
-
-        return trace_text(self)
+        return renderer().text(self)
 
     def _repr_html_(self) -> str:
-        from plait.report.html import trace_fragment
-
-        return trace_fragment(self)
+        return renderer().html(self)

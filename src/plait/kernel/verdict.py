@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from plait.kernel.coverage import Coverage
+from plait.kernel.rendering import renderer
 from plait.kernel.trace import Trace
 
 Status = Literal["holds", "violated", "inconclusive"]
@@ -152,11 +153,7 @@ class Verdict(msgspec.Struct, frozen=True):
         }
 
     def __str__(self) -> str:
-        from plait.report.text import verdict_text
-
-        return verdict_text(self)
+        return renderer().text(self)
 
     def _repr_html_(self) -> str:
-        from plait.report.html import verdict_fragment
-
-        return verdict_fragment(self)
+        return renderer().html(self)
