@@ -6,18 +6,18 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
-from plait.epa.steps import Step
+from plait.epa.events import Event
 
 BARRIER, LOCKS, RWLOCK = 900, (1000, 1001), 2000
 
 
-def _programs(r: random.Random) -> list[list[Step]]:
+def _programs(r: random.Random) -> list[list[Event]]:
     """What each thread does: thread 0 creates the others, and joins some of them."""
     children = r.randrange(1, 4)
     barrier = r.random() < 0.35
-    programs: list[list[Step]] = []
+    programs: list[list[Event]] = []
     for thread in range(children + 1):
-        body: list[Step] = []
+        body: list[Event] = []
         for _ in range(r.randrange(1, 4)):
             body += _block(r, thread)
         programs.append(body)
@@ -25,31 +25,31 @@ def _programs(r: random.Random) -> list[list[Step]]:
         for thread, body in enumerate(programs):
             if thread:
                 at = r.choice(_outside(body))
-                body[at:at] = [Step(thread, "arrive", BARRIER), Step(thread, "depart", BARRIER)]
+                body[at:at] = [Event(thread, "arrive", BARRIER), Event(thread, "depart", BARRIER)]
     main = programs[0]
     anywhere = r.random() < 0.5
     places = sorted(r.choices(range(len(main) + 1) if anywhere else _outside(main), k=children))
     for shift, (place, child) in enumerate(zip(places, range(1, children + 1), strict=True)):
-        main.insert(place + shift, Step(0, "create", child))
+        main.insert(place + shift, Event(0, "create", child))
     for child in range(1, children + 1):
         if r.random() < 0.6:
             created = next(i for i, s in enumerate(main) if s.op == "create" and s.object == child)
             later = [i for i in (range(len(main) + 1) if anywhere else _outside(main)) if i > created]
-            main.insert(r.choice(later), Step(0, "join", child))
+            main.insert(r.choice(later), Event(0, "join", child))
     for thread, body in enumerate(programs):
-        body.insert(0, Step(thread, "start"))
-        body.append(Step(thread, "end"))
+        body.insert(0, Event(thread, "start"))
+        body.append(Event(thread, "end"))
     if barrier:
-        main.insert(1, Step(0, "barrier", BARRIER, children))
+        main.insert(1, Event(0, "barrier", BARRIER, children))
     return programs
 
 
-def _block(r: random.Random, thread: int) -> list[Step]:
-    def access() -> Step:
+def _block(r: random.Random, thread: int) -> list[Event]:
+    def access() -> Event:
         size = r.choice([1, 1, 4])
         offset = r.choice([0, 0, 2]) if size == 1 else 0
         writes = r.random() < 0.5
-        return Step(thread, "access", r.randrange(3), offset, size, writes, r.randrange(2))
+        return Event(thread, "access", r.randrange(3), offset, size, writes, r.randrange(2))
 
     inside = [access() for _ in range(r.randrange(1, 3))]
     kind = r.random()
@@ -57,15 +57,15 @@ def _block(r: random.Random, thread: int) -> list[Step]:
         return inside
     if kind < 0.85:
         lock = r.choice(LOCKS)
-        section = [Step(thread, "lock", lock), *inside, Step(thread, "unlock", lock)]
+        section = [Event(thread, "lock", lock), *inside, Event(thread, "unlock", lock)]
         if r.random() < 0.2:
             other = next(m for m in LOCKS if m != lock)
-            section[1:-1] = [Step(thread, "lock", other), *inside, Step(thread, "unlock", other)]
+            section[1:-1] = [Event(thread, "lock", other), *inside, Event(thread, "unlock", other)]
         return section
-    return [Step(thread, r.choice(["read lock", "write lock"]), RWLOCK), *inside, Step(thread, "rw unlock", RWLOCK)]
+    return [Event(thread, r.choice(["read lock", "write lock"]), RWLOCK), *inside, Event(thread, "rw unlock", RWLOCK)]
 
 
-def _outside(body: list[Step]) -> list[int]:
+def _outside(body: list[Event]) -> list[int]:
     """Places of a body that are in no critical section, and between no arrival and departure."""
     depth, found = 0, [0]
     for i, step in enumerate(body):
@@ -79,7 +79,7 @@ def _outside(body: list[Step]) -> list[int]:
 class Semantics:
     """Which thread may go on, given how far all are."""
 
-    def __init__(self, programs: list[list[Step]]) -> None:
+    def __init__(self, programs: list[list[Event]]) -> None:
         self.programs = programs
 
     def enabled(self, at: tuple[int, ...]) -> Iterator[int]:
@@ -87,11 +87,11 @@ class Semantics:
             if at[thread] < len(program) and self._may(program[at[thread]], at):
                 yield thread
 
-    def _done(self, at: tuple[int, ...]) -> Iterator[Step]:
+    def _done(self, at: tuple[int, ...]) -> Iterator[Event]:
         for thread, program in enumerate(self.programs):
             yield from program[: at[thread]]
 
-    def _may(self, step: Step, at: tuple[int, ...]) -> bool:
+    def _may(self, step: Event, at: tuple[int, ...]) -> bool:
         done = list(self._done(at))
         if step.op == "start":
             return step.thread == 0 or any(s.op == "create" and s.object == step.thread for s in done)
@@ -128,12 +128,12 @@ class Semantics:
         return tuple(map(len, self.programs))
 
 
-def random_trace(seed: int) -> list[Step] | None:
+def random_trace(seed: int) -> list[Event] | None:
     """A trace of a random program under a random scheduler; None if it deadlocked."""
     r = random.Random(seed)
     semantics = Semantics(_programs(r))
     at = tuple(0 for _ in semantics.programs)
-    trace: list[Step] = []
+    trace: list[Event] = []
     while at != semantics.end:
         choices = list(semantics.enabled(at))
         if not choices:
@@ -144,7 +144,7 @@ def random_trace(seed: int) -> list[Step] | None:
     return trace
 
 
-def can_be_reversed(trace: list[Step], *, benign_same_value: bool = False) -> bool:
+def can_be_reversed(trace: list[Event], *, benign_same_value: bool = False) -> bool:
     """Definition 5, condition 2, by looking at every state that a complete permutation can pass through."""
     threads = max(s.thread for s in trace) + 1
     programs = [[s for s in trace if s.thread == t] for t in range(threads)]

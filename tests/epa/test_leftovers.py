@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from plait.epa.events import Event, fast_check, settle
 from plait.epa.instrumentation.build import build
 from plait.epa.recording import Recording
 from plait.epa.reversibility import check
 from plait.epa.run import run
 from plait.epa.solver import formula_decides
-from plait.epa.steps import Step, fast_check, settle
 from tests.support.patience import PATIENCE
 
 A1, A2, B1, B2 = 1, 2, 3, 4
@@ -21,25 +21,25 @@ CONDITIONS = [pair for a in (A1, A2) for b in (B1, B2) for pair in ((a, b), (b, 
 """The first section begins before the second ends: all eight together are impossible. The question adds the last one."""
 
 
-def trace(conditions: list[tuple[int, int]]) -> list[Step]:
+def trace(conditions: list[tuple[int, int]]) -> list[Event]:
     """Two sections each of two locks. A condition is a thread that the first creates and the second joins."""
     helpers = {pair: 5 + i for i, pair in enumerate(conditions)}
 
-    def begin(me: int) -> list[Step]:
-        access = [Step(B2, "access", 7, 0, 4, writes=True)] if me == B2 else []
+    def begin(me: int) -> list[Event]:
+        access = [Event(B2, "access", 7, 0, 4, writes=True)] if me == B2 else []
         mine = [h for (one, _), h in helpers.items() if one == me]
-        made = [s for h in mine for s in (Step(me, "create", h), Step(h, "start"), Step(h, "end"))]
-        return [Step(me, "lock", LOCKS[me]), *access, *made]
+        made = [s for h in mine for s in (Event(me, "create", h), Event(h, "start"), Event(h, "end"))]
+        return [Event(me, "lock", LOCKS[me]), *access, *made]
 
-    def end(me: int) -> list[Step]:
-        access = [Step(A1, "access", 7, 0, 4, writes=True)] if me == A1 else []
-        joins = [Step(me, "join", h) for (_, other), h in helpers.items() if other == me]
-        return [*joins, *access, Step(me, "unlock", LOCKS[me])]
+    def end(me: int) -> list[Event]:
+        access = [Event(A1, "access", 7, 0, 4, writes=True)] if me == A1 else []
+        joins = [Event(me, "join", h) for (_, other), h in helpers.items() if other == me]
+        return [*joins, *access, Event(me, "unlock", LOCKS[me])]
 
     sections = (A1, A2, B1, B2)
-    steps = [Step(0, "start"), *(Step(0, "create", s) for s in sections), *(Step(s, "start") for s in sections)]
+    steps = [Event(0, "start"), *(Event(0, "create", s) for s in sections), *(Event(s, "start") for s in sections)]
     steps += [*begin(A1), *begin(B1), *end(A1), *begin(A2), *end(B1), *begin(B2), *end(A2), *end(B2)]
-    return steps + [Step(s, "end") for s in sections]
+    return steps + [Event(s, "end") for s in sections]
 
 
 def test_all_conditions_are_impossible_and_only_z3_knows() -> None:

@@ -6,17 +6,17 @@ import itertools
 
 import pytest
 
+from plait.epa.events import Event, fast_check, settle
 from plait.epa.solver import decide, formula_decides
-from plait.epa.steps import Step, fast_check, settle
 from tests.epa.schedules import can_be_reversed, random_trace
 
 
-def traces(count: int, start: int = 0) -> list[list[Step]]:
+def traces(count: int, start: int = 0) -> list[list[Event]]:
     found = (t for t in map(random_trace, itertools.count(start)) if t is not None and 8 <= len(t) <= 26)
     return list(itertools.islice(found, count))
 
 
-def reversible(trace: list[Step], *, benign_same_value: bool = False) -> bool:
+def reversible(trace: list[Event], *, benign_same_value: bool = False) -> bool:
     pairs = settle(fast_check(trace, benign_same_value=benign_same_value))
     assert all(pair["schedule"] is not None for pair in pairs), "Z3 decides all of these"
     return bool(pairs)
@@ -65,27 +65,27 @@ def test_schedules_are_permutations_that_reverse() -> None:
     assert shown > 50
 
 
-def access(thread: int, *, writes: bool, object_: int = 0) -> Step:
-    return Step(thread, "access", object_, 0, 4, writes)
+def access(thread: int, *, writes: bool, object_: int = 0) -> Event:
+    return Event(thread, "access", object_, 0, 4, writes)
 
 
 def test_a_lock_does_not_order() -> None:
     """Two sections of one lock can come in the other order; joined threads cannot."""
-    begin = [Step(0, "start"), Step(0, "create", 1), Step(0, "create", 2)]
+    begin = [Event(0, "start"), Event(0, "create", 1), Event(0, "create", 2)]
     one, two = (
-        [Step(t, "start"), Step(t, "lock", 9), access(t, writes=True), Step(t, "unlock", 9), Step(t, "end")]
+        [Event(t, "start"), Event(t, "lock", 9), access(t, writes=True), Event(t, "unlock", 9), Event(t, "end")]
         for t in (1, 2)
     )
     assert reversible([*begin, *one, *two])
-    joined = [Step(0, "start"), Step(0, "create", 1), *one, Step(0, "join", 1), Step(0, "create", 2), *two]
+    joined = [Event(0, "start"), Event(0, "create", 1), *one, Event(0, "join", 1), Event(0, "create", 2), *two]
     assert not reversible(joined)
 
 
 def test_locks_that_order_by_closure() -> None:
     """The second section must follow the first, because the thread of the second is created inside of the first."""
     trace = [
-        Step(0, "start"), Step(0, "lock", 9), Step(0, "create", 1), Step(1, "start"), access(0, writes=True),
-        Step(0, "unlock", 9), Step(1, "lock", 9), access(1, writes=True), Step(1, "unlock", 9), Step(1, "end"),
+        Event(0, "start"), Event(0, "lock", 9), Event(0, "create", 1), Event(1, "start"), access(0, writes=True),
+        Event(0, "unlock", 9), Event(1, "lock", 9), access(1, writes=True), Event(1, "unlock", 9), Event(1, "end"),
     ]  # fmt: skip
     assert not reversible(trace)
     assert not can_be_reversed(trace)
@@ -95,11 +95,11 @@ def test_locks_that_order_by_closure() -> None:
 
 
 def test_a_barrier_orders_only_if_all_of_its_threads_are_known() -> None:
-    def trace(count: int) -> list[Step]:
+    def trace(count: int) -> list[Event]:
         return [
-            Step(0, "start"), Step(0, "barrier", 5, count), Step(0, "create", 1), Step(0, "create", 2),
-            Step(1, "start"), access(1, writes=True), Step(1, "arrive", 5), Step(2, "start"), Step(2, "arrive", 5),
-            Step(2, "depart", 5), access(2, writes=False), Step(1, "depart", 5), Step(1, "end"), Step(2, "end"),
+            Event(0, "start"), Event(0, "barrier", 5, count), Event(0, "create", 1), Event(0, "create", 2),
+            Event(1, "start"), access(1, writes=True), Event(1, "arrive", 5), Event(2, "start"), Event(2, "arrive", 5),
+            Event(2, "depart", 5), access(2, writes=False), Event(1, "depart", 5), Event(1, "end"), Event(2, "end"),
         ]  # fmt: skip
 
     assert not reversible(trace(2))

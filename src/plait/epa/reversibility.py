@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from plait.epa.events import settle
 from plait.epa.instrumentation.effects import EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
 from plait.epa.recording import OPERATIONS, Recording
-from plait.epa.steps import settle
 from plait.kernel.trace import Event, Lane, Snapshot, Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Verdict
 

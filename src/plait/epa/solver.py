@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from plait.epa.steps import Step
+from plait.epa.events import Event
 from plait.kernel.extras import needs
 
 with needs("epa"):
@@ -71,7 +71,7 @@ def _exclusions(sections: Sequence[Section], times: Sequence[Any]) -> list[Any]:
     return found
 
 
-def formula_decides(steps: Sequence[Step], *, benign_same_value: bool = False, timeout: float = 600.0) -> bool | None:
+def formula_decides(steps: Sequence[Event], *, benign_same_value: bool = False, timeout: float = 600.0) -> bool | None:
     """Whether the trace satisfies the formula Φ ∧ R: some two dependent events can come in reversed order."""
     times = [z3.Int(f"x{i}") for i in range(len(steps))]
     solver = z3.Solver()
@@ -91,7 +91,7 @@ def formula_decides(steps: Sequence[Step], *, benign_same_value: bool = False, t
     return None if result == z3.unknown else bool(result == z3.sat)
 
 
-def _structure(steps: Sequence[Step]) -> tuple[list[tuple[int, int]], list[Section]]:
+def _structure(steps: Sequence[Event]) -> tuple[list[tuple[int, int]], list[Section]]:
     """The edges and the critical sections of a trace, straight from the definitions."""
     edges: list[tuple[int, int]] = []
     sections: list[list[Any]] = []

@@ -16,6 +16,7 @@ from typing import Any
 
 from plait.bench.engine.common import CountsDifferError, Section, Settings, SkippedError, median, times
 from plait.epa.campaign import Campaign, Result, summarize
+from plait.epa.events import Event, fast_check, from_rows
 from plait.epa.instrumentation.build import build
 from plait.epa.instrumentation.toolchain import find_all
 from plait.epa.recording import Recording
@@ -23,7 +24,6 @@ from plait.epa.reversibility import check
 from plait.epa.run import run as record
 from plait.epa.run import scratch
 from plait.epa.solver import formula_decides
-from plait.epa.steps import Step, fast_check, from_rows
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "epa"
 SMALL = {
@@ -208,7 +208,7 @@ def against_the_formula(section: Section, settings: Settings, program: Path, fol
     for points in (3, 4, 6, 8, 12, 16, 24, 32, 48, 64):
         record(program, ["2", str(points)], folder / "formula")
         recording = Recording(folder / "formula")
-        steps: list[Step] = from_rows(recording.native.steps())
+        steps: list[Event] = from_rows(recording.native.steps())
         answer, slow = timed(partial(formula_decides, timeout=limit), steps)
         if answer is None or slow > limit:
             break

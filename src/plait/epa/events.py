@@ -1,4 +1,4 @@
-"""A trace as the reversibility check sees it: accesses to memory, and what synchronises."""
+"""The events of a recorded trace as the reversibility check sees them: accesses to memory, and synchronisation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NAMES = dict(epa_operations())
 _NUMBERS = {name: number for number, name in _NAMES.items()}
 
 
-class Step(NamedTuple):
-    """An event. `op` is 'access' or what synchronises: create, start, end, join, lock, unlock, arrive, depart, …
+class Event(NamedTuple):
+    """An event of a thread. `op` is 'access' or what synchronises: create, start, end, join, lock, unlock, arrive, depart, …
 
     The object of a create or a join is the other thread; `extra` of an access is the offset, of a barrier how many it
     waits for.
@@ -26,10 +26,10 @@ class Step(NamedTuple):
     writes: bool = False
     value: int | None = None
 
-    def depends(self, later: Step, *, benign_same_value: bool = False) -> bool:
+    def depends(self, later: Event, *, benign_same_value: bool = False) -> bool:
         """Definition of D: of different threads, on the same memory, at least one writes.
 
-        >>> Step(0, "access", 7, writes=True).depends(Step(1, "access", 7))
+        >>> Event(0, "access", 7, writes=True).depends(Event(1, "access", 7))
         True
         """
         if self.thread == later.thread or not (self.op == later.op == "access") or self.object != later.object:
@@ -42,17 +42,17 @@ class Step(NamedTuple):
         return not (benign_same_value and self.writes and later.writes and same)
 
 
-def from_rows(rows: Sequence[tuple[int, int, int, int, int, bool, int | None]]) -> list[Step]:
-    """Steps of a trace, from what the native module gives."""
+def from_rows(rows: Sequence[tuple[int, int, int, int, int, bool, int | None]]) -> list[Event]:
+    """The events of a trace, from the rows of the native module."""
     return [
-        Step(thread, _NAMES[op] if op else "access", object_, extra, length, writes, value)
+        Event(thread, _NAMES[op] if op else "access", object_, extra, length, writes, value)
         for thread, op, object_, extra, length, writes, value in rows
     ]
 
 
-def fast_check(steps: Sequence[Step], *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]:
-    """Vector clocks, lock closure and greedy schedules, on steps."""
-    rows = [(s.thread, _NUMBERS.get(s.op, 0), s.object, s.extra, s.length, s.writes, s.value) for s in steps]
+def fast_check(events: Sequence[Event], *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]:
+    """Vector clocks, lock closure and greedy schedules, on events."""
+    rows = [(s.thread, _NUMBERS.get(s.op, 0), s.object, s.extra, s.length, s.writes, s.value) for s in events]
     return epa_reversible(rows, benign_same_value=benign_same_value, limit=limit)
 
 
