@@ -49,7 +49,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     sys.modules[module.__name__] = module
     for block in blocks(page, "python"):
         if block.file is not None:
-            continue  # a file of its own: see test_readme.py
+            continue  # a file of its own: see test_readme.py and test_sessions.py
         if ">>> " in block.text:
             test = doctest.DocTestParser().get_doctest(block.text, vars(module), page.name, str(page), block.line)
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)

@@ -9,7 +9,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 """The clone."""
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+"""A block: its language, the file that its title names, and its text."""
+
 _FILE = re.compile(r"<!-- file: (\S+) -->\n\Z")
 
 
@@ -29,6 +31,6 @@ def blocks(page: Path, language: str) -> list[Block]:
     for match in FENCE.finditer(text):
         if match[1] == language:
             name = _FILE.search(text[: match.start()])
-            line = text[: match.start(2)].count("\n") + 1
-            found.append(Block(match[1], match[2], line, name[1] if name else None))
+            line = text[: match.start(3)].count("\n") + 1
+            found.append(Block(match[1], match[3], line, name[1] if name else match[2]))
     return found
