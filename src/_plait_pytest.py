@@ -16,10 +16,9 @@ or give a module-level System a name that pytest collects, or mark the whole mod
 
     pytestmark = pytest.mark.plait(workers=1)   # all Systems here, and all test functions annotated -> System
 
-The mark takes the options of `plait.check`: search, workers, max_states, max_depth, timeout, memory, seed, walks,
-properties (names; the others are not checked), reduce, decomposition, split, seeds, history, spos and raw. A model is
-checked once, and each property becomes a test: `test_paxos[agreement]`. A violated property fails with the
-counterexample and the command that replays it; an inconclusive one fails too, and says which limit was hit.
+The mark takes the options of `plait.check` by name (`plait.check.options.Options` lists them), except keep_going and
+coverage. A model is checked once, and each property becomes a test: `test_paxos[agreement]`. A violated property fails with
+the counterexample and the command that replays it; an inconclusive one fails too, and says which limit was hit.
 
 This module is loaded by every pytest run in an environment that has Plait, so it imports plait only when it is used.
 """
@@ -39,27 +38,12 @@ import pytest
 if TYPE_CHECKING:
     from _pytest._code.code import ExceptionInfo, TerminalRepr
 
+    from plait.check.options import Options
     from plait.kernel.verdict import PropertyResult, Verdict
     from plait.model.system import System
 
-_OPTIONS = (
-    "search",
-    "workers",
-    "max_states",
-    "max_depth",
-    "timeout",
-    "memory",
-    "seed",
-    "walks",
-    "properties",
-    "reduce",
-    "decomposition",
-    "split",
-    "seeds",
-    "history",
-    "spos",
-    "raw",
-)
+_NOT_IN_MARKS = ("keep_going", "coverage")
+"""Options that the plugin sets itself: a check decides all properties, and reports no coverage."""
 
 
 class PlaitWarning(UserWarning):
@@ -74,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the mark."""
     config.addinivalue_line(
         "markers",
-        "plait(search=, workers=, max_states=, max_depth=, timeout=, memory=, seed=, walks=, properties=): check the "
-        "System that this test function returns, one test per property; on a module, every System in it.",
+        "plait(search=, workers=, max_states=, timeout=, properties=, …): check the System that this test function "
+        "returns, one test per property; on a module, every System in it. It takes the options of plait.check by name.",
     )
 
 
@@ -188,19 +172,23 @@ def _item_name(name: str, property_name: str | None) -> str:
     return f"{name[:-1]}-{property_name}]" if name.endswith("]") else f"{name}[{property_name}]"
 
 
-def _options(source: pytest.Item | pytest.Collector) -> dict[str, Any]:
-    from plait.kernel.errors import UsageError
+def _options(source: pytest.Item | pytest.Collector) -> Options:
+    """The options of the marks, those of the closest mark first; all are checked when tests are collected."""
+    from plait.check.options import options_from
+    from plait.kernel.errors import PlaitError, UsageError
 
-    options: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for mark in reversed(list(source.iter_markers("plait"))):  # the closest one last
-        for name in (*map(repr, mark.args), *mark.kwargs):
-            if name not in _OPTIONS:
-                raise UsageError(
-                    f"{source.nodeid}: pytest.mark.plait has no option {name}",
-                    hint=f"it takes, by name: {', '.join(_OPTIONS)}",
-                )
-        options |= mark.kwargs
-    return options
+        for name in (*map(repr, mark.args), *(name for name in mark.kwargs if name in _NOT_IN_MARKS)):
+            raise UsageError(
+                f"{source.nodeid}: pytest.mark.plait has no option {name}",
+                hint="it takes the options of plait.check by name, without keep_going and coverage",
+            )
+        given |= mark.kwargs
+    try:
+        return options_from({**given, "keep_going": True}, caller="pytest.mark.plait")
+    except PlaitError as error:
+        raise error.at(source.nodeid) from None
 
 
 class Model:
@@ -209,24 +197,18 @@ class Model:
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self.path = path
-        self.options: dict[str, Any] = {}
+        self.options: Options | None = None
         self.system: System | None = None
         self.error: Exception | None = None
         self._verdict: Verdict | None = None
 
     def selected(self) -> list[str]:
         """Names of the properties to check."""
-        from plait.kernel.errors import UsageError
+        from plait.model.system import selected
 
         assert self.system is not None
-        known = [p.name for p in self.system.properties]
-        chosen = self.options.get("properties")
-        for name in chosen or ():
-            if name not in known:
-                raise UsageError(
-                    f"{self.name} has no property {name!r}", hint=f"its properties are: {', '.join(known) or 'none'}"
-                )
-        return known if chosen is None else list(chosen)
+        assert self.options is not None
+        return [p.name for p in selected(self.system, self.options.properties)]
 
     @property
     def verdict(self) -> Verdict:
@@ -237,7 +219,7 @@ class Model:
 
             assert self.system is not None
             try:
-                verdict = check(self.system, keep_going=True, **self.options)
+                verdict = check(self.system, self.options)
             except Exception as error:
                 self.error = error
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import doctest
 import re
 import sys
@@ -14,6 +15,9 @@ import pytest
 
 import plait
 from plait import System, check
+from plait.check.options import Options
+from plait.cli.options import flag
+from plait.kernel.errors import Argument
 from plait.kernel.verdict import EXIT_CODES
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
@@ -122,11 +126,13 @@ def test_cli_lists_every_option() -> None:
         file = places.get(command, command)
         tree = ast.parse((ROOT / "src" / "plait" / "cli" / f"{file}.py").read_text(encoding="utf-8"))
         function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
-        for argument in function.args.kwonlyargs:
-            option = {"parameters": "-p", "properties": "--property", "output": "-o"}.get(
-                argument.arg, f"--{argument.arg}"
-            )
-            assert f"`{option.replace('_', '-')}" in text, f"plait {command} {option} is not in docs/reference/cli.md"
+        names = [argument.arg for argument in function.args.kwonlyargs]
+        if "options" in names:  # those of the library
+            names.remove("options")
+            names += [field.name for field in dataclasses.fields(Options)]
+        for name in names:
+            option = {"parameters": "-p", "output": "-o"}.get(name, flag(Argument(name)))
+            assert f"`{option}" in text, f"plait {command} {option} is not in docs/reference/cli.md"
 
 
 def test_cli_lists_every_option_of_epa() -> None:

@@ -124,14 +124,15 @@ def test_the_model_is_checked_once(pytester: pytest.Pytester) -> None:
         """
 import importlib
 import plait
+from plait.check.options import Options
 
 api = importlib.import_module("plait.check.api")
 calls = []
 real = api.check
 
-def counting(*arguments, **options):
+def counting(system, options):
     calls.append(options)
-    return real(*arguments, **options)
+    return real(system, options)
 
 api.check = counting
 
@@ -140,7 +141,7 @@ def test_counter() -> System:
     return System([Counter()], properties=[positive, three])
 
 def test_calls():
-    assert calls == [{"keep_going": True, "search": "dfs", "workers": 1}]
+    assert calls == [Options(keep_going=True, search="dfs", workers=1)]
     api.check = real
 """,
     )

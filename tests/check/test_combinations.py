@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from plait import Message, Process, action, deadlock_free, duplicating, init, on
 from plait.check.api import check
+from plait.check.options import Options
 from plait.check.reduce.decomposition import decompose
 from plait.check.reduce.plan import plan
 from plait.kernel.errors import UsageError
@@ -31,7 +32,7 @@ COMBINATIONS = [",".join(c) for size in (1, 2, 3) for c in itertools.combination
 def applies(system: System, combination: str) -> bool:
     """Whether everything in a combination can be applied to a system."""
     try:
-        plan(system, combination, "bfs", "auto", "none")
+        plan(system, Options(reduce=combination))
     except UsageError:
         return False
     return True
@@ -101,7 +102,7 @@ def test_partial_order_reduction_that_gains_nothing_is_given_up(search: Any) -> 
     [("por", "random"), ("por", "stateless"), ("symmetry", "stateless"), ("decomposition", "random"), ("dpor", "bfs")],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(reduce: str, search: str) -> None:
-    with pytest.raises(UsageError, match=f"--reduce {reduce}: not with --search {search}: "):
+    with pytest.raises(UsageError, match=f"reduce='{reduce}': not with the {search} search: "):
         check(ZOO["paxos"](), reduce=reduce, search=search)  # type: ignore[arg-type]
 
 

@@ -271,8 +271,8 @@ def test_a_model_error_in_a_file_keeps_its_hint(workplace: Path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message", "hint"),
     [
-        ({"limit": "three"}, "limit='three' does not fit: expected an int", "-p limit=3"),
-        ({"limit": "2.5"}, "expected an int", "-p limit=3"),
+        ({"limit": "three"}, "limit='three' does not fit: expected an int", "limit=3"),
+        ({"limit": "2.5"}, "expected an int", "limit=3"),
         ({"limti": "3"}, "no parameter 'limti'", "did you mean 'limit'"),
         ({"other": "3"}, "no parameter 'other'", "limit, most"),
     ],
@@ -287,7 +287,7 @@ def test_a_missing_parameter(counter: Path) -> None:
     counter.write_text(counter.read_text().replace("limit: int = 3", "limit: int"))
     error = refusal("counter.py")
     assert "needs the parameter 'limit' (int)" in error.message
-    assert "-p limit=3" in str(error.hint)
+    assert "limit=3" in str(error.hint)
 
 
 def test_a_function_that_raises_or_returns_something_else(workplace: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from plait.check import api
-from plait.check.api import Search, check
-from plait.check.reduce.plan import Seeds, Split
+from plait.check.api import check
+from plait.check.options import Search, Seeds, Split
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from tests.oracle.explorer import Exploration

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plait._native import Engine, Transition
 from plait.check.cover.recorder import Recorder
+from plait.check.options import Options
 from plait.check.reduce.decomposition import Decomposition
 from plait.check.reduce.relevance import Relevance
 from plait.check.tabulate.tabulation import Tabulation
@@ -52,12 +53,32 @@ class Runner:
         )
         self.tabulation.store = self.engine.store
 
-    def search(self, search: str, **options: Any) -> dict[str, Any]:
-        """Search with these options of the engine; what is left out is unlimited."""
-        defaults: dict[str, Any] = {"workers": 1, "seed": 0, "walks": 0, "keep_going": False}
-        for limit in ("max_states", "max_depth", "timeout", "memory", "progress"):
-            defaults[limit] = None
-        return self.engine.search(search=search, **defaults | options)
+    def search(
+        self,
+        options: Options,
+        *,
+        por: bool = False,
+        dpor: bool = False,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+        forget: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Search with these options, and with the reductions that apply."""
+        return self.engine.search(
+            search=options.search,
+            workers=options.workers or 1,
+            max_states=options.max_states,
+            max_depth=options.max_depth,
+            timeout=options.timeout,
+            memory=options.memory,
+            seed=options.seed,
+            walks=options.walks,
+            keep_going=options.keep_going,
+            spos=options.spos,
+            por=(options.split, options.seeds) if por else None,
+            dpor=dpor,
+            progress=progress,
+            forget=forget,
+        )
 
     def holds(self, number: int, state: Sequence[int]) -> bool:
         """Whether a property's predicate is true in a state."""

@@ -15,7 +15,7 @@ from types import ModuleType
 from cyclopts import App, CycloptsError
 
 import plait
-from plait.cli.options import split_dashes
+from plait.cli.options import flag, split_dashes
 from plait.cli.output import close, complain
 from plait.kernel.errors import PlaitError
 from plait.model.loader import reads
@@ -346,7 +346,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(tokens, exit_on_error=False, print_error=False)
     except PlaitError as error:
-        complain(error.message, error.hint)
+        complain(*error.spelled(flag))
         code = USAGE_ERROR
     except CycloptsError as error:
         error.verbose = False

@@ -1,16 +1,25 @@
-"""What the commands have in common: numbers as people write them, and `-p name=value`."""
+"""What the commands have in common: numbers as people write them, `-p name=value`, and options of the library as flags.
+
+`flags` makes command-line options of a dataclass such as `plait.check.options.Options`. `flag` is how an error of the
+library names one of its arguments on the command line.
+"""
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import inspect
+import itertools
 import math
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from cyclopts import Parameter, Token
 
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 _NUMBER = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9_]+)?(?:e\+?[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
@@ -84,6 +93,71 @@ Size = Annotated[int | None, Parameter(converter=_converter(size, 1))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)]
 Seconds = Annotated[float | None, Parameter(converter=_converter(seconds, 0))]
+
+
+_NAMES = {"properties": "--property"}
+"""Flags that are not spelled like the argument that they set."""
+_UNITS = {"count": count, "bytes": size, "seconds": seconds}
+
+
+def flag(argument: Argument) -> str:
+    """How the command line names an argument of the library, and its value.
+
+    >>> [flag(Argument("search", "dfs")), flag(Argument("keep_going", True)), flag(Argument("properties", ["a", "b"]))]
+    ['--search dfs', '--keep-going', '--property a --property b']
+    >>> flag(Argument("acceptors", 3, parameter=True))
+    '-p acceptors=3'
+    """
+    name, value = argument.name, argument.value
+    if argument.parameter:
+        return f"-p {name}={value}" if argument.given else f"-p {name}"
+    spelled = _NAMES.get(name, f"--{name.replace('_', '-')}")
+    if not argument.given or value is True:
+        return spelled
+    if value is False:
+        return spelled.replace("--", "--no-", 1)
+    return " ".join(f"{spelled} {one}" for one in ([value] if isinstance(value, str | int | float) else value))
+
+
+def flags(options: type) -> Any:
+    """A dataclass of options with what the command line adds: flags, help texts, and how people write numbers.
+
+    Use it as `Annotated[flags(Options), Parameter(name="*")]`. The help of an option is the text below its field.
+    """
+    hints, texts = get_type_hints(options, include_extras=True), _texts_below_fields(options)
+    made: list[tuple[str, Any, Any]] = []
+    for field in dataclasses.fields(options):
+        kind, *details = (
+            get_args(hints[field.name]) if get_origin(hints[field.name]) is Annotated else [hints[field.name]]
+        )
+        shown: dict[str, Any] = {"help": texts.get(field.name), "name": flag(Argument(field.name))}
+        if details:
+            shown["converter"] = _converter(_UNITS[details[0].unit], details[0].least)
+        elif kind is bool:
+            shown["show_default"] = field.default is True
+            shown |= {} if field.default is True else {"negative": ""}
+        elif kind == str | Sequence[str]:
+            kind = str
+        elif kind == Sequence[str] | None:
+            kind = tuple[str, ...] | None
+            shown |= {"negative": "", "show_default": False}
+        made.append((field.name, Annotated[kind, Parameter(**shown)], dataclasses.field(default=field.default)))
+    where = {"__module__": options.__module__}
+    return dataclasses.make_dataclass(
+        options.__name__, made, bases=(options,), namespace=where, frozen=True, kw_only=True
+    )
+
+
+def _texts_below_fields(options: type) -> dict[str, str]:
+    """The string below each field of a class, by the name of the field."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(options))).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for field, below in itertools.pairwise(definition.body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(value=ast.Constant(str(text))):
+                found[name] = text
+    return found
 
 
 def _targets(context: Any) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from plait.kernel.errors import ModelError, PlaitError, UsageError
+from plait.kernel.errors import Argument, ModelError, PlaitError, Text, UsageError
 from plait.model.convert import NotConvertibleError, convert, convertible, example, spell
 from plait.model.system import System
 
@@ -75,7 +75,7 @@ class ModelFunction:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """What can be set with -p, by name; a parameter without annotation has the type of its default."""
+        """The parameters by name; a parameter without annotation has the type of its default."""
         hints = _hints(self.function)
         found = {}
         for name, p in inspect.signature(self.function).parameters.items():
@@ -125,16 +125,16 @@ class ModelFunction:
                 if p.required:
                     raise UsageError(
                         f"{self.name} needs the parameter {name!r} ({p.type})",
-                        hint=f"give -p {name}={example(p.annotation) or '…'}",
+                        hint=("give ", Argument(name, example(p.annotation) or "…", parameter=True)),
                     )
                 values[name] = p.default
                 continue
             try:
                 values[name] = convert(given[name], p.annotation, parse=parse)
             except NotConvertibleError as expected:
-                hint = f"for example -p {name}={example(p.annotation)}"
+                hint: Text = ("for example ", Argument(name, example(p.annotation), parameter=True))
                 if not convertible(p.annotation):
-                    hint = f"a {p.type} cannot be written on a command line: build the System in Python"
+                    hint = f"a {p.type} cannot be written as text: build the System in Python"
                 raise UsageError(
                     f"{self.name}: {name}={given[name]!r} does not fit: expected {expected}", hint=hint
                 ) from None
@@ -352,7 +352,7 @@ def _search_first(folder: Path) -> None:
 def _import_error(target: str, error: BaseException) -> BaseException:
     """What went wrong in a model's module, without a traceback; an interruption stays one."""
     if isinstance(error, PlaitError):
-        return type(error)(f"{target}: {error.message}{_place(error)}", hint=error.hint)
+        return error.at(target, _place(error))
     if isinstance(error, Exception | SystemExit):
         hint = "the file must import without an error: python -c 'import …' shows the whole traceback"
         if isinstance(error, ModuleNotFoundError) and error.name:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.pid import Pid
 from plait.model.fairness import Fairness, assumptions
 from plait.model.faults import Crash
@@ -204,6 +204,17 @@ def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
 def plays(cls: type[Process], role: type[Process]) -> bool:
     """Whether a class counts as a role."""
     return issubclass(cls, role) or (cls.__plait_role__ is not None and issubclass(cls.__plait_role__, role))
+
+
+def selected(system: System, names: Sequence[str] | None) -> list[Property]:
+    """The properties of these names, or all; a name that the System does not have is refused."""
+    known = {p.name: p for p in system.properties}
+    for name in names or ():
+        if name not in known:
+            raise UsageError(
+                f"{system.name} has no property {name!r}", hint=f"its properties are: {', '.join(known) or 'none'}"
+            )
+    return list(system.properties) if names is None else [known[name] for name in names]
 
 
 def with_properties(system: System, properties: list[Property]) -> System:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import Argument, ModelError
 from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -80,11 +80,11 @@ def _auxiliary(cls: type[Process], name: str) -> ModelError:
     if name in cls.__plait_aux__:
         return ModelError(
             f"{cls.__name__}.{name} is declared aux, but the property reads it",
-            hint=f"do not declare {name} aux, or check without --reduce decomposition",
+            hint=(f"do not declare {name} aux, or check without ", Argument("reduce", "decomposition")),
         )
     return ModelError(
         f"{cls.__name__}.{name} was taken for auxiliary, but the property reads it",
-        hint="the analysis did not see the read: check with --decomposition declared, and report this as a bug",
+        hint=("the analysis missed the read: use ", Argument("decomposition", "declared"), ", and report this bug"),
     )
 
 

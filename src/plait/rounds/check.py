@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+from collections.abc import Callable
+from typing import Unpack
 
 import msgspec
 
 from plait.check.api import check
 from plait.check.explain.execute import execute, tidied
+from plait.check.options import Changes, Options, options_from
+from plait.check.progress import Progress
 from plait.kernel.errors import ModelError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Reduction, Status, Verdict
-from plait.model.system import System, with_properties
+from plait.model.system import System, selected, with_properties
 from plait.rounds.conditions.decision import WATCHED, conditions
 from plait.rounds.protocol_run import protocol_steps, with_marks
 from plait.rounds.sequential import PHASES, Program, phases_text, program_of
@@ -20,28 +23,29 @@ from plait.rounds.sequential import PHASES, Program, phases_text, program_of
 
 def check_rounds(
     system: System,
+    options: Options | None = None,
     *,
     phases: int = PHASES,
     assume: str = "none",
-    properties: Sequence[str] | None = None,
     watch: int = WATCHED,
-    raw: bool = False,
-    **options: Any,
+    progress: Callable[[Progress], None] | None = None,
+    **changes: Unpack[Changes],
 ) -> Verdict:
     """Check a System by its sequential program; each counterexample is a run of the System itself.
 
     `phases` bounds the program, `assume` names what the network delivers, `watch` bounds the asynchronous states that are
     searched to decide whether the protocol is round-based. The other options are those of `plait.check`.
     """
-    if properties is not None:
-        system = with_properties(system, [p for p in system.properties if p.name in properties])
+    options = options_from(changes, options, "check_rounds()")
+    system = with_properties(system, selected(system, options.properties))
+    options = dataclasses.replace(options, properties=None)
     program = program_of(system, phases=phases, assume=assume)
     sequential = program.make()
-    verdict = check(sequential, raw=raw, **options)
+    verdict = check(sequential, options, progress=progress)
     whole = program.assumed.free and not program.beyond
     """Whether the program has all behaviours of the protocol. If not, nothing can be said of what was left out."""
     results = [
-        _result(result, _on_protocol(program, sequential, result.trace, raw), whole, phases)
+        _result(result, _on_protocol(program, sequential, result.trace, options.raw), whole, phases)
         for result in verdict.properties
     ]
     told, undecided = "", None
@@ -158,13 +162,13 @@ def _require_round_based(system: System, decided: Verdict) -> None:
         )
 
 
-def _require_one_creation_order(program: Program, options: dict[str, Any]) -> None:
+def _require_one_creation_order(program: Program, options: Options) -> None:
     """Refuse a protocol in which the order of creating processes matters: the program has only one order."""
     several = program.creation_order.several
     if several is None:
         return
     compared = program_of(program.system, phases=program.phases, assume=program.assumed, compared=True)
-    cut = "not all their orders were compared" if check(compared.make(), **options).bound else None
+    cut = "not all their orders were compared" if check(compared.make(), options).bound else None
     if difference := compared.creation_order.difference or cut:
         raise ModelError(
             f"{program.system.name}: {several}, and that may matter: {difference}",

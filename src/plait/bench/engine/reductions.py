@@ -21,7 +21,8 @@ from plait.bench.engine.common import (
     same_verdicts,
     times,
 )
-from plait.check.reduce.plan import Seeds, Split, plan
+from plait.check.options import Options, Seeds, Split
+from plait.check.reduce.plan import plan
 from plait.kernel.errors import ModelError
 from plait.model.system import System
 from plait.protocols.mcpaxos import mcpaxos
@@ -193,11 +194,11 @@ def compare(
 
 def marginal(system: System, reduce: str) -> Run:
     """A second search with the same engine: Python is not asked again, and por has nothing left to learn."""
-    reductions = plan(system, reduce, "bfs", "auto", "none")
+    options = Options(reduce=reduce, workers=1)
+    reductions = plan(system, options)
     runner = reductions.runner(system)
-    por = ("reply", "fewest") if reductions.por else None
-    runner.search("bfs", por=por)
-    found = runner.search("bfs", por=por)
+    runner.search(options, por=reductions.por)
+    found = runner.search(options, por=reductions.por)
     return {name: found[name] for name in ("states", "transitions", "seconds", "passes")}
 
 

@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from plait._native import Transition
 from plait.check.explain.tracing import label, snapshot
 from plait.check.live.search import flattened
-from plait.check.reduce.plan import History, Inference, plan
+from plait.check.options import History, Inference, Options
+from plait.check.reduce.plan import plan
 from plait.check.runner import Runner
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.graph import Edge, State, StateGraph
@@ -50,11 +51,12 @@ def _runner(
 ) -> tuple[Runner, list[str]]:
     """A runner whose fingerprints are those of the reduced search, and the names of the reductions."""
     system = with_properties(system, flattened(system.properties))
-    reductions = plan(system, reduce, "bfs", decomposition, history)
+    options = Options(reduce=reduce, decomposition=decomposition, history=history, workers=1)
+    reductions = plan(system, options)
     runner = reductions.runner(system)
     if reductions.por or reductions.symmetry:
         # What stubborn sets are computed from is known only after a search; and it makes sure that a symmetry is one.
-        runner.search("bfs", por=("reply", "fewest") if reductions.por else None)
+        runner.search(options, por=reductions.por)
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 

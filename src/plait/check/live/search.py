@@ -14,8 +14,9 @@ from plait.check.explain.lifting import lifted
 from plait.check.explain.tracing import Tracer
 from plait.check.live.buchi import automaton
 from plait.check.live.lasso import Lasso, closes, is_fair, tidied_lasso
+from plait.check.options import Options
 from plait.check.runner import Runner
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness
 from plait.model.process import Process
@@ -69,29 +70,25 @@ def search(
     runner: Runner,
     properties: Sequence[Temporal],
     more: Sequence[Atom] = (),
+    options: Options = Options(),  # noqa: B008 - it is frozen
     *,
     whole: Callable[[], Runner] | None = None,
     safety: bool = False,
-    por: tuple[str, str] | None = None,
-    tidy: bool = True,
-    workers: int = 1,
-    max_states: int | None = None,
-    timeout: float | None = None,
-    memory: int | None = None,
+    por: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
     forget: Sequence[str] = (),
 ) -> Findings:
     """Look for a fair run that violates each of the properties; evaluate more predicates in all states on the way.
 
     The runner's System has all of them flattened. `whole` makes a runner of whole states, to be used if relevant parts do
-    not tell. With `safety`, properties of states are looked at on the way, and a violation of one ends it. `por` is how
-    to reduce.
+    not tell. With `safety`, properties of states are looked at on the way, and a violation of one ends it. With `por`,
+    partial-order reduction is applied.
     """
     system, atoms = runner.system, predicates(properties, more)
     if len(atoms) > MOST_PREDICATES:
         raise ModelError(
             f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
-            hint="check some of them at a time: --property NAME",
+            hint=("check some of them at a time with ", Argument("properties")),
         )
     first = len(system.properties) - len(atoms)
     automata = [automaton(Not(p.formula), atoms) for p in properties]
@@ -101,7 +98,6 @@ def search(
                 f"{p.name} is too large: what it demands again and again are {one.sets} things, more than {MOST_SETS}",
                 hint="make several properties of it",
             )
-    limits: dict[str, Any] = {"workers": workers, "max_states": max_states, "timeout": timeout, "memory": memory}
     found = runner.engine.liveness(
         predicates=[first + number for number in range(len(atoms))],
         automata=[
@@ -109,16 +105,19 @@ def search(
         ],
         progress=progress,
         safety=safety,
-        por=por,
+        por=(options.split, options.seeds) if por else None,
         forget=list(forget),
-        **limits,
+        workers=options.workers or 1,
+        max_states=options.max_states,
+        timeout=options.timeout,
+        memory=options.memory,
     )
     if runner.decomposition and found["silent"]:
         # A step that changes auxiliary fields only can go on for ever, which the graph of relevant parts does not show.
         full = whole() if whole else Runner(system)
-        return search(full, properties, more, tidy=tidy, por=por, progress=progress, forget=forget, **limits)
+        return search(full, properties, more, options, por=por, progress=progress, forget=forget)
     traces = [
-        None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=tidy)
+        None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=not options.raw)
         for p, lasso in zip(properties, found["lassos"], strict=True)
     ]
     graph = found["graph_bytes"]

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from plait.check.cover.recorder import Recorder
 from plait.check.live.search import assumed, engine_fairness
+from plait.check.options import Options, ReductionName
 from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.check.runner import Runner
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import Reduction
 from plait.model.process import Process
 from plait.model.system import System
 from plait.model.temporal import Formula, Next, Temporal
-
-Name = Literal["decomposition", "por", "symmetry", "dpor"]
-Split = Literal["none", "reply", "quorum", "combined"]
-Seeds = Literal["fewest", "instance"]
-History = Literal["none", "last"]
-Inference = Literal["auto", "declared"]
 
 _SUITS = {
     "decomposition": ("bfs", "dfs"),
@@ -32,9 +26,9 @@ _SUITS = {
 """The searches that a reduction can be applied to."""
 _NEEDS = {
     "decomposition": "it merges states in the visited set",
-    "por": "its cycle proviso needs the visited set; use --reduce dpor with the stateless search",
+    "por": "its cycle proviso needs the visited set; the stateless search has dpor instead",
     "symmetry": "it merges states in the visited set",
-    "dpor": "it is the partial-order reduction of the stateless search; use --reduce por with bfs and dfs",
+    "dpor": "it is the partial-order reduction of the stateless search; bfs and dfs have por instead",
 }
 
 MOST_IMAGES = 5040
@@ -71,39 +65,35 @@ class Plan(NamedTuple):
         return runner
 
 
-def plan(
-    system: System,
-    reduce: str | Sequence[str],
-    search: str,
-    inference: Inference,
-    history: History,
-    temporal: Sequence[Temporal] = (),
-    forget: Sequence[str] = (),
-) -> Plan:
-    """Decide what to apply; what was named and cannot be is refused with the reason.
+def plan(system: System, options: Options, temporal: Sequence[Temporal] = (), forget: Sequence[str] = ()) -> Plan:
+    """Decide which reductions to apply. One that was named and cannot be applied is refused with the reason.
 
-    `temporal` are the properties of runs. `forget` has rules that a test leaves out."""
-    asked, automatic = _asked(reduce)
+    `temporal` are the temporal properties. `forget` has rules that a test leaves out.
+    """
+    search, history = options.search, options.history
+    asked, automatic = options.reductions
     decided: list[Reduction] = []
 
-    def decide(name: Name, unable: str | None, applied: str) -> bool:
+    def decide(name: ReductionName, unable: str | None, applied: str) -> bool:
         rival = {"por": "dpor", "dpor": "por"}.get(name, "")
         if name not in asked or (automatic and search not in _SUITS[name] and search in _SUITS.get(rival, ())):
             return False
         if search not in _SUITS[name]:
-            unable = f"not with --search {search}: {_NEEDS[name]}"
+            unable = f"not with the {search} search: {_NEEDS[name]}"
         if unable is not None and not automatic:
-            raise UsageError(f"--reduce {name}: {unable}", hint="leave it out, or use --reduce auto")
+            raise UsageError(
+                (Argument("reduce", name), f": {unable}"), hint=("leave it out, or use ", Argument("reduce", "auto"))
+            )
         decided.append(Reduction(name, unable is None, applied if unable is None else unable))
         return unable is None
 
     decomposition = None
     if "decomposition" in asked and search in _SUITS["decomposition"]:
-        decomposition = decompose(system, inference)
+        decomposition = decompose(system, options.decomposition)
     summary = [decomposition.summary] if decomposition else []
     summary += ["the last messages of each process are dropped"] if history == "last" else []
-    nothing = "every field is relevant: see plait show TARGET --decomposition"
-    if inference == "declared":
+    nothing = "every field is relevant (to see why: plait show, option decomposition)"
+    if options.decomposition == "declared":
         nothing = "no field is declared aux(…)"
     if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
@@ -113,7 +103,7 @@ def plan(
     roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
     unable = None if symmetry else "no role with two processes is declared symmetric: System(..., symmetric=[Role])"
     if decomposition is not None and decomposition.audited:
-        unable = "auxiliary fields are declared that could not be proven to be (plait show --decomposition): "
+        unable = "auxiliary fields are declared that could not be proven to be: "
         unable += "they are audited process by process, without regard to symmetry"
     if symmetry and unable is None and "own-fairness" not in forget:
         unable = _keeps_names_apart(system, temporal, symmetry)
@@ -152,27 +142,6 @@ def _keeps_names_apart(system: System, temporal: Sequence[Temporal], symmetry: l
                 role = system.classes[min(permuted & set(places))].__name__
                 return f"{prop.name} assumes {one} of each {role} by itself, and it exchanges them"
     return None
-
-
-def _asked(reduce: str | Sequence[str]) -> tuple[set[str], bool]:
-    """The names asked for, and whether by `auto`."""
-    names = reduce.split(",") if isinstance(reduce, str) else reduce
-    if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"reduce={reduce!r}", hint='give names, as in "por,symmetry" or ["por", "symmetry"]')
-    names = [name.strip() for name in names if name.strip()]
-    if names == ["auto"]:
-        return set(get_args(Name)), True
-    if names == ["none"] or (not names and not isinstance(reduce, str)):
-        return set(), False
-    known = f"any of {', '.join(get_args(Name))}, separated by commas; or auto, or none"
-    for name in names or [""]:
-        if name in ("auto", "none"):
-            raise UsageError(f"--reduce {name}: it stands alone", hint=f"give {name} without other names")
-        if name not in get_args(Name):
-            close = difflib.get_close_matches(name.lower(), get_args(Name), n=1)
-            hint = f"did you mean {close[0]}?" if close else known
-            raise UsageError(f"--reduce {name}: there is no such reduction", hint=hint)
-    return set(names), False
 
 
 def _images(symmetry: list[list[int]]) -> int:

@@ -251,7 +251,7 @@ class Relevance(Tabulation):
             f"{_listed(cls, names)} is declared aux, which could not be proven, and takes too many values to be "
             f"audited: more than {self._count - 1:,} local states",
             hint="keep a shorter history, or write it such that nothing that may raise or matter reads it: "
-            "plait show --decomposition says what does",
+            "plait show (option decomposition) lists what does",
         )
 
     def _state(self, index: int, local: bytes) -> str:

@@ -111,7 +111,7 @@ def explained(where: str, error: BaseException) -> PlaitError:
     """An exception that the user's code raised, with the place and the line of the user's file it came from."""
     if isinstance(error, PlaitError):
         known = error.placed or where in error.message
-        return error if known else ModelError(f"{where}: {error.message}", hint=error.hint)
+        return error if known else error.at(where, kind=ModelError)
     line = user_line(error)
     if isinstance(error, StuckError):
         return ModelError(

@@ -1,0 +1,60 @@
+"""From a state that the search found to a Trace: rebuild the run, execute it, tidy it, and add the reasons."""
+
+from __future__ import annotations
+
+from plait.check.explain.lifting import confirm, lifted
+from plait.check.explain.tidy import tidied
+from plait.check.explain.tracing import Tracer
+from plait.check.explain.why import why, why_failed
+from plait.check.runner import Runner
+from plait.kernel.trace import Event, Trace
+from plait.model.properties import Property
+
+
+def counterexample(
+    runner: Runner, prop: Property, fingerprint: int, run: list[int] | None, *, tidy: bool, shorten: bool
+) -> Trace:
+    """The run to a state that decides a property: a violation, or an example. With `shorten`, steps may be left out."""
+    tracer, events = _executed(runner, fingerprint, run)
+    note = None
+    number = [p.name for p in tracer.runner.system.properties].index(prop.name)
+    if tidy:
+
+        def shows(tracer: Tracer) -> bool:
+            ends = prop.kind != "final" or tracer.runner.is_terminal(tracer.state)
+            return ends and tracer.runner.holds(number, tracer.state) == (prop.kind == "reachable")
+
+        tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
+    if runner.decomposition:
+        confirm(tracer, prop)
+    where = "in the last state" if events else "in the initial state"
+    explanation = {
+        "always": f"{prop.name} is false {where}",
+        "final": f"{prop.name} is false {where}, which is terminal",
+        "reachable": f"{prop.name} is true {where}",
+    }[prop.kind]
+    return tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
+
+
+def failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None, *, tidy: bool, shorten: bool) -> Trace:
+    """The run to a state in which a handler's assertion fails, with the failing step."""
+    tracer, events = _executed(runner, fingerprint, run)
+    failing = tracer.runner.failing(tracer.state)
+    if failing is None or failing.failure is None:
+        raise RuntimeError("no assertion fails after the run that should end in one")
+    events.append(tracer.step(failing))
+    note = None
+    if tidy:
+        fails = lambda tracer: bool(tracer.taken and tracer.taken[-1].failure)  # noqa: E731
+        tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
+    return tracer.trace(events, "assertions", failing.failure[1], tidied=note, why=why_failed(tracer, events))
+
+
+def _executed(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tracer, list[Event]]:
+    transitions = runner.engine.path(fingerprint, run)
+    if transitions is None:
+        raise RuntimeError("the run to a violation could not be rebuilt: two states share a fingerprint")
+    if runner.decomposition:
+        return lifted(runner, transitions)
+    tracer = Tracer(runner)
+    return tracer, [tracer.step(transition) for transition in transitions]

@@ -1,0 +1,168 @@
+"""From the report of a search to a Verdict: statistics, the result of each property, traces and warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from plait.check.cover.summary import never_ran
+from plait.check.explain.counterexample import counterexample, failed_assertion
+from plait.check.live.search import Findings, assumed
+from plait.check.options import Options
+from plait.check.reduce.plan import Plan
+from plait.check.runner import Runner
+from plait.kernel.trace import Trace
+from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
+from plait.model.properties import Property
+from plait.model.system import System
+from plait.model.temporal import Temporal
+
+
+def violated(system: System, report: dict[str, Any]) -> bool:
+    """Whether a search has found a violation: of a property, or a failed assertion."""
+    found = (finding[0] for finding in report["findings"])
+    return any(n == len(system.properties) or system.properties[n].kind != "reachable" for n in found)
+
+
+def judge(
+    runner: Runner,
+    options: Options,
+    reductions: Plan,
+    temporal: Sequence[Temporal],
+    report: dict[str, Any],
+    runs: Findings | None,
+) -> Verdict:
+    """The verdict on a search, given what the engine reports and the fair runs that were found.
+
+    The runner's System has temporal properties flattened; `temporal` are these.
+    """
+    search, keep_going = options.search, options.keep_going
+    system = runner.system
+    bound = report["bound"]
+    states = report["states"]
+    statistics = Statistics(
+        states=states,
+        transitions=report["transitions"],
+        terminal_states=report["terminal"],
+        depth=report["depth"],
+        seconds=report["seconds"],
+        python_calls=report["python_calls"],
+        search=search,
+        workers=options.workers or 1,
+        collision_probability=0.0 if search == "stateless" else _collision(states, reductions.images),
+        memory_bytes=report["memory_bytes"],
+        table_bytes=report["table_bytes"],
+        walks=report["walks"],
+        graph_states=runs.report["states"] if runs else 0,
+        stack_operations=report["stack_operations"],
+        stack_operations_saved=report["stack_operations_saved"],
+        reductions=reductions.outcome(report["given_up"]),
+    )
+    found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
+    stopped = violated(system, report) and not keep_going
+    tidy, shorten = not options.raw, search != "bfs"  # breadth first, a run is a shortest one
+    results = []
+    for number, prop in enumerate(system.properties):
+        if prop.kind == "predicate":
+            continue
+        trace = None
+        if number in found:
+            fingerprint, _, run = found[number]
+            trace = counterexample(runner, prop, fingerprint, run, tidy=tidy, shorten=shorten)
+        results.append(_result(prop, trace, bound, stopped, statistics))
+    if len(system.properties) in found:
+        fingerprint, _, run = found[len(system.properties)]
+        trace = failed_assertion(runner, fingerprint, run, tidy=tidy, shorten=shorten)
+        results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
+    for number, wanted in enumerate(temporal):
+        results.append(_run_result(system, wanted, runs.traces[number] if runs else None, bound, stopped))
+    first = min((r for r in results if r.status == "violated"), key=_length, default=None)
+    status: Status = "violated" if first else "inconclusive" if bound else "holds"
+    return Verdict(
+        status=status,
+        statistics=statistics,
+        properties=results,
+        model=system.target or system.name,
+        property=first.name if first else None,
+        message=_message(first, bound),
+        bound=bound,
+        trace=first.trace if first else None,
+        warnings=_warnings(runner, temporal, statistics, complete=not bound and not stopped),
+    )
+
+
+def _collision(states: int, images: int) -> float:
+    """The probability that two states share a fingerprint; of an orbit it is the least of its images', hence small."""
+    return -math.expm1(-images * states * (states - 1) / 2 / 2**64)
+
+
+def _length(result: PropertyResult) -> int:
+    return len(result.trace) if result.trace else 0
+
+
+def _result(
+    prop: Property, trace: Trace | None, bound: str | None, stopped: bool, statistics: Statistics
+) -> PropertyResult:
+    incomplete = bound or ("stopped at the violation" if stopped else None)
+    if prop.kind == "reachable":
+        if trace is not None:
+            return PropertyResult(prop.name, prop.kind, "holds", f"an example {_after(trace)}", trace)
+        if incomplete:
+            return PropertyResult(prop.name, prop.kind, "inconclusive", f"no example so far ({incomplete})")
+        kind = "states of the reduced space" if any(r.applied for r in statistics.reductions) else "reachable states"
+        note = f"no example: false in all {statistics.states:,} {kind}"
+        return PropertyResult(prop.name, prop.kind, "violated", note)
+    if trace is not None:
+        return PropertyResult(prop.name, prop.kind, "violated", _after(trace), trace)
+    if incomplete:
+        return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({incomplete})")
+    if prop.kind == "final" and statistics.terminal_states == 0:
+        note = "no state is terminal" if prop.wants_no_end else "vacuously: no state is terminal"
+        return PropertyResult(prop.name, prop.kind, "holds", note)
+    return PropertyResult(prop.name, prop.kind, "holds")
+
+
+def _after(trace: Trace) -> str:
+    if not trace.events:
+        return "in the initial state"
+    return f"after {len(trace):,} step{'s' if len(trace) > 1 else ''}"
+
+
+def _run_result(
+    system: System, prop: Temporal, trace: Trace | None, bound: str | None, stopped: bool
+) -> PropertyResult:
+    """The result of a temporal property, with what it assumes."""
+    given = ", ".join(str(one) for one in assumed(system, prop))
+    assuming = f"assuming {given}" if given else "no fairness assumed"
+    if trace is not None:
+        return PropertyResult(prop.name, prop.kind, "violated", assuming, trace)
+    if bound or stopped:
+        reason = bound or "stopped at the violation"
+        return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({reason})")
+    return PropertyResult(prop.name, prop.kind, "holds", assuming)
+
+
+def _message(first: PropertyResult | None, bound: str | None) -> str | None:
+    if first is not None:
+        what = f"{first.name} is violated"
+        return f"{what}: {first.note}" if first.trace is None and first.note else what
+    return f"stopped: {bound}" if bound else None
+
+
+def _warnings(runner: Runner, temporal: Sequence[Temporal], statistics: Statistics, *, complete: bool) -> list[str]:
+    """What a user should look at although nothing is violated."""
+    system = runner.system
+    warnings = []
+    if not system.properties and not temporal:
+        warnings.append("the system has no properties: give System(..., properties=[…]) something to check")
+    if complete and statistics.search != "stateless":
+        never = never_ran(runner.tabulation).items()
+        warnings += [f"{cls.__name__}.{name} never ran: {why}" for (cls, name), why in never]
+        if statistics.terminal_states == 0:
+            warnings += [
+                f"{p.name} was never evaluated: no state is terminal; use always or reachable, or let the system end"
+                for p in system.properties
+                if p.kind == "final" and not p.wants_no_end
+            ]
+    return warnings
