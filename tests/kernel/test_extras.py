@@ -137,7 +137,7 @@ except plait.PlaitError as error:
 
 
 def test_reversibility_names_z3_when_a_pair_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from plait.epa.steps import settle
+    from plait.epa.events import settle
 
     monkeypatch.setitem(sys.modules, "z3", None)
     monkeypatch.delitem(sys.modules, "plait.epa.solver", raising=False)
