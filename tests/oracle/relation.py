@@ -18,7 +18,7 @@ Frozen = tuple[Any, ...]  # a value as a hashable tuple: its type, then its cont
 Entry = tuple[int, Frozen]  # a pending message: the position of its sender, and its content
 Inbox = tuple[Entry, ...]  # in canonical order: a sorted bag, a sorted set, or the queues one after the other by sender
 Script = tuple[int, ...]  # which option each choice takes
-ATOMS = (bool, int, float, str, bytes, type(None), Pid)
+ATOMS = frozenset({bool, int, float, str, bytes, type(None), Pid})
 
 
 class Slot(NamedTuple):
@@ -58,9 +58,10 @@ def freeze(value: Any) -> Frozen:
 
 def thaw(frozen: Frozen) -> Any:
     """A fresh value: nothing in it is shared with any other state."""
-    kind, *content = frozen
+    kind = frozen[0]
     if kind in ATOMS or issubclass(kind, enum.Enum):
-        return float(content[0]) if kind is float else content[0]
+        return float(frozen[1]) if kind is float else frozen[1]
+    content = frozen[1:]
     if issubclass(kind, list | tuple | set | frozenset | dict):
         return kind(*map(thaw, content)) if hasattr(kind, "_fields") else kind(map(thaw, content))
     value = kind.__new__(kind)
@@ -214,9 +215,11 @@ def enabled(system: System, state: State, index: int, handler: Handler) -> Itera
     size = size(make_process(system, state, index)) if callable(size) else size
 
     def matches(entry: Entry) -> bool:
-        message, kind = make_message(system, entry), handler.message or ()
-        of_role = not isinstance(quorum, Quorum) or plays(system.classes[entry[0]], quorum.role)
-        return of_role and isinstance(message, kind) and bool(where(make_process(system, state, index), message))
+        sender, (kind, *_) = entry
+        of_role = not isinstance(quorum, Quorum) or plays(system.classes[sender], quorum.role)
+        if not of_role or not issubclass(kind, handler.message or ()):
+            return False
+        return bool(where(make_process(system, state, index), make_message(system, entry)))
 
     for chosen in itertools.combinations(filter(matches, dict.fromkeys(inbox)), size):
         values = {freeze(tuple(getattr(thaw(content), name) for name in handler.same)) for _, content in chosen}

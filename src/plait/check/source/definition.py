@@ -27,7 +27,7 @@ def definition(function: types.FunctionType) -> Definition | None:
         tree = _parsed("".join(lines), code.co_filename)
     except (OSError, TypeError, SyntaxError, ValueError, IndexError):
         return None
-    found = [node for node in _candidates(tree, code.co_name) if _is_of(node, code)]
+    found = [node for node in _definitions(tree).get(code.co_name, []) if _is_of(node, code)]
     # Of lambdas within lambdas, the code of the inner one lies in both.
     found.sort(key=lambda node: _span(node)[1])
     found.sort(key=lambda node: _span(node)[0], reverse=True)
@@ -68,10 +68,14 @@ def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _inner(constant)
 
 
-def _candidates(tree: ast.Module, name: str) -> Iterator[Definition]:
+@functools.lru_cache(maxsize=64)
+def _definitions(tree: ast.Module) -> dict[str, list[Definition]]:
+    """The functions and lambdas of a module, by name."""
+    found: dict[str, list[Definition]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.Lambda) and getattr(node, "name", "<lambda>") == name:
-            yield node
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            found.setdefault(getattr(node, "name", "<lambda>"), []).append(node)
+    return found
 
 
 def _is_of(node: Definition, code: types.CodeType) -> bool:
