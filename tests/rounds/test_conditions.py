@@ -176,7 +176,7 @@ def test_places_are_counted_through() -> None:
     assert [calendar.name(t) for t in (0, 1, 4)] == ["before phase 1", "phase 1, round A", "phase 2, round B"]
     with pytest.raises(ModelError, match="phases are whole numbers") as caught:
         calendar.place(A(0))
-    assert "is of phase 0" in caught.value.message
+    assert "has phase 0" in caught.value.message
 
 
 def test_follow_refuses_what_the_model_cannot_do() -> None:

@@ -66,7 +66,7 @@ while true do
       m = Prepare(ballot);                ► Prepare
       send m to ALL;
 """
-"""Fig. 1 of paper 002, line by line (with PrepareMsg in line 5 called Prepare, as elsewhere), after its message types."""
+"""Fig. 1 of Sequentialization, line by line (with PrepareMsg in line 5 called Prepare, as elsewhere), after its message types."""
 
 
 def system(text: str, tmp_path: Path, **parameters: Any) -> System:
@@ -294,29 +294,29 @@ def test_variables_that_no_action_remembers_are_no_fields(tmp_path: Path) -> Non
 # -- what is wrong with a text ---------------------------------------------------------------------------------------
 
 WRONG = [
-    ("last = ballot;", "last = balot;", 14, 12, "nothing is called 'balot'"),
+    ("last = ballot;", "last = balot;", 14, 12, "the name 'balot' is not defined"),
     ("m.ballot > ballot", "m.balot > ballot", 13, 23, "Prepare has no field 'balot'"),
     ("upon Prepare", "upon Prepar", 13, 8, "no message type 'Prepar'"),
     ("Ack(ballot, last, log)", "Ack(ballot, last)", 18, 9, r"Ack takes 3 values \(int, int, \[text\]\), not 2"),
     ("Ack(ballot, last, log)", "Ack(ballot, log, last)", 18, 21, r"value 2 of Ack: expected int, not \["),
     ("promised = false", "promised = 3", 25, 42, "expected bool, not int"),
     ("send m to primary", "send m to ballot", 19, 15, "expected pid, not int"),
-    ("send m to primary", "send ballot to primary", 19, 10, "what is sent is a message"),
+    ("send m to primary", "send ballot to primary", 19, 10, "expected a message to send"),
     ("times n/2", "times n/2/", 20, 48, "expected do, not the end of the line"),
     ("while true do", "while true", 12, 11, "expected do, not the end of the line"),
     ("with true do", "with true", 40, 27, "expected do or times"),
     ("    promised = false;", "      promised = false;", 16, 7, "not an indented block"),
-    ("    promised = false;", "   promised = false;", 16, 4, "indented like none of the blocks"),
+    ("    promised = false;", "   promised = false;", 16, 4, "matches no block around it"),
     ("longest_log(ballot)", "longest_lug(ballot)", 21, 11, "no function or message type 'longest_lug'"),
     ("log.add(newCommand())", "log.add(3)", 22, 5, r"expected \[text\], not \[int\]"),
     ("primary = m.sender", "n = 3", 17, 5, "'n' cannot be assigned"),
-    ("primary = m.sender", "primary = n/2", 17, 16, "/ is for times only"),
-    ("primary = m.sender", "upon_x = 3", 17, 5, "a meaning of its own"),
-    ("type Prepare", "type prepare", 1, 6, "begins with a small letter"),
+    ("primary = m.sender", "primary = n/2", 17, 16, "/ is allowed only in times"),
+    ("primary = m.sender", "upon_x = 3", 17, 5, "a reserved name"),
+    ("type Prepare", "type prepare", 1, 6, "must begin with a capital letter"),
     ("int last;", "integer last;", 2, 39, "no type 'integer'"),
     ("int last;", "int ballot;", 2, 43, "'ballot' is declared twice"),
     ("phase int ballot; int last;", "int ballot; int last;", 2, 6, "all message types have a phase, or none"),
-    ("output(log);", "output(m.sender);", 35, 14, "sender of which"),
+    ("output(log);", "output(m.sender);", 35, 14, "m.sender is ambiguous"),
     ("output(log);", "output(ballot); output(log);", 35, 28, r"expected \[int\], not \[\[text\]\]"),
     ("ε", "€", 7, 21, "'€' does not belong here: expected an expression"),
     ("send m to ALL;", "send m ALL;", 11, 12, "expected an operator, .* or to, not 'ALL'"),
@@ -327,9 +327,9 @@ WRONG = [
         33,
         "select from its mailbox once",
     ),
-    ("log = m.log;", "log = longest_log(ballot);", 27, 11, "reads Ack messages, but this action got Propose"),
+    ("log = m.log;", "log = longest_log(ballot);", 27, 11, "reads Ack messages, but this action received Propose"),
     ("init", "innit", 6, 1, "expected function, init, parameter or type, not 'innit'"),
-    ("upon timeout() with true", "upon timeout() with true times 3", 40, 3, "a timeout is not counted"),
+    ("upon timeout() with true", "upon timeout() with true times 3", 40, 3, "a timeout cannot have times"),
     ("m = Prepare(ballot);", "m = true;", 10, 5, "'m' cannot be assigned"),
     ("m.log = log times", "m.log > log times", 31, 41, "compares numbers"),
 ]
@@ -348,7 +348,7 @@ def test_a_wrong_text(right: str, wrong: str, line: int, column: int, words: str
     ("line", "words"),
     [
         ("always a: forall p: p.logg = 3", "no variable 'logg'"),
-        ("always a: ballot = 3", "whose ballot"),
+        ("always a: ballot = 3", "'ballot' needs a process"),
         ("always a: forall p: forall x in p.ballot: true", r"what forall ranges over: expected \["),
         ("always a: forall p: p.log", "expected bool"),
         ("always a: 3 + ", "expected an expression, not the end"),
@@ -430,7 +430,7 @@ def test_what_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[s
         source_of(binary)
     wrong = tmp_path / "wrong.distal"
     wrong.write_text("init\n  x = y\nloop\n  upon timeout() do\n    skip\n", encoding="utf-8")
-    with pytest.raises(PlaitError, match=r"wrong.distal, line 2, column 7: nothing is called 'y'"):
+    with pytest.raises(PlaitError, match=r"wrong.distal, line 2, column 7: the name 'y' is not defined"):
         load(str(wrong))
 
 

@@ -51,7 +51,7 @@ def test_created_in_another_order_than_that_of_rounds(odd: Any, property_: str) 
 
 def test_an_order_that_rounds_do_not_have_is_refused(odd: Any) -> None:
     assert check(odd("creators"), properties=["ok3"]).status == "violated"
-    with pytest.raises(ModelError, match="property ok3 tells those apart"):
+    with pytest.raises(ModelError, match="property ok3 depends on their numbers"):
         check_rounds(odd("creators"), phases=1, properties=["ok3"])
 
 

@@ -1,8 +1,8 @@
-"""Network assumptions: which messages of a round may be lost (paper 002, section 4.1 and Fig. 11).
+"""Network assumptions: which messages of a round may be lost (Sequentialization, section 4.1 and Fig. 11).
 
-An assumption is asked process after process, in the order of Algorithm 1: of the senders whose messages wait for this
-process, which sets may be lost? What it must remember of the earlier processes of the round is a *note* that travels with
-the turn.
+The program asks an assumption for one process after another, in the order of Algorithm 1: which sets of the messages
+that wait for this process may be lost? What an assumption must remember of the earlier processes of the round is a
+*note*. The note travels with the turn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Assumption:
 
     @property
     def free(self) -> bool:
-        """Whether anything may be lost, so that a process need not react to what it hears."""
+        """Whether each message may be lost, so that a process does not have to react to a message."""
         return type(self) is Assumption
 
     def start(self, everyone: tuple[Pid, ...]) -> Note:
@@ -43,7 +43,7 @@ class Assumption:
     def losses(
         self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]
     ) -> Iterator[tuple[Lost, Note]]:
-        """The sets of senders whose messages to me may be lost, each with the note for the next process."""
+        """The sets of senders whose messages to `me` may be lost, each with the note for the next process."""
         for lost in subsets(senders):
             yield lost, note
 
@@ -53,10 +53,10 @@ class Assumption:
 
 @dataclasses.dataclass(frozen=True)
 class Deliver(Assumption):
-    """Every process hears a number of messages at least, or all that were sent to it if they are fewer."""
+    """Each process receives at least a number of messages, or all messages sent to it if these are fewer."""
 
     missing: Callable[[int], int] = lambda n: 0
-    """How many of n processes may go unheard."""
+    """The number of n processes whose messages may be lost."""
 
     def losses(
         self, note: Note, me: Pid, senders: tuple[Pid, ...], everyone: tuple[Pid, ...]
@@ -68,7 +68,7 @@ class Deliver(Assumption):
 
 @dataclasses.dataclass(frozen=True)
 class Kernel(Assumption):
-    """Some process is heard by all; with `mutual`, it hears all too. The note is who may still be that process."""
+    """All processes hear one process; with `mutual`, it hears all, too. The note: which processes can still be it."""
 
     mutual: bool = True
 
@@ -86,20 +86,20 @@ class Kernel(Assumption):
 
 Predicate = Callable[[Mapping[Pid, frozenset[Pid]]], Any]
 _MOST = 4
-"""Above so many processes, who hears whom has too many cases to try them all."""
+"""The largest number of processes for which all cases of a predicate are tried."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Custom(Assumption):
-    """A predicate of the user's over who hears whom. The note is whom the earlier processes hear."""
+    """A user's predicate on which processes hear each other. The note: which processes the earlier processes hear."""
 
     predicate: Predicate = lambda hears: True
 
     def start(self, everyone: tuple[Pid, ...]) -> Note:
         if len(everyone) > _MOST:
             raise UsageError(
-                f"{self.name}: {len(everyone)} processes have too many ways to hear each other",
-                hint=f"a predicate is tried on all of them, for at most {_MOST} processes: use n-f, kernel or majority",
+                f"{self.name}: {len(everyone)} processes are too many for a predicate",
+                hint=f"a predicate is tried on all cases, for at most {_MOST} processes: use n-f, kernel or majority",
                 placed=True,
             )
         if not self._possible(everyone, ()):
@@ -117,14 +117,14 @@ class Custom(Assumption):
 
     @functools.cache  # noqa: B019 an assumption lives as long as its check
     def _possible(self, everyone: tuple[Pid, ...], heard: tuple[tuple[Pid, ...], ...]) -> bool:
-        """Whether the processes that come later can hear others so that the predicate holds."""
+        """Whether the predicate can become true, depending on what the later processes hear."""
         if len(heard) == len(everyone):
             try:
                 value = self.predicate({p: frozenset(h) for p, h in zip(everyone, heard, strict=True)})
             except Exception as error:
                 raise UsageError(
                     f"--assume {self.name} raised {type(error).__name__}: {error}{user_line(error)}",
-                    hint="it gets a mapping: hears[p] is the set of the processes that p hears",
+                    hint="its argument is a mapping: hears[p] is the set of processes that p hears",
                     placed=True,
                 ) from error
             if not isinstance(value, bool):
@@ -136,7 +136,7 @@ class Custom(Assumption):
 
 
 def subsets(items: Sequence[Pid], most: int | None = None) -> Iterator[Lost]:
-    """All subsets up to a size, the small ones first."""
+    """All subsets up to a size, small ones first."""
     for size in range(min(len(items), len(items) if most is None else most) + 1):
         for chosen in itertools.combinations(items, size):
             yield frozenset(chosen)

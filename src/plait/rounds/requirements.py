@@ -1,4 +1,4 @@
-"""What cannot be sequentialized, and why."""
+"""What a System must satisfy to have a sequential program."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from plait.model.system import System
 
 
 def refuse(system: System) -> None:
-    """Raise if a System has something that the reordering of steps does not respect (docs/reference/rounds.md)."""
+    """Raise an error if reordering the steps of a System could change its behaviour (docs/reference/rounds.md)."""
     network = system.network
     if network.kind != "unordered":
         raise ModelError(
             f"{system.name}: rounds need an unordered network, not {network.kind}",
-            hint="a message that is late must neither hold up nor repeat others: network=unordered()",
+            hint="a late message must not delay or duplicate other messages: network=unordered()",
         )
     for fault in system.faults:
         if fault.recovers:
             raise ModelError(
-                f"{system.name}: {fault} cannot be put into rounds",
-                hint="use crash_stop: a crash is silence from then on",
+                f"{system.name}: rounds do not support {fault}",
+                hint="use crash_stop: a crashed process sends nothing more",
             )
     if system.monitors:
         raise ModelError(
-            f"{system.name}: the monitor {type(system.monitors[0]).__name__} sees the order of steps of different "
+            f"{system.name}: the monitor {type(system.monitors[0]).__name__} observes the order of steps of different "
             "processes, which rounds change",
-            hint="keep what the property needs in fields of the processes",
+            hint="put what the property needs into fields of the processes",
         )
     for prop in system.properties:
         if prop.kind not in ("always", "reachable"):

@@ -1,16 +1,17 @@
-"""The sequential program of a round-based protocol, as a System (paper 002, section 5, Algorithm 1).
+"""The sequential program of a round-based protocol, as a System (Sequentialization, section 5, Algorithm 1).
 
-Round after round, each process in turn takes the messages of the round that were sent to it (`update`) and then sends those
-of the next (`send`). What it does not take is lost. Only one process has the turn, so that nothing is interleaved.
+In each round, one process after another consumes the messages of the round that were sent to it (`update`) and then
+sends those of the next (`send`). Messages that it does not consume are lost. Only one process has the turn, so steps
+are not interleaved.
 
-One process of the protocol stays one process of the program, with its fields unchanged, so that the engine tabulates each
-one's steps apart. In every round each process gets exactly one `Mail` from each, empty or not, and takes them all in one
-quorum transition. No message is needed to pass the turn: a process holds back its mail for the one that comes after it until
-its own turn ends. Rounds in which nobody sends are left out. A process that is created takes part from the next round on,
-and sends from the one after it.
+Each process of the protocol is one process of the program, with the same fields, so that the engine tabulates the steps
+of each process separately. In each round each process gets exactly one `Mail` from each process, empty or not, and
+consumes them all in one quorum transition. Passing the turn needs no message of its own: a process holds back its mail
+for the next process until its turn ends. Rounds in which no process sends are left out. A created process takes part
+from the next round, and sends from the round after it.
 
-A run of the program is a run of the protocol in which some messages are late for ever; docs/reference/rounds.md proves the
-converse.
+A run of the program is a run of the protocol in which some messages are never delivered; docs/reference/rounds.md
+proves the converse.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PHASES = 3
 
 
 class Program(Protocol):
-    """Algorithm 1 for one System: what all its processes know."""
+    """Algorithm 1 for one System: what all its processes share."""
 
     def __init__(
         self, system: System, phases: int, assumed: Assumption, audited: bool = False, compared: bool = False
@@ -52,10 +53,10 @@ class Program(Protocol):
             named.update({name: self.creation_order.watching(cls, handler) for name, handler in named.items()})
         self.everyone = tuple(system.pids[: len(system.processes)])
         self.beyond = False
-        """Whether a message of a later phase than the last one was made, or a process that takes part from there on."""
+        """Whether the protocol goes beyond the last phase: a message of a later phase, or a process that begins there."""
         self.audit = Audit(self) if audited else None
         self.turn: Any = None
-        """The turn that is being taken."""
+        """The current turn."""
         self.classes = {cls.__name__: _sequential(cls, self) for cls in dict.fromkeys(system.classes)}
 
     def make(self) -> System:
@@ -82,7 +83,7 @@ class Program(Protocol):
 
     def spawn(self, run: HandlerRun, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
         slots = [p for p in self.system.pids[len(self.everyone) :] if p.role == role.__name__]
-        if real is None:  # a trial: which slot is free is not known, nor does it matter
+        if real is None:  # a trial: any slot will do
             if not slots:
                 raise ModelError(
                     f"spawns {role.__name__}, but the System declares no spare slots for it",
@@ -91,9 +92,9 @@ class Program(Protocol):
             run.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
-        # It gets mail from its parent and those that come after; and the turn from the one created before it.
+        # It gets mail from its parent and the processes after it, and the turn from the process created before it.
         token, me = self.turn.token, self.turn.me
-        self.beyond |= token.goal > self.end  # it takes part after the last round only
+        self.beyond |= token.goal > self.end  # it begins after the last round
         mails = len(token.alive) - token.alive.index(me) + bool(token.born or run.children)
         child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
         run.children.append(child)
@@ -101,7 +102,7 @@ class Program(Protocol):
         return child
 
     def crashes(self, pid: Pid, budgets: tuple[int, ...]) -> Iterator[int]:
-        """The faults that may hit a process."""
+        """The faults that may crash a process."""
         cls = self.system.classes[self.system.index[pid]]
         for number, fault in enumerate(self.system.faults):
             if budgets[number] and (not fault.roles or any(plays(cls, role) for role in fault.roles)):
@@ -114,7 +115,7 @@ class Sequential(Process):
     rounds_program: ClassVar[Program]
 
     def rounds_begin(self) -> None:
-        """What the protocol does before its first step; and empty mail, so that the first turn can begin."""
+        """Run the @init methods of the protocol, and send empty mail so that the first turn can begin."""
         program, token = self.rounds_program, self.rounds_program.start()
         turn = Turn(program, self, "send", token, Ghost())
         for handler in program.of(self):
@@ -125,10 +126,10 @@ class Sequential(Process):
         turn.mail()
 
     def rounds_update(self, mails: tuple[Mail, ...]) -> None:
-        """Take the mail of a round, and the turn: the UPDATE part, as far as its first step."""
+        """Take the mail of a round, and the turn: the UPDATE part, up to its first step."""
         ghost = next((m.ghost for m in mails if m.ghost is not None), None)
         newborn = ghost is None
-        if ghost is None:  # created in the last round: it takes part, and sends from the next one on
+        if ghost is None:  # created in the last round: it takes part now, and sends from the next round
             ghost = Ghost(mails[0].place, 2 * mails[0].place + 1)
             if self.rounds_program.audit:
                 self.rounds_program.audit.start(self, ghost.ahead)
@@ -142,22 +143,22 @@ class Sequential(Process):
         turn.go_on(fresh=True)
 
     def rounds_more(self, held: Held) -> None:
-        """Go on with a turn."""
+        """Continue a turn."""
         turn = Turn(self.rounds_program, self, held.stage, held.token, held.ghost, held.heard)
         turn.took = held.took
         turn.go_on(fresh=False)
 
 
 class Growing(Process):
-    """Where processes are created, each knows how many there are in a round."""
+    """If processes are created, each knows how many there are in a round."""
 
     rounds_members: int = 1
     rounds_first: int = 0
-    """The round in which it takes part first, until it has."""
+    """The first round in which it takes part, until this round."""
 
 
 class Mortal(Process):
-    """Where processes crash, they know it."""
+    """If processes crash, each knows whether it has crashed."""
 
     rounds_silent: bool = False
 
@@ -167,7 +168,7 @@ def _sequential(cls: type[Process], program: Program) -> type[Process]:
     for name in dir(cls):
         if name.startswith("rounds_"):
             raise ModelError(
-                f"{cls.__name__}.{name}: names with rounds_ are those of the sequential program",
+                f"{cls.__name__}.{name}: names that begin with rounds_ are reserved for the sequential program",
                 hint="choose another name",
             )
     namespace = {
@@ -204,7 +205,7 @@ def program_of(
 ) -> Program:
     """The program before it is a System: it also knows what was left out.
 
-    If audited, it knows what was let pass; if compared, whether names of created processes matter.
+    If audited, it records the messages that were not consumed; if compared, whether names of created processes matter.
     """
     if isinstance(phases, bool) or not isinstance(phases, int) or phases < 1:
         raise ModelError(f"phases={phases!r}", hint="give a number of phases, at least 1")
@@ -213,7 +214,7 @@ def program_of(
         assume = assumption(assume, faults=faults)
     n = len(system.processes)
     if isinstance(assume, Deliver) and assume.missing(n) >= n:
-        raise UsageError(f"{assume} of {n} processes: nobody need be heard", hint="that is --assume none")
+        raise UsageError(f"{assume} of {n} processes: all messages may be lost", hint="that is --assume none")
     return Program(system, phases, assume, audited, compared)
 
 

@@ -1,18 +1,16 @@
-"""The conditions of paper 002, section 4.2, decided on the sequential program instead of the asynchronous protocol.
+"""The audit: the conditions decided on the sequential program (Sequentialization, section 4.2).
 
-The program runs only steps that meet the conditions. But the first step of a run that breaks one comes after a prefix that
-meets them all, which the program has too, in the order of rounds; so it is enough to know what each process could do next,
-had it not passed:
+The program takes only steps that satisfy the conditions. The first step of a run that breaks a condition comes after a
+prefix that satisfies them all, and the program has this prefix, too, in the order of rounds. So it is enough to know
+what each process could do next:
 
-- an action that is enabled and sends an older round than the process is in;
-- a message that the process let pass, and whose guard lets it through later, when the process is past its round.
+- an enabled action that sends a message of an earlier round than the process is in;
+- a message that the process did not consume, and whose guard is true later, when the process is past its round;
+- messages of several rounds that one quorum transition would consume together.
 
-- messages of several rounds that one quorum transition would take together.
-
-For that the audit keeps, per process, which local state was reached with which clock, which steps lead from one local
-state to another, and which messages came and were let pass where. The last two points forget by which run a local state
-was reached: what they find may be a step that no run has, so it is a suspicion; that nothing is found is a proof.
-docs/reference/rounds.md has it in full.
+So the audit keeps for each process its local states with their clocks, the steps between local states, and the messages
+that arrived and were not consumed. The last two points forget which run led to a local state, so they may find a step
+that no run has: this is a suspicion. If they find nothing, this is a proof. docs/reference/rounds.md has the details.
 """
 
 from __future__ import annotations
@@ -40,11 +38,11 @@ class Edge(NamedTuple):
     after: Key
     place: int
     clock: int | None
-    """The clock after it; None if it neither takes nor sends, and leaves the clock."""
+    """The clock after it; None if it neither consumes nor sends, and so leaves the clock unchanged."""
 
 
 class Passed(NamedTuple):
-    """Messages that a process let pass, and where it is since."""
+    """Messages that a process did not consume, and its local state and clock since then."""
 
     key: Key
     clock: int
@@ -61,7 +59,7 @@ class Suspicion(NamedTuple):
 
 
 class Audit:
-    """What the processes of a program went through."""
+    """The local states, steps and messages of the processes of a program."""
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
@@ -72,7 +70,7 @@ class Audit:
         self._passed: dict[Pid, dict[Passed, Heard]] = {}
 
     def key(self, process: Process) -> Key:
-        """The local state of a process, as something to look up."""
+        """The local state of a process as a key."""
         fields = own(process)
         names = self._names(process.id)
         found = tuple(key_of(fields[name]) for name in names)
@@ -93,13 +91,13 @@ class Audit:
             self._clocks.setdefault(process.id, set()).add((after, clock))
 
     def came(self, process: Process, heard: Heard) -> None:
-        """Messages were there for a process."""
+        """Messages arrived for a process."""
         known = self._came.setdefault(process.id, {})
         for entry in heard:
             known.setdefault(key_of(entry), entry)
 
     def passed(self, process: Process, clock: int, heard: Heard, place: int) -> None:
-        """A process let messages of a round pass."""
+        """A process did not consume messages of a round."""
         known = self._passed.setdefault(process.id, {})
         known.setdefault(Passed(self.key(process), clock, place, key_of(heard)), heard)
 
@@ -122,7 +120,7 @@ class Audit:
         return process
 
     def _spread(self, pid: Pid) -> None:
-        """Steps that neither take nor send leave the clock as it was."""
+        """Steps that neither consume nor send leave the clock unchanged."""
         clocks, edges = self._clocks.setdefault(pid, set()), self._edges.get(pid, {})
         pending = list(clocks)
         while pending:

@@ -1,9 +1,9 @@
-"""Conditions of paper 002, section 4.2, that the declarations and the source of the handlers prove.
+"""Conditions that follow from the declarations and the source of the handlers (Sequentialization, section 4.2).
 
-Condition 4, that a step reads messages of one round only, can be read off: a handler takes messages of one type, hence of
-one round. That their phase is one follows if it takes a single message, if the phase is among its `same` fields or constant,
-or if its guard is a conjunction with `m.phase == …`, the right side of which does not depend on the message. The others
-depend on what a process did before, and are left to the search.
+Condition 4 says that a step reads messages of one round only. A handler consumes messages of one type, hence of one
+round. They have the same phase if the handler consumes a single message, if the phase is constant or one of its `same`
+fields, or if its guard is a conjunction with `m.phase == …` whose right side does not depend on the message. The other
+conditions depend on earlier steps of a process, and are left to the search.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from plait.model.tag import tag_of
 
 
 def proved(system: System) -> dict[int, str]:
-    """The conditions that hold whatever happens, each with the reason."""
+    """The conditions that hold in all runs, each with the reason."""
     if all(one_phase(handler) for _, handler in system.handlers() if handler.message is not None):
         return {4: "by the declarations of the handlers"}
     return {}
 
 
 def one_phase(handler: Handler) -> bool:
-    """Whether all messages that a handler takes in a step are of one phase, by what it declares."""
+    """Whether the declaration of a handler ensures that all messages of a step have the same phase."""
     assert handler.message is not None
     tag = tag_of(handler.message)
     if tag is None or any(tag_of(cls) != tag for cls in _below(handler.message)):
@@ -38,14 +38,14 @@ def one_phase(handler: Handler) -> bool:
 
 
 def _below(cls: type[Message]) -> Iterator[type[Message]]:
-    """The kinds of a message: a handler takes these too."""
+    """The subclasses of a message type: a handler consumes these, too."""
     for kind in cls.__subclasses__():
         yield kind
         yield from _below(kind)
 
 
 def _fixes(handler: Handler, field: str) -> bool:
-    """Whether the guard is a conjunction of which one part is `m.field == something`, and that is not of the message."""
+    """Whether the guard is a conjunction with a part `m.field == value` whose value does not depend on the message."""
     found = _guard(handler)
     if found is None or len(found.args.args) != 2:
         return False
@@ -67,7 +67,7 @@ def _equates(part: ast.expr, message: str, field: str) -> bool:
 
 
 def _guard(handler: Handler) -> ast.Lambda | None:
-    """The syntax of a guard that is a lambda, the only one of two arguments on its line, and assigns nothing."""
+    """The syntax of a guard that is a lambda without assignments, the only one with two arguments on its line."""
     code = getattr(handler.where, "__code__", None)
     if code is None or code.co_name != "<lambda>" or hasattr(handler.where, "__wrapped__"):
         return None

@@ -1,7 +1,8 @@
-"""The conditions of paper 002, section 4.2, instrumented on the steps of the asynchronous protocol itself.
+"""The asynchronous protocol, instrumented to record which conditions its steps break (Sequentialization, section 4.2).
 
-The protocol runs as it is; each process also has a ghost: its clock, what it sent in the current round and later, and which
-conditions a step of its has broken so far. That none is broken is a property per condition, which any search can check.
+The protocol runs unchanged. Each process also has a ghost field: its clock, what it sent in the current round and later, and
+the conditions that its steps have broken so far. For each condition, a property says that it is not broken. Any search can
+check these properties.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from plait.rounds.calendar import CONDITIONS, Breach, Calendar, where
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """The ghost of a process."""
+    """The ghost field of a process."""
 
     clock: int = 0
     sent: tuple[tuple[int, Pid], ...] = ()
-    """Rounds and receivers of what it sent, as far as it may send in these rounds again."""
+    """Rounds and receivers of its messages, for the rounds in which it may still send."""
     broken: tuple[tuple[int, str], ...] = ()
-    """The conditions that were broken, each with the first step that did."""
+    """The broken conditions, each with the first step that broke it."""
 
 
 class _Recorder:
-    """Passes on what a handler does, and notes the rounds of what it sends."""
+    """Passes on the requests of a handler, and records the rounds of its messages."""
 
     def __init__(self, calendar: Calendar, real: Any, born: Any) -> None:
         self._calendar, self._real, self._born = calendar, real, born
@@ -50,7 +51,7 @@ class _Recorder:
 
 
 class Instrumented(Process):
-    """A process of the protocol with its ghost."""
+    """A process of the protocol with its ghost field."""
 
     rounds_record: Record = Record()
     rounds_calendar: ClassVar[Calendar]
@@ -58,7 +59,7 @@ class Instrumented(Process):
 
 
 def instrumented(system: System) -> System:
-    """The System with ghosts, whose properties are that no condition is broken."""
+    """The System with ghost fields, whose properties say that no condition is broken."""
     calendar = Calendar(system)
     classes: dict[str, type[Process]] = {}
     for cls in dict.fromkeys(system.classes):
@@ -83,7 +84,7 @@ def instrumented(system: System) -> System:
 
 
 def unbroken(number: int) -> Property:
-    """The property that a condition is met."""
+    """The property that a condition is not broken."""
     return Property(
         f"condition {number}",
         "always",
@@ -96,7 +97,7 @@ def _with_ghost(cls: type[Process], calendar: Calendar, classes: dict[str, type[
     for name in dir(cls):
         if name.startswith("rounds_"):
             raise ModelError(
-                f"{cls.__name__}.{name}: names with rounds_ are those of the ghost", hint="choose another name"
+                f"{cls.__name__}.{name}: names that begin with rounds_ are reserved", hint="choose another name"
             )
     namespace = {
         "__module__": cls.__module__,
@@ -112,7 +113,7 @@ def _with_ghost(cls: type[Process], calendar: Calendar, classes: dict[str, type[
 
 
 def _recording(cls: type[Process], handler: Handler) -> Any:
-    """The handler, followed by a look at what it consumed and sent."""
+    """The handler, which also records what it consumed and sent."""
 
     def run(self: Any, *delivered: Any) -> None:
         calendar: Calendar = self.rounds_calendar
@@ -137,8 +138,8 @@ def _recording(cls: type[Process], handler: Handler) -> Any:
         later, breach = calendar.sent(clock, [place for place, _ in recorder.sent])
         breaches += [breach] if breach else []
         if recorder.spawned and not consumed and recorder.sent:
-            # In which round the child begins depends on what the action sends, and that is decided after its birth.
-            breaches.append(Breach(1, "creates a process in an action that also sends, which rounds do not cover"))
+            # The first round of the child depends on what the action sends, which is known only after the creation.
+            breaches.append(Breach(1, "creates a process in an action that also sends, which rounds do not support"))
         known = list(self.rounds_record.sent)
         for entry in recorder.sent:
             if entry in known:

@@ -1,7 +1,7 @@
-"""Expressions of Distal: names and types are checked, and the same expression in Python comes out.
+"""Expressions of Distal, checked for names and types, and translated to Python.
 
-A `Scope` knows what names mean at a place of the text. It also notes what an expression reads: which variables outlive an
-action, which fields of a received message matter, whether the mailbox is looked at.
+A `Scope` knows what names mean at a place of the text. It also records what an expression reads: the variables that outlive
+an action, the fields of a received message, and whether the mailbox is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Code(NamedTuple):
 
 @dataclasses.dataclass
 class Function:
-    """A function: types of its parameters, its result, its definition, and the messages it selects from, if any."""
+    """A function: types of its parameters, its result, its definition, and the messages that it selects from."""
 
     node: Node
     text: Text
@@ -41,7 +41,7 @@ class Function:
 
 @dataclasses.dataclass
 class Names:
-    """What the text declares, and what is found out about its variables."""
+    """What the text declares, and what is inferred about its variables."""
 
     messages: dict[str, dict[str, ValueType]] = dataclasses.field(default_factory=dict)
     constants: dict[str, ValueType] = dataclasses.field(default_factory=dict)
@@ -50,15 +50,15 @@ class Names:
     live: set[str] = dataclasses.field(default_factory=set)
     """Variables that an action may read before it assigns them: the process must remember them."""
     outputs: bool = False
-    """Whether anything is output."""
+    """Whether the text has an output."""
     used: dict[str, None] = dataclasses.field(default_factory=dict)
-    """Functions that are called, in the order of the first call."""
+    """The called functions, in the order of their first call."""
 
     def known(self) -> list[str]:
         return [*self.variables, *self.constants, "self", "nobody"]
 
     def method(self, function: str) -> str:
-        """How a function is called in Python, where a variable may have the same name."""
+        """The Python name of a function, which differs from the names of variables."""
         return f"{function}_" if function in self.live else function
 
 
@@ -68,7 +68,7 @@ BUILTIN: dict[str, tuple[list[ValueType | None], ValueType, str]] = {
     "letter": ([INT], TEXT, 'chr(ord("a") + {0} - 1)'),
     "process": ([INT], PID, "Node.pid({0})"),
 }
-"""Functions of ours: parameters, result, and the Python they stand for."""
+"""Built-in functions: parameters, result, and the Python code."""
 PYTHON = {"∨": "or", "||": "or", "or": "or", "∧": "and", "&&": "and", "and": "and", "≤": "<=", "≥": ">=", "≠": "!="}
 PYTHON |= {"div": "//", "mod": "%"}
 
@@ -87,16 +87,16 @@ class Scope:
     ) -> None:
         self.names, self.text = names, text
         self.myself = myself
-        """Whether there is a process whose variables are meant: not so in a property."""
+        """Whether variables belong to one process: not in a property."""
         self.received = received
-        """The type of the messages that the action got."""
+        """The type of the messages that the action received."""
         self.local: dict[str, ValueType] = dict(local or {})
         self.fresh: set[str] = set()
-        """Variables that were certainly assigned in this action."""
+        """Variables that are certainly assigned in this action."""
         self.own_m = True
         """Whether `m` is still the message that was received."""
         self.fields: dict[str, Token] = {}
-        """Fields of the received message that are read, and where."""
+        """The fields of the received message that are read, and where."""
         self.selections = 0
 
     def error(self, place: Node | Token, message: str, known: Iterable[str] = (), hint: str | None = None) -> Exception:
@@ -119,7 +119,7 @@ class Scope:
         return code.text
 
     def condition(self, node: Node) -> str:
-        """A condition; a process id as a condition asks whether it is the own one, as in `if primary(b) then`."""
+        """A condition. A process id as a condition asks whether it is the process's own id, as in `if primary(b) then`."""
         code = self.expression(node)
         if code.kind == PID and self.myself:
             return f"({code.text}) == self.id"
@@ -171,7 +171,7 @@ class Scope:
         if sign in ("and", "or"):
             return Code(f"({self.condition(left)}) {sign} ({self.condition(right)})", BOOL)
         if sign == "/":
-            raise self.error(operator, "/ is for times only", hint="write div for the whole part of a quotient")
+            raise self.error(operator, "/ is allowed only in times", hint="write div for integer division")
         one, other = self.expression(left), self.expression(right)
         kind = self.same(right, one.kind, other.kind, f"the right side of {operator}")
         if operator.type == "COMPARE":
@@ -179,13 +179,13 @@ class Scope:
                 raise self.error(left, f"{operator} compares numbers, not values of type {kind}")
             return Code(f"({one.text}) {sign} ({other.text})", BOOL)
         if kind is not None and kind != INT and not (sign == "+" and kind.name in ("list", "text")):
-            raise self.error(left, f"{operator} is not for values of type {kind}")
+            raise self.error(left, f"{operator} does not work for values of type {kind}")
         return Code(f"({one.text}) {sign} ({other.text})", kind)
 
     def _name(self, node: Node, name: Token) -> Code:
         if name in self.local:
             if name == "m" and self.received and self.own_m:
-                raise self.error(name, "the message m as a whole", hint="name a field of it: m.ballot")
+                raise self.error(name, "the whole message m cannot be used here", hint="name a field: m.ballot")
             return Code(str(name), self.local[name])
         if name == "nobody":
             return Code("None", PID)
@@ -198,9 +198,13 @@ class Scope:
                 self.names.live.add(name)
             return Code(self.variable(name), self.names.variables[name])
         if name in self.names.variables:
-            raise self.error(name, f"whose {name}?", hint=f"a property names the process: forall p: p.{name}")
+            raise self.error(
+                name, f"'{name}' needs a process", hint=f"a property names the process: forall p: p.{name}"
+            )
         known = [*self.local, *self.names.known()]
-        raise self.error(name, f"nothing is called '{name}'", known, f"assign it first; known are: {', '.join(known)}")
+        raise self.error(
+            name, f"the name '{name}' is not defined", known, f"assign it first; defined names: {', '.join(known)}"
+        )
 
     def variable(self, name: str) -> str:
         """How a variable is written: a field of the process if it outlives an action."""
@@ -272,13 +276,15 @@ class Scope:
 
     def _mailbox(self, place: Token, message: str) -> None:
         if self.received != message:
-            got = f"this action got {self.received}" if self.received else "no message was received here"
+            got = f"this action received {self.received}" if self.received else "no message was received here"
             raise self.error(
                 place, f"this reads {message} messages, but {got}", hint="an action reads what its upon received"
             )
         self.selections += 1
         if self.selections > 1:
-            raise self.error(place, "an action may select from its mailbox once", hint="select once, and assign it")
+            raise self.error(
+                place, "an action may select from its mailbox only once", hint="select once, and assign the result"
+            )
 
     def _select(self, node: Node, order: Token, name: Token, message: Token, *rest: Node) -> Code:
         condition, keys, result = rest
@@ -303,7 +309,7 @@ class Scope:
         over = "s[Node]"
         if domain is None and self.myself:
             raise self.error(
-                quantifier, "processes are for properties only", hint="an action knows only its own process"
+                quantifier, "only properties can range over processes", hint="an action knows only its own process"
             )
         if domain is not None:
             code = self.expression(domain)
@@ -319,7 +325,7 @@ class Scope:
 
 
 def tidy(text: str) -> str:
-    """A Python expression without the parentheses that it does not need.
+    """A Python expression without redundant parentheses.
 
     >>> tidy("((a) + (b)) > (c)")
     'a + b > c'

@@ -1,4 +1,4 @@
-"""A Distal file as a module: its translation, with a source that the analyses of handlers can read."""
+"""A Distal file as a Python module, whose source the analyses of handlers can read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plait.rounds.distal.translation import translate
 
 
 def source_of(path: Path) -> tuple[str, list[int]]:
-    """The Python source that a Distal file stands for; and for each of its lines, the line of the file."""
+    """The Python source of a Distal file, and for each of its lines the line of the Distal file."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -26,7 +26,7 @@ def source_of(path: Path) -> tuple[str, list[int]]:
 
 
 def module_of(path: Path) -> ModuleType:
-    """The module of a Distal file; the same one as long as its text is the same."""
+    """The module of a Distal file; the same module as long as the text is the same."""
     source, lines = source_of(path)
     name = f"plait_distal_{_name(path)}"
     while (known := sys.modules.get(name)) is not None:
@@ -44,7 +44,7 @@ def module_of(path: Path) -> ModuleType:
 
 
 def _name(path: Path) -> str:
-    """The name of the model function: the file's, as Python can write it."""
+    """The name of the model function: the name of the file as a Python name."""
     name = re.sub(r"\W", "_", path.stem)
     return (
         f"model_{name}"

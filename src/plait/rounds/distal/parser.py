@@ -1,7 +1,7 @@
-"""Distal text to a syntax tree, and what is wrong with the text: file, line, column, and what was expected.
+"""Distal text to a syntax tree, with errors that name file, line, column and what was expected.
 
-The grammar is `distal.lark`. Blocks are indented; comments (`// …`) and the paper's round markers (`► Ack`) are blanked out
-before, so that columns stay what they are.
+The grammar is `distal.lark`. Blocks are indented. Comments (`// …`) and the paper's round markers (`► Ack`) are replaced by
+blanks first, so that columns stay the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Node:
-    """A node of the syntax tree: what it is, what it consists of, and where it is."""
+    """A node of the syntax tree: its kind, its parts, and its place."""
 
     data: str
     children: tuple[Node | Token | None, ...]
@@ -69,7 +69,7 @@ class _Layout(Indenter):
 
 
 class Text:
-    """A Distal text: where it comes from, for errors."""
+    """A Distal text with its file, for errors."""
 
     def __init__(self, source: str, file: str) -> None:
         self.source, self.file = source, file
@@ -117,7 +117,7 @@ def parse(text: Text, *, start: str = "start") -> Node:
     except DedentError:
         raise text.error_at(
             *_uneven(text.source),
-            "this line is indented like none of the blocks around it",
+            "the indentation of this line matches no block around it",
             hint="align it with its block",
         ) from None
     except UnexpectedEOF as error:
@@ -143,12 +143,12 @@ def _lark(start: str) -> Lark:
 
 
 def _blank(source: str) -> str:
-    """The text with comments and round markers blanked out."""
+    """The text with comments and round markers replaced by blanks."""
     return re.sub(r'("[^"\n]*")|//[^\n]*|[►▶][\t ]*\w*', lambda m: m.group(1) or " " * len(m.group()), source)
 
 
 def _uneven(source: str) -> tuple[int, int]:
-    """The first line that is indented less than the one before, and not like one of the blocks around it."""
+    """The first line that is indented less than the line before, and matches no block around it."""
     open_blocks = [0]
     for number, line in enumerate(_blank(source).splitlines(), 1):
         if not line.strip():
@@ -201,7 +201,7 @@ _OPERATORS = {"OR", "AND", "COMPARE", "EQUAL", "__ANON_0", "SUM", "PRODUCT", "DO
 
 
 def _spell(expected: set[str]) -> str:
-    """What could have come, in words."""
+    """What was expected, in words."""
     rest, words = set(expected), []
     if rest >= _EXPRESSION:
         rest -= _EXPRESSION | {"NOT", "ORDER", "IF", "QUANTIFIER"}

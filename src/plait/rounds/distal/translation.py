@@ -1,7 +1,7 @@
-"""A Distal text as a Plait model in Python (docs/reference/distal.md has the semantics, and why this is it).
+"""The translation of a Distal text to a Plait model in Python (docs/reference/distal.md has the semantics and the proof).
 
-Each `upon` becomes one handler that consumes the messages it is for. Which variables a process must remember, and of which
-type they are, is found out by translating until nothing new is learned.
+Each `upon` becomes one handler that consumes its messages. The text is translated repeatedly, until nothing new is learned
+about the types of variables and about which variables a process must remember.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RESERVED |= {"all", "any", "chr", "int", "len", "bool", "max", "min", "ord", "ra
 
 @dataclasses.dataclass
 class Upon:
-    """An upon, and what its action turned out to read."""
+    """An upon, and what its action reads."""
 
     node: Node
     message: Token | None
@@ -41,11 +41,11 @@ class Upon:
 
 
 _LINE = "\0"
-"""Between a line and the number of the line that it was made of, until both are told apart."""
+"""Separates a line of Python from the number of its line in the text."""
 
 
 def translate(source: str, file: str, name: str) -> tuple[str, list[int]]:
-    """The Python source of a model function of this name; and for each of its lines, the line of the text."""
+    """The Python source of a model function of this name, and for each of its lines the line of the text."""
     made, numbers = [], [1]
     for line in _Translation(Text(source, file), name).module().split("\n"):
         code, marked, number = line.partition(_LINE)
@@ -80,7 +80,7 @@ class _Translation:
 
     def _fresh(self, name: Token, *taken: object) -> None:
         if name in RESERVED or name in BUILTIN or keyword.iskeyword(name) or str(name).startswith("_"):
-            raise self.text.error(name, f"'{name}' has a meaning of its own", "choose another name")
+            raise self.text.error(name, f"'{name}' is a reserved name", "choose another name")
         if any(name in group for group in taken):  # type: ignore[operator]
             raise self.text.error(name, f"'{name}' is declared twice", "choose another name")
 
@@ -99,7 +99,7 @@ class _Translation:
         self._fresh(name, self.names.messages)
         if not name[0].isupper():
             raise self.text.error(
-                name, f"the message type '{name}' begins with a small letter", f"write {name.capitalize()}"
+                name, f"the message type '{name}' must begin with a capital letter", f"write {name.capitalize()}"
             )
         found: dict[str, ValueType] = {}
         for field in node.nodes():
@@ -108,12 +108,12 @@ class _Translation:
             found[str(label)] = self._kind(kind)
             if phase is not None:
                 if name in self.phases or found[str(label)] != INT:
-                    raise self.text.error(label, "a message has one phase, and that is an int")
+                    raise self.text.error(label, "a message has one phase, of type int")
                 self.phases[str(name)] = str(label)
         self.names.messages[str(name)] = found
         if self.phases and len(self.phases) < len(self.names.messages):
             raise self.text.error(
-                name, "either all message types have a phase, or none", "say which field it is: phase int ballot;"
+                name, "either all message types have a phase, or none", "mark the field: phase int ballot;"
             )
 
     def _parameter(self, node: Node) -> None:
@@ -161,7 +161,7 @@ class _Translation:
                 label += f"_{taken[label]}"
             count = times.node(0) if isinstance(times, Node) else None
             if count is not None and message is None:
-                raise self.text.error(upon, "a timeout is not counted", "leave out times")
+                raise self.text.error(upon, "a timeout cannot have times", "leave times out")
             self.upons.append(Upon(upon, message, guard if isinstance(guard, Node) else None, count, body, label))
 
     def _property(self, node: Node) -> None:
@@ -224,7 +224,7 @@ class _Translation:
         yield "    )"
 
     def _imports(self, functions: list[str]) -> list[str]:
-        """What the module needs of Plait."""
+        """The names of Plait that the module imports."""
         live = [self.names.variables.get(name) for name in self.names.live]
         declared = [kind for fields in self.names.messages.values() for kind in fields.values()]
         names = {"Message", "Process", "System", "init", "on"}
@@ -245,7 +245,8 @@ class _Translation:
             if name in self.own:
                 raise
             raise ModelError(
-                error.message, hint=f"the prelude's {name} does not fit this text: define function … {name}(…) in it"
+                error.message,
+                hint=f"the prelude's {name} does not fit this text: define function … {name}(…) in the text",
             ) from None
         parameters = [f"{n}: {kind.python}" for n, kind in function.parameters.items()]
         if function.mailbox:
@@ -269,7 +270,7 @@ class _Translation:
         if upon.message is None:
             only = inner.node(0)
             if len(inner.children) == 1 and only.data == "conditional" and len(only.children) == 2:
-                # Where the action would do nothing, there is no step.
+                # If the action would do nothing, there is no step.
                 guard, inner = _both(guard, Scope(self.names, self.text).condition(only.node(0))), only.node(1)
             decorator = f"@action(when=lambda self: {tidy(guard)})" if guard != "True" else "@action"
             yield from _marked([decorator], upon.node.line)
@@ -283,7 +284,9 @@ class _Translation:
                 if scope.fields:
                     for field, place in scope.fields.items():
                         if field == "sender":
-                            raise self.text.error(place, "the sender of which of the messages?", "select one from mbox")
+                            raise self.text.error(
+                                place, "with times, m.sender is ambiguous", "select a message from mbox"
+                            )
                     options.append(f"same={list(scope.fields)}")
             if guard != "True":
                 options.append(f"where=lambda self, m: {tidy(guard)}")
@@ -304,17 +307,17 @@ class _Translation:
         yield from _indent(self._statements(inner, scope))
 
     def _guard(self, upon: Upon) -> str:
-        """The guard, and that no earlier upon is enabled by the same message: the listing order breaks ties."""
+        """The guard, and that no earlier upon takes the same message: the order in the text breaks ties."""
         guard = self._test(upon)
         for earlier in self.upons[: self.upons.index(upon)]:
             if earlier.message != upon.message:
                 continue
             if earlier.times is not None and upon.times is not None:
                 raise self.text.error(
-                    upon.node, f"a second upon {upon.message} with times", "join the two: one upon, and an if in it"
+                    upon.node, f"a second upon {upon.message} with times", "combine the two: one upon with an if"
                 )
             test = self._test(earlier)
-            if earlier.times is not None:  # a single message is too few for it, unless one is enough
+            if earlier.times is not None:  # a single message is not enough, unless its quorum is 1
                 test = f"({self._quorum(earlier)}) <= 1 and ({test})"
             guard = _both(guard, f"not ({test})")
         return guard
@@ -326,7 +329,7 @@ class _Translation:
         return Scope(self.names, self.text, local=local).condition(upon.guard)
 
     def _quorum(self, upon: Upon) -> str:
-        """The least number that is more than what `times` says."""
+        """The smallest number greater than the value of `times`."""
         scope, times = Scope(self.names, self.text), upon.times
         assert times is not None
         if times.data == "binary" and times.children[1] == "/":
@@ -370,7 +373,7 @@ class _Translation:
         if name in self.names.constants or name in RESERVED:
             raise self.text.error(name, f"'{name}' cannot be assigned", "choose another name for the variable")
         if keyword.iskeyword(name) or str(name).startswith(("_", "upon_")):
-            raise self.text.error(name, f"'{name}' has a meaning of its own", "choose another name for the variable")
+            raise self.text.error(name, f"'{name}' is a reserved name", "choose another name for the variable")
 
     def _do_send(self, node: Node, scope: Scope, to: Node, message: Node) -> Iterator[str]:
         text = self._message_of(message, scope)
@@ -388,7 +391,7 @@ class _Translation:
     def _message_of(self, node: Node, scope: Scope) -> str:
         code = scope.expression(node)
         if code.kind is None or code.kind.name not in self.names.messages:
-            raise self.text.error(node, f"what is sent is a message, not a value of type {code.kind}")
+            raise self.text.error(node, f"expected a message to send, not a value of type {code.kind}")
         return tidy(code.text)
 
     def _do_output(self, node: Node, scope: Scope, value: Node) -> Iterator[str]:
@@ -444,7 +447,7 @@ def _is_all(node: Node) -> bool:
 
 
 def _both(one: str, other: str) -> str:
-    """Two conditions in one."""
+    """The conjunction of two conditions."""
     return other if one == "True" else f"({one}) and ({other})"
 
 
@@ -453,7 +456,7 @@ def _snake(name: str) -> str:
 
 
 def _marked(lines: Iterable[str], line: int) -> Iterator[str]:
-    """Lines of Python that were made of a line of the text; what stands in them already knows its own."""
+    """Lines of Python with the number of their line in the text; lines that have a number keep it."""
     for number, made in enumerate(lines):
         yield made if number or _LINE in made else f"{made}{_LINE}{line}"
 

@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class ValueType:
-    """A type: its name, and for a list the type of its elements; None is not known (yet)."""
+    """A type: its name, and for a list the type of its elements (None if not known yet)."""
 
     name: str
     element: ValueType | None = None
@@ -24,18 +24,18 @@ class ValueType:
 
     @property
     def default(self) -> str:
-        """What a variable is before it is assigned, in Python."""
+        """The value of an unassigned variable, in Python."""
         return {"int": "0", "bool": "False", "text": '""', "list": "()"}.get(self.name, "None")
 
 
 INT, BOOL, TEXT, PID = ValueType("int"), ValueType("bool"), ValueType("text"), ValueType("pid")
 PROCESS = ValueType("process")
-"""What quantifiers of properties range over."""
+"""The type of variables of quantifiers in properties."""
 NAMED = {kind.name: kind for kind in (INT, BOOL, TEXT, PID)}
 
 
 def merge(one: ValueType | None, other: ValueType | None) -> ValueType | None:
-    """What two types have in common; a ValueError if that is nothing.
+    """The common type of two types; a ValueError if there is none.
 
     >>> str(merge(ValueType("list"), ValueType("list", INT)))
     '[int]'

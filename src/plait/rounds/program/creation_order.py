@@ -1,9 +1,9 @@
-"""Whether it matters in which order processes are created: the sequential program numbers them in the order of its rounds.
+"""The creation order of processes, and whether it matters. The sequential program numbers them in the order of its rounds.
 
-Where several processes create others of one role, a run of the protocol may number these in another way. That makes no
-difference if everything is the same up to the names: each guard, each step and each property is asked again with the names
-exchanged, in every way. docs/reference/rounds.md says why that is enough. A difference is noted here, and no verdict
-rests on it.
+If several processes create processes of one role, a run of the protocol may number these in another order. This makes
+no difference if all behaviour is the same up to names. So each guard, step and property is evaluated again with names
+exchanged, in all ways; docs/reference/rounds.md proves that this is enough. If a difference is found, the protocol gets
+no verdict.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from plait.rounds.program.protocol import delivered, fresh, key_of, own
 from plait.rounds.program.views import RoundsProcess, RoundsView
 
 MOST = 24
-"""So many ways to exchange names are tried; four processes of a role have as many."""
+"""The largest number of ways to exchange names that are tried: those of four processes of a role."""
 Names = Mapping[Pid, Pid]
-"""Those that are exchanged, with their new names."""
+"""The exchanged processes, with their new names."""
 
 
 class CreationOrder:
@@ -41,11 +41,11 @@ class CreationOrder:
         groups = [[p for p in created if p.role == role] for role in dict.fromkeys(p.role for p in created)]
         self.created = frozenset(created)
         self.creators: dict[str, set[Pid]] = {}
-        """For each role, who creates its processes."""
+        """For each role, the processes that create its processes."""
         self.difference: str | None = None
         self.ways: Sequence[Names] = []
         if math.prod(math.factorial(len(group)) for group in groups) > MOST:
-            self.difference = f"{len(created)} processes may be created, too many to compare all their orders"
+            self.difference = f"{len(created)} processes may be created: these have too many orders to compare"
         elif compare:
             orders = itertools.product(*(itertools.permutations(group) for group in groups))
             flat = list(itertools.chain(*groups))
@@ -60,11 +60,11 @@ class CreationOrder:
         return None
 
     def note(self, what: str) -> None:
-        """Something depends on the names."""
-        self.difference = self.difference or f"{what} tells those apart by their numbers"
+        """Record that something depends on the names."""
+        self.difference = self.difference or f"{what} depends on their numbers"
 
     def watching(self, cls: type[Process], handler: Handler) -> Handler:
-        """The handler; whatever it is asked, it is asked again with the names exchanged."""
+        """The handler, whose guard, quorum and steps are evaluated again with names exchanged."""
         if not self.ways:
             return handler
         said = where(cls, handler)
@@ -77,7 +77,7 @@ class CreationOrder:
         )
 
     def viewed(self, prop: Property, mortal: bool) -> Property:
-        """The property of the program's states, asked again with the names exchanged."""
+        """The property of the program's states, evaluated again with names exchanged."""
 
         def predicate(view: Any) -> Any:
             value = prop.predicate(RoundsView(view, mortal))
@@ -90,7 +90,7 @@ class CreationOrder:
         return dataclasses.replace(prop, predicate=predicate)
 
     def _ways(self, process: Process, messages: Iterable[Message]) -> Sequence[Names]:
-        """The ways to exchange names that change something; none if no name of a created process is known here."""
+        """The ways to exchange names that can make a difference: none if no created process is named here."""
         mine = own(process)
         known = process.id in self.created or any(self._mentioned(mine[n]) for n in type(process).__plait_fields__)
         return self.ways if known or any(m.sender in self.created or self._mentioned(m) for m in messages) else ()
@@ -157,11 +157,11 @@ class CreationOrder:
 
 
 class _DifferenceError(Exception):
-    """A handler did something else when the names were exchanged."""
+    """A handler behaved differently when names were exchanged."""
 
 
 class _Record:
-    """Passes on what a handler asks for (`plait.model.process.Run`), and keeps it."""
+    """Passes on the requests of a handler (`plait.model.process.Run`), and records them."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
@@ -190,7 +190,7 @@ class _Record:
 
 
 class _Again:
-    """Answers a handler as before, with the names exchanged, if it asks the same."""
+    """Answers a handler as before, with names exchanged, if it makes the same requests."""
 
     def __init__(self, record: _Record, names: Names) -> None:
         self._record, self._names = record, names
@@ -198,7 +198,7 @@ class _Again:
         self._sent: list[tuple[Pid, Message]] = []
 
     def agrees(self) -> bool:
-        """Whether all that was done before was done again; in which order it sends does not matter."""
+        """Whether the handler did the same again; the order of sends does not matter."""
         expected = [(renamed(to, self._names), renamed(m, self._names)) for to, m in self._record.sent]
         done = next(self._chosen, None) is None and next(self._spawned, None) is None
         return done and _bag(expected) == _bag(self._sent)
@@ -226,7 +226,7 @@ class _Again:
 
 
 class RenamedView(RoundsView):
-    """A state of the program in which created processes have each other's names."""
+    """A state of the program in which created processes have exchanged names."""
 
     def __init__(self, view: Any, mortal: bool, names: Names) -> None:
         super().__init__(view, mortal)
@@ -235,7 +235,7 @@ class RenamedView(RoundsView):
 
     @property
     def possible(self) -> bool:
-        """Whether those that are created have the first names, as in every run."""
+        """Whether the created processes have the first names, as in each run."""
         return all(
             (self._view[a].status == "unborn") == (self._view[b].status == "unborn") for a, b in self._names.items()
         )
@@ -252,7 +252,7 @@ class RenamedView(RoundsView):
         return iter(self._sorted(p.id for p in self._view))
 
     def _sorted(self, ids: Iterable[Pid]) -> tuple[RoundsProcess, ...]:
-        """Views come in the order of processes; new names are taken from the old."""
+        """The processes in the order of their new names."""
         before = list(ids)
         return tuple(self[pid] for pid in sorted((self._names.get(p, p) for p in before), key=before.index))
 
@@ -303,7 +303,7 @@ def renamed(value: Any, names: Names) -> Any:
 
 
 def _answer(question: Callable[..., Any], *given: Any) -> Any:
-    """What is said; an error is an answer too, and like no other."""
+    """The answer; an error is an answer, too, which equals no other."""
     try:
         return question(*given)
     except Exception as error:
@@ -311,7 +311,7 @@ def _answer(question: Callable[..., Any], *given: Any) -> Any:
 
 
 def _bag(values: Iterable[Any]) -> Counter[Any]:
-    """Values without their order, comparable."""
+    """Values without their order, as something to compare."""
     return Counter(map(key_of, values))
 
 
@@ -321,7 +321,7 @@ def _message(message: Message, names: Names) -> Message:
 
 
 def _twin(process: Process, names: Names) -> Process:
-    """A copy of a process, with the names exchanged."""
+    """A copy of a process with names exchanged."""
     mine, twin = own(process), object.__new__(type(process))
     own(twin).update(mine)
     for name in type(process).__plait_fields__:
@@ -331,12 +331,12 @@ def _twin(process: Process, names: Names) -> Process:
 
 
 def _situation(process: Process, messages: Iterable[Message]) -> Hashable:
-    """What a guard or a step depends on, as something to look up."""
+    """What a guard or a step depends on, as a key."""
     return (process.id, _state(process), *((m.sender, key_of(m)) for m in messages))
 
 
 def _new(seen: set[Hashable], situation: Hashable) -> bool:
-    """Whether it was not seen before; now it is."""
+    """Whether a situation is new; from now on it is not."""
     if situation in seen:
         return False
     seen.add(situation)

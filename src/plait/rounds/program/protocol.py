@@ -1,7 +1,7 @@
-"""Firing the handlers of a protocol inside of its sequential program: what is enabled, and what a step does.
+"""The handlers of a protocol inside its sequential program: which are enabled, and what a step does.
 
-The handlers are the user's own, unchanged. While one runs, what it sends is caught, to go out in the round that its tag
-names; its choices are the program's.
+The handlers are the user's own, unchanged. While a handler runs, its messages are collected, to be sent in the round of
+their tag. Its choices become choices of the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ATOMS = frozenset({int, str, bool, float, bytes, type(None), Pid})
 
 
 class Letter(NamedTuple):
-    """A message that was made, and the round it goes out in."""
+    """A message of a handler, and the round in which it is sent."""
 
     place: int
     to: Pid
@@ -37,7 +37,7 @@ class Letter(NamedTuple):
 
 
 class HandlerRun:
-    """What a handler may ask for while it runs (`plait.model.process.Run`): sends are caught, the rest is passed on."""
+    """What a running handler may request (`plait.model.process.Run`): messages are collected, the rest is passed on."""
 
     def __init__(self, protocol: Protocol, real: Any, script: Sequence[int] | None = None) -> None:
         self._protocol, self._real = protocol, real
@@ -49,8 +49,8 @@ class HandlerRun:
 
     def send(self, to: Pid, message: Message) -> None:
         if not isinstance(to, Pid) or to not in self._protocol.system.index or not isinstance(message, Message):
-            self._real.send(to, message)  # it says what is wrong
-        # Copied: the handler may go on with a list that it sends, and nothing is in two places of a state.
+            self._real.send(to, message)  # it reports the error
+        # Copied, because the handler may change a list after it has sent it.
         self.letters.append(Letter(self._protocol.calendar.place(message), to, fresh(message)))
 
     def announce(self, event: Any) -> None:
@@ -63,7 +63,7 @@ class HandlerRun:
         if isinstance(options, set | frozenset):
             values.sort(key=repr)
         if not values:
-            return self._real.choose(values)  # it says what is wrong
+            return self._real.choose(values)  # it reports the error
         position = len(self.widths)
         self.widths.append(len(values))
         if position == len(self.script):
@@ -81,7 +81,7 @@ class HandlerRun:
 
 
 class Trial(NamedTuple):
-    """What one combination of an action's choices would send; those that change nothing are left out."""
+    """What one combination of an action's choices would send. Combinations that change nothing are left out."""
 
     script: tuple[int, ...]
     choices: tuple[Any, ...]
@@ -89,7 +89,7 @@ class Trial(NamedTuple):
 
 
 class Protocol(abc.ABC):
-    """The handlers of a System, to be run one at a time."""
+    """The handlers of a System, to run one at a time."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -100,7 +100,7 @@ class Protocol(abc.ABC):
 
     @abc.abstractmethod
     def spawn(self, run: HandlerRun, real: Any, role: type[Process], fields: dict[str, Any]) -> Pid:
-        """Create a process; the sequential program knows how."""
+        """Create a process; implemented by the sequential program."""
 
     def of(self, process: Process) -> Iterable[Handler]:
         """The protocol's handlers of a process."""
@@ -109,7 +109,7 @@ class Protocol(abc.ABC):
     # -- what is enabled -------------------------------------------------------------------------------------------
 
     def receipts(self, process: Process, heard: Heard) -> Iterator[tuple[Handler, Heard]]:
-        """Handlers with the messages that each may take, of those heard."""
+        """Enabled handlers, each with the messages that it would consume."""
         for handler in self.of(process):
             if handler.kind != "message":
                 continue
@@ -122,7 +122,7 @@ class Protocol(abc.ABC):
                     yield handler, chosen
 
     def fits(self, process: Process, handler: Handler, sender: Pid, message: Message) -> bool:
-        """Whether a handler may take a message, alone or with others."""
+        """Whether a handler may consume a message, alone or with others."""
         if not isinstance(message, handler.message or ()):
             return False
         if isinstance(handler.quorum, Quorum):
@@ -165,7 +165,7 @@ class Protocol(abc.ABC):
                     handler.function(twin)
                 changes = bool(run.letters or run.children) or _differ(process, twin)
             except AssertionError:
-                run.letters.clear()  # it will fail when it is run, and sends nothing
+                run.letters.clear()  # the assertion will fail when the step is taken
                 changes = True
             script = (run.script or [])[: len(run.widths)]
             if changes:
@@ -181,7 +181,7 @@ class Protocol(abc.ABC):
     def run(
         self, process: Process, handler: Handler, consumed: Heard, script: Sequence[int] | None = None
     ) -> HandlerRun:
-        """Run a handler on the process, for good; the caller sees to what it sent."""
+        """Run a handler on the process; the caller sends its messages."""
         self.ran.add((process.id.role, handler.name))
         real = own(process)["_run"]
         run = HandlerRun(self, real, script)
@@ -200,7 +200,7 @@ class Protocol(abc.ABC):
 
 @contextlib.contextmanager
 def blamed(process: Process, handler: Handler) -> Iterator[None]:
-    """An error of the user's code names the handler that it is in, and not the turn that runs it."""
+    """Make an error in the user's code name the handler, not the turn that runs it."""
     name = f"{process.id.role}.{handler.name}"
     try:
         yield
@@ -210,14 +210,14 @@ def blamed(process: Process, handler: Handler) -> Iterator[None]:
         error = error if error.placed else ModelError(f"{name}: {error.message}", hint=error.hint, placed=True)
         raise error from None
     except Exception as error:
-        if type(error).__module__.startswith("plait."):  # how the checker ends a step, not an error
+        if type(error).__module__.startswith("plait."):  # the checker ends a step in this way
             raise
         said = f"{name} raised {type(error).__name__}: {error}{user_line(error)}"
         raise ModelError(said, hint=f"fix {name}, or guard against the case", placed=True) from error
 
 
 def fresh(value: Any) -> Any:
-    """A value that shares nothing with this one that could change; what cannot change is its own copy."""
+    """A copy of a value that shares no mutable part with it; an immutable value is its own copy."""
     return value if _constant(value) else copy.deepcopy(value)
 
 
@@ -241,13 +241,13 @@ def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def key_of(value: Any) -> Hashable:
-    """A value as something to look up; equal ones only for equal values of the same types."""
+    """A value as a dictionary key. Two keys are equal only if values and types are equal."""
     kind = type(value)
     if kind is float:
         return (kind, repr(value))  # 0.0 and -0.0 are equal, and differ
     if isinstance(value, enum.Enum):
         return (kind, value.name)
-    if kind.__module__.startswith("plait.check."):  # a probe stands for what it was made of
+    if kind.__module__.startswith("plait.check."):  # a probe counts as the value that it wraps
         kind = next(base for base in kind.__mro__ if base.__module__ == "builtins")
     if isinstance(value, list | tuple):
         return (kind, *map(key_of, value))
@@ -261,13 +261,13 @@ def key_of(value: Any) -> Hashable:
 
 
 def delivered(sender: Pid, message: Message) -> Message:
-    """The message, knowing its sender."""
+    """The message with its sender."""
     message.__dict__["_sender"] = sender
     return message
 
 
 def own(process: Process) -> dict[str, Any]:
-    """The attributes of a process, looked at without counting as a read of its fields."""
+    """The attributes of a process, without counting as a read of its fields."""
     return object.__getattribute__(process, "__dict__")  # type: ignore[no-any-return]
 
 

@@ -1,7 +1,7 @@
-"""One turn of a process in the sequential program (paper 002, Algorithm 1): its UPDATE of a round, its SEND of the next.
+"""A turn of a process in the sequential program (Sequentialization, Algorithm 1): UPDATE of a round, SEND of the next.
 
-A turn takes at most one step of the protocol per transition, so that the program has every state that the protocol has;
-it ends in the same transition when there is nothing else to do, which is nearly always.
+A transition of the program takes at most one step of the protocol, so that the program has all states of the protocol. If no
+other step is possible (nearly always), the turn ends in the same transition.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ Stage = Literal["update", "send"]
 
 @dataclasses.dataclass(frozen=True)
 class Token:
-    """What travels with the turn: crashes that may still happen, what the assumption notes, who takes part, what is next."""
+    """What travels with the turn: crash budgets, the note of the assumption, the processes, and the next round."""
 
     budgets: tuple[int, ...] = ()
     note: Any = None
     alive: tuple[Pid, ...] = ()
     born: tuple[Pid, ...] = ()
-    """Created in these turns; they take part from the next round on."""
+    """Processes created in this round; they take part from the next round."""
     goal: int = 1
     """The round to send in."""
     loud: bool = False
-    """Whether somebody sends something in it."""
+    """Whether some process sends a message in it."""
     following: int = 0
-    """The next round after it in which somebody may send something, as far as is known (0: none)."""
+    """The next round after it in which some process may send, as far as is known (0 for none)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Ghost:
-    """What the program knows of a process besides its fields."""
+    """What the program knows about a process besides its fields."""
 
     place: int = 0
     """The round whose mail it waits for."""
     ahead: int = 0
-    """Its clock, if that is later than the round it is in (0 otherwise)."""
+    """Its clock, if this is later than its round (0 otherwise)."""
     letters: tuple[Letter, ...] = ()
-    """Messages that it made for later rounds."""
+    """Its messages for later rounds."""
     kept: Message | None = None
-    """Its message of this round for the process after it."""
+    """Its message of this round for the next process."""
 
 
 class Mail(Message):
@@ -63,32 +63,32 @@ class Mail(Message):
     place: int
     contents: Message | None = None
     token: Token | None = None
-    """With it, the receiver gets the turn."""
+    """If present, the receiver gets the turn."""
     ghost: Ghost | None = None
-    """In the mail to oneself: a ghost among the fields would only tell more states apart that look the same."""
+    """Only in the mail to itself. A ghost among the fields would only distinguish more states."""
 
 
 class Held(Message):
-    """A turn that is not at its end, held by its process."""
+    """An unfinished turn, held by its process."""
 
     stage: Stage
     token: Token
     ghost: Ghost
     heard: Heard = ()
     took: bool = False
-    """Whether it has taken a message of this round, or was created just before it."""
+    """Whether it has consumed a message of this round, or was created just before it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Unheard:
-    """A choice: the senders whose messages of this round are lost to a process."""
+    """A choice: the senders whose messages of this round the process loses."""
 
     senders: tuple[Pid, ...]
     note: Any
 
 
 class Option(NamedTuple):
-    """A step of the protocol that may be taken now."""
+    """A step of the protocol that is possible now."""
 
     step: ProtocolStep
     handler: Handler
@@ -96,7 +96,7 @@ class Option(NamedTuple):
 
 
 class Turn:
-    """A turn under way: it changes the process, and what the program knows of it."""
+    """A turn in progress: it changes the process, and what the program knows about it."""
 
     def __init__(
         self, program: Program, process: Process, stage: Stage, token: Token, ghost: Ghost, heard: Heard = ()
@@ -106,11 +106,11 @@ class Turn:
         self.at = ghost.place
         self.ahead, self.letters, self.kept = ghost.ahead, ghost.letters, ghost.kept
         self.next = 0
-        """The next round after this turn's in which an action of the process may send (0: none)."""
+        """The next round after this turn in which an action of the process may send (0 for none)."""
 
     @property
     def place(self) -> int:
-        """The round of this part of the turn: mail is taken in one, and sent for a later one."""
+        """The round of this part of the turn: mail is consumed in one round, and sent for a later one."""
         return self.token.goal if self.stage == "send" else self.at
 
     @property
@@ -135,7 +135,7 @@ class Turn:
         self.token = dataclasses.replace(self.token, note=chosen.note)
 
     def go_on(self, *, fresh: bool) -> None:
-        """Take at most one step of the protocol, and end the turn if there is no other to take."""
+        """Take at most one step of the protocol, and end the turn if no other step is possible."""
         program, taken = self.program, False
         while True:
             options = [] if self.silent else self._options()
@@ -167,10 +167,10 @@ class Turn:
     # -- steps of the protocol -------------------------------------------------------------------------------------
 
     def _options(self) -> list[Option]:
-        """The steps that may be taken now: receipts in the UPDATE part; in the SEND part, actions that send in this round.
+        """The steps that are possible now: receipts in the UPDATE part; in the SEND part, actions that send in this round.
 
-        Actions that send nothing go with the sends; and with receipts, once there was one, since they may come between.
-        One that was just created may take them at once.
+        Actions that send nothing are possible in the SEND part, and in the UPDATE part after the first receipt. A process
+        that was just created may take them at once.
         """
         program, place, part = self.program, self.place, int(self.stage == "update")
         options, self.next = [], 0
@@ -203,7 +203,7 @@ class Turn:
         self.took |= bool(step.consumed)
 
     def settle(self, handler: Handler, run: HandlerRun) -> None:
-        """Move the clock, and put what was sent among the letters."""
+        """Advance the clock, and add the messages to the letters."""
         program = self.program
         clock = 2 * self.place + 1 if self.stage == "update" else max(self.ahead, 2 * self.place)
         self.ahead, breach = program.calendar.sent(clock, [letter.place for letter in run.letters])
@@ -224,11 +224,11 @@ class Turn:
     def _refuse(self, handler: Handler, breach: Breach | None) -> None:
         if breach is None:
             return
-        if self.program.audit:  # the checker shows a run to a step that fails
+        if self.program.audit:  # the checker shows a run to the failing step
             raise AssertionError
         raise ModelError(
             f"not round-based: {where(type(self.process), handler)} {breach.what}, "
-            f"against condition {breach.condition} ({CONDITIONS[breach.condition]})",
+            f"which breaks condition {breach.condition} ({CONDITIONS[breach.condition]})",
             hint="plait rounds tags decides all conditions, with a run to each step that breaks one",
             placed=True,
         )
@@ -253,25 +253,25 @@ class Turn:
             self._note()
         follower = self._follower(self.token.alive)
         if follower is not None:
-            # The turn goes with the mail that was held back.
+            # The turn travels with the mail that was held back.
             self.process.send(follower, Mail(self.at, self.kept, self.token))
         if self.token.goal <= self.program.end:
             self.at = self.token.goal
             self.mail()
 
     def _note(self) -> None:
-        """Tell those that come later what is sent, and when there may be something to send again."""
+        """Tell the later processes whether a message is sent, and when a process may send again."""
         token = self.token
         following = earliest(token.following, self.next)
         for letter in self.letters:
             if letter.place > token.goal:
                 following = earliest(following, letter.place)
         loud = token.loud or any(letter.place == token.goal for letter in self.letters)
-        # Once something is sent, nothing is left out, and it does not matter what follows.
+        # Once a message is sent, no round is left out, and `following` does not matter.
         self.token = dataclasses.replace(token, loud=loud, following=0 if loud else following)
 
     def mail(self) -> None:
-        """Send the mail of a round, except what the next process gets with the turn; the last one gives it to the first."""
+        """Send the mail of a round, except what goes with the turn. The last process gives the turn to the first."""
         program, token, place = self.program, self.token, self.at
         everyone = (*token.alive, *token.born)
         follower, last = self._follower(everyone), self.me == token.alive[-1]
@@ -279,8 +279,8 @@ class Turn:
         for pid in letters:
             if pid not in everyone:
                 raise ModelError(
-                    f"{self.me!r} sends to {pid!r} in {program.calendar.name(place)}, before the round it takes part in",
-                    hint="send to a process only after it was created, in a later round",
+                    f"{self.me!r} sends to {pid!r} in {program.calendar.name(place)}, before its first round",
+                    hint="send to a process only in a round after its creation",
                 )
         if letters:
             self.letters = tuple(letter for letter in self.letters if letter.place != place)
@@ -295,10 +295,10 @@ class Turn:
                 self.process.send(pid, Mail(place, letters.get(pid), turn, mine))
 
     def _next_round(self) -> Token:
-        """The turn, as it goes from the last process of a round to the first of the next.
+        """The turn as it passes from the last process of a round to the first of the next.
 
-        If nothing was sent for that round, it changes nobody, and the round to send in after it is the next in which there
-        may be something to send; where processes may crash, that takes a turn, and one that was just created has had none.
+        If no message was sent for that round, it changes no process. Then the next round to send in is the next in which a
+        process may send. This does not apply if processes may crash, or were just created: they need a turn.
         """
         token, after = self.token, self.token.goal + 1
         if not token.loud and not token.born and not any(token.budgets) and token.goal > 0:
@@ -306,11 +306,11 @@ class Turn:
         return Token(token.budgets, None, (*token.alive, *token.born), (), after)
 
     def _follower(self, order: tuple[Pid, ...]) -> Pid | None:
-        """Who comes next."""
+        """The next process in the order."""
         position = order.index(self.me)
         return order[position + 1] if position + 1 < len(order) else None
 
 
 def earliest(one: int, other: int) -> int:
-    """The smaller of two rounds, of which 0 is none."""
+    """The smaller of two rounds; 0 means none."""
     return min(one, other) if one and other else one or other

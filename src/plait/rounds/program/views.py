@@ -1,4 +1,4 @@
-"""What a property sees of the sequential program: the protocol's processes, without the ghosts."""
+"""Views of the sequential program for properties: the processes of the protocol, without ghosts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plait.model.view import ProcessView, Status
 
 
 class RoundsProcess:
-    """A process; crashed if it is silent for good."""
+    """A process of the protocol."""
 
     __slots__ = ("_mortal", "_process")
 
@@ -28,7 +28,7 @@ class RoundsProcess:
 
     def __getattr__(self, name: str) -> Any:
         if name == "inbox":
-            raise ModelError("a property of a sequential program cannot look at an inbox", hint="look at fields")
+            raise ModelError("a property of a sequential program cannot read an inbox", hint="read fields instead")
         return getattr(self._process, name)
 
     def __eq__(self, other: object) -> bool:
@@ -62,4 +62,4 @@ class RoundsView:
 
     @property
     def messages(self) -> tuple[Any, ...]:
-        raise ModelError("a property of a sequential program cannot look at messages", hint="look at fields")
+        raise ModelError("a property of a sequential program cannot read messages", hint="read fields instead")

@@ -1,7 +1,7 @@
-"""The sequential program of a protocol as a Python file (paper 002, section 5): its own code, round by round.
+"""The sequential program of a protocol as a Python file (Sequentialization, section 5): its own code, round by round.
 
-The text of the module stays as its author wrote it; only the transitions of each process are put into the order of the
-rounds, SEND before UPDATE, and a function `sequential` at the end makes the program of it.
+The text of the module stays as its author wrote it. Only the handlers of each process are sorted by round, SEND before
+UPDATE, and a function `sequential` at the end makes the program.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from plait.rounds.text.upon import sends
 
 _HEAD = '''"""The sequential program of {name}: {phases} phases, network assumption {assume}.
 
-Made by `plait rounds emit`, from {origin}. `plait check` checks it. The parts stand below, round by round; `sequentialize`
-runs them in this order (paper 002, Algorithm 1), one process after the other:
+Made by `plait rounds emit` from {origin}. `plait check` checks it. The handlers below are sorted by round. `sequentialize`
+runs them in this order (Sequentialization, Algorithm 1), one process after the other:
 
     for phase in range(1, {phases} + 1):
         for round in {rounds}:
             for process in processes:
-                SEND: actions of this round, or none of them; what earlier parts made for this round goes out
+                SEND: actions of this round, or none of them; messages of earlier steps for this round are sent
             for process in processes:
                 mbox = messages of this round to this process{lost}
                 UPDATE: handlers of this round, on messages in mbox; the others are lost
 
-What holds here holds of the protocol for so many phases, if it is round-based: `plait check {origin} --rounds` decides that
-too, and shows violations as runs of the protocol.
+A property that holds here also holds for the protocol, for this number of phases, if the protocol is round-based. `plait
+check {origin} --rounds` decides this, too, and shows violations as runs of the protocol.
 """
 '''
 
 
 def program_text(system: System, *, phases: int, assume: str) -> str:
-    """The file."""
+    """The text of the file."""
     Calendar(system)
     assumption(assume)
     modules = {cls.__module__ for cls in system.classes}
@@ -70,7 +70,7 @@ def program_text(system: System, *, phases: int, assume: str) -> str:
         assume=assume,
         origin=system.target,
         rounds=", ".join(system.rounds),
-        lost="" if assume == "none" else f", as many as {assume} demands",
+        lost="" if assume == "none" else f", as many as {assume} requires",
     )
     call = f"_{function}"
     if callable(getattr(module, function)):
@@ -95,15 +95,16 @@ def _source(module: types.ModuleType) -> tuple[str, ast.Module]:
         source = getattr(module, "__plait_source__", None) or inspect.getsource(module)
     except (OSError, TypeError):
         raise ModelError(
-            f"the source of {module.__name__} is not there", hint="give a Python file, or import the Distal text first"
+            f"the source of {module.__name__} cannot be found",
+            hint="give a Python file, or import the Distal text first",
         ) from None
     return source, ast.parse(source)
 
 
 def _edits(system: System, source: str, tree: ast.Module, function: str) -> list[tuple[int, int, list[str]]]:
-    """Replacements of lines: the docstring, the order of handlers, and what makes models of the protocol itself.
+    """Replacements of lines: the docstring, the order of handlers, and the models of the protocol itself.
 
-    A model is a function that says it returns a System, or a System with a public name; the program is to be the only one.
+    A model is a function annotated to return a System, or a System with a public name. The program must be the only model.
     """
     lines = source.split("\n")
     classes = {
@@ -139,7 +140,7 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
 def _regrouped(
     system: System, cls: type[Process], node: ast.ClassDef, lines: list[str]
 ) -> list[tuple[int, int, list[str]]]:
-    """The transitions of a class, round by round, at the place of the last of them."""
+    """The handlers of a class, sorted by round, at the place of the last of them."""
     handlers = {h.name: h for h in cls.__plait_handlers__ if h.kind in ("action", "message")}
     texts: dict[str, list[str]] = {}
     edits: list[tuple[int, int, list[str]]] = []
@@ -153,7 +154,7 @@ def _regrouped(
             edits.append((first, last, []))
     rest = [part for part in node.body if not isinstance(part, ast.FunctionDef)]
     used = {n.id for part in rest for n in ast.walk(part) if isinstance(n, ast.Name)}
-    if not texts or used & texts.keys():  # what uses a handler must come after it
+    if not texts or used & texts.keys():  # code that uses a handler must come after it
         return []
     indent = " " * (len(next(iter(texts.values()))[0]) - len(next(iter(texts.values()))[0].lstrip()))
     groups: dict[str, list[str]] = {}
@@ -178,7 +179,7 @@ def _regrouped(
 
 
 def _spaced(text: str) -> str:
-    """At most two blank lines together, and in a class one; those in strings stay."""
+    """At most two blank lines in a row, and one in a class; strings stay unchanged."""
     strings = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant | ast.JoinedStr)]
     inside = {line for n in strings for line in range(n.lineno, n.end_lineno or n.lineno)}
     kept: list[str] = []
@@ -193,7 +194,7 @@ def _spaced(text: str) -> str:
 
 
 def _imported(body: str) -> str:
-    """The module with the import that its last function needs, after the others."""
+    """The module with the import for its last function, after the other imports."""
     tree = ast.parse(body)
     imports = [n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
     lines = body.split("\n")

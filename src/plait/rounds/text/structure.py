@@ -1,8 +1,8 @@
-"""The phase structure and the rounds of a protocol as readable Python (paper 002, sections 4.3 and 4.4).
+"""The phase structure and the rounds of a protocol as readable Python (Sequentialization, sections 4.3 and 4.4).
 
-UNFOLD (Fig. 9) puts the transitions into each other, once per round of a phase: after one of them only those can run whose
-messages are of a later round. The rest is dead code there. Then each round is cut out (Fig. 10): its SEND part has what
-earlier rounds made for it, guarded by a flag that says that they did; its UPDATE part has what its messages do.
+UNFOLD (Fig. 9) nests the handlers, once per round of a phase: after one of them, only handlers of a later round can
+run. The others are dead code there. Then each round is cut out (Fig. 10): its SEND part has the sends of earlier rounds
+for it, guarded by a flag; its UPDATE part has the reactions to its messages.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _INDENT = "    "
 
 
 def structure_text(system: System) -> str:
-    """All of it, class by class."""
+    """The phase structure and the rounds, class by class."""
     Calendar(system)
     if not system.processes:
-        raise UsageError(f"{system.name} has no processes", hint="give a model with some")
+        raise UsageError(f"{system.name} has no processes", hint="give a model with processes")
     parts = []
     for cls in dict.fromkeys(system.classes):
         found = upons(system, cls, "action", "message")
         live, dead = _count(system, found)
         parts += [
-            f"# {cls.__name__}: the phase structure ({_count_of(system)}, unfolded as often; "
-            f"{live} of {live + dead} copies of transitions can run)",
+            f"# {cls.__name__}: the phase structure ({_count_of(system)}, unfolded once per round; "
+            f"{live} of {live + dead} copies of handlers can run)",
             "while True:",
             *_unfolded(system, found, -1, 1),
             "",
@@ -43,12 +43,12 @@ def structure_text(system: System) -> str:
 
 
 def _alive(found: list[Upon], context: int) -> list[Upon]:
-    """What can run in a phase after this: messages of an earlier round are stale, and must not be sent any more."""
+    """The handlers that can run later in a phase: messages of an earlier round are stale, and must not be sent."""
     return [u for u in found if u.clock > context]
 
 
 def _count(system: System, found: list[Upon]) -> tuple[int, int]:
-    """Copies of transitions that stay, and those that dead-code elimination removes, while unfolding."""
+    """The number of copies of handlers that stay, and of those that dead-code elimination removes."""
     live = dead = 0
     pending = [(-1, 1)]
     while pending:
@@ -62,7 +62,7 @@ def _count(system: System, found: list[Upon]) -> tuple[int, int]:
 
 
 def _unfolded(system: System, found: list[Upon], context: int, height: int) -> list[str]:
-    """One iteration of the loop: new messages, then the transitions that can run, each with the next iteration in it."""
+    """One iteration of the loop: new messages, then the handlers that can run, each with the next iteration in it."""
     pad = _INDENT * height
     stay = _alive(found, context) if height > 1 else found
     if height > len(system.rounds) or not stay:
@@ -74,7 +74,7 @@ def _unfolded(system: System, found: list[Upon], context: int, height: int) -> l
         if upon.takes is None and not upon.sends:
             continue
         if upon.leaves:
-            lines.append(f"{pad}{_INDENT}# where it sends for the next phase, that begins")
+            lines.append(f"{pad}{_INDENT}# if it sends for the next phase, the next phase begins")
         lines += _unfolded(system, found, upon.ends, height + 1)
     return lines
 
@@ -113,7 +113,7 @@ def _rounds(system: System, cls: type[Process], found: list[Upon]) -> Iterator[s
         yield ""
     silent = [upon for upon in found if upon.handler.kind == "action" and not upon.sends]
     if silent:
-        yield "def any_time(self):  # in every SEND part, and after what is taken: steps that send nothing"
+        yield "def any_time(self):  # in each SEND part, and after a receipt: steps that send nothing"
         for upon in silent:
             yield f"{_INDENT}if {upon.guard}:  # {upon.name}, or not"
             yield from _indented(upon.body, 2)
@@ -121,12 +121,12 @@ def _rounds(system: System, cls: type[Process], found: list[Upon]) -> Iterator[s
 
 
 def _sent(system: System, cls: type[Process], upon: Upon, number: int) -> Iterator[str]:
-    """What a transition adds to the SEND part of a round."""
+    """What a handler adds to the SEND part of a round."""
     if upon.handler.kind == "action":
         yield f"{_INDENT}if {upon.guard}:  # {upon.name}, or not"
         yield from _indented(upon.body, 2)
         return
-    phase = " in the phase before" if upon.takes is not None and number <= upon.takes else ""
+    phase = " in the previous phase" if upon.takes is not None and number <= upon.takes else ""
     flag, kept = f"self.f_{upon.name}", _kept(system, cls, upon)
     yield f"{_INDENT}if {flag}:  # {upon.name} has run{phase}"
     if kept:
@@ -137,7 +137,7 @@ def _sent(system: System, cls: type[Process], upon: Upon, number: int) -> Iterat
 
 
 def _updated(system: System, cls: type[Process], upon: Upon) -> list[str]:
-    """What a transition does but send: the flag says that it ran, and keeps what its sends need."""
+    """What a handler does except sending. The flag says that it ran, and keeps what its sends need."""
     rest = _cut(system, cls, upon.body, None, keep=False)
     lines = _indented(rest, 1)
     if upon.sends:
@@ -146,7 +146,7 @@ def _updated(system: System, cls: type[Process], upon: Upon) -> list[str]:
 
 
 def _kept(system: System, cls: type[Process], upon: Upon) -> str:
-    """The arguments and local variables of a transition that its sends need: `(m, bit)`."""
+    """The arguments and local variables of a handler that its sends need: `(m, bit)`."""
     local = {upon.argument} | {name for node in upon.body for name in _names(node, ast.Store)}
     needed: set[str] = set()
     for number in upon.sends:
@@ -169,7 +169,7 @@ def _snake(name: str) -> str:
 
 
 class _Cutter(ast.NodeTransformer):
-    """Keeps the statements that send (in a round), or those that do not."""
+    """Keeps the statements that send (in a round), or the others."""
 
     def __init__(self, system: System, cls: type[Process], number: int | None, keep: bool) -> None:
         self._system, self._cls, self._number, self._keep = system, cls, number, keep

@@ -1,4 +1,4 @@
-"""What the source of a protocol says about its rounds: for each transition the round it reacts to, and those it sends."""
+"""Handlers as the source describes them: for each, the round of the messages that it consumes and of those that it sends."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from plait.model.tag import tag_of
 
 @dataclasses.dataclass(frozen=True)
 class Upon:
-    """A transition, as an `upon` of the main loop (paper 002, Fig. 6)."""
+    """A handler, as an `upon` of the main loop (Sequentialization, Fig. 6)."""
 
     handler: Handler
     guard: str
-    """What it waits for, as Python would say it."""
+    """What it waits for, as Python code."""
     body: list[ast.stmt]
     takes: int | None
-    """The round of the messages that it takes; none for an action."""
+    """The round of the messages that it consumes; None for an action."""
     sends: tuple[int, ...]
-    """The rounds of what it sends."""
+    """The rounds of the messages that it sends."""
     argument: str | None
-    """What it calls the message or messages that it takes."""
+    """The name of its parameter for messages."""
 
     @property
     def name(self) -> str:
@@ -38,23 +38,23 @@ class Upon:
 
     @property
     def clock(self) -> int:
-        """Where in a phase it can run: twice its round, and one more for a receipt; an action may run where it sends."""
+        """When it can run in a phase: twice its round, and one more for a receipt; an action runs where it sends."""
         return 2 * self.takes + 1 if self.takes is not None else 2 * min(self.sends, default=-1)
 
     @property
     def ends(self) -> int:
-        """Where in the phase the process is afterwards."""
+        """The clock of the process within the phase after it."""
         within = [2 * r for r in self.sends if self.takes is None or r > self.takes]
         return max([self.clock, *within])
 
     @property
     def leaves(self) -> bool:
-        """Whether it may go on to the next phase: it sends a round that is not after the one it took."""
+        """Whether it may begin the next phase: it sends in a round that is not after the round that it consumed."""
         return self.takes is not None and any(r <= self.takes for r in self.sends)
 
 
 def upons(system: System, cls: type[Process], *kinds: str) -> list[Upon]:
-    """The transitions of a class of these kinds, in their order."""
+    """The handlers of a class of these kinds, in the order of the source."""
     return [_upon(system, cls, h) for h in cls.__plait_handlers__ if h.kind in kinds]
 
 
@@ -71,7 +71,7 @@ def _upon(system: System, cls: type[Process], handler: Handler) -> Upon:
 
 
 def _declared(cls: type[Process], handler: Handler) -> ast.FunctionDef:
-    """The definition with the decorator: one that overrides it need not repeat that."""
+    """The definition with the decorator: an overriding method may leave it out."""
     for base in cls.__mro__:
         definition = base.__dict__.get(handler.name)
         if definition is not None and function_of(definition).decorator_list:
@@ -86,14 +86,14 @@ def function_of(function: object) -> ast.FunctionDef:
         found = next(n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef))
     except (OSError, TypeError, SyntaxError, StopIteration):
         raise ModelError(
-            f"the source of {getattr(function, '__qualname__', function)} is not there",
+            f"the source of {getattr(function, '__qualname__', function)} cannot be found",
             hint="give a model in a Python file",
         ) from None
     return found
 
 
 def _guard(handler: Handler, definition: ast.FunctionDef) -> str:
-    """`mbox(Ack, lambda m: m.ballot == self.ballot, times=majority(Replica))`, in the words of the decorator."""
+    """`mbox(Ack, lambda m: m.ballot == self.ballot, times=majority(Replica))`, as in the decorator."""
     said = {
         keyword.arg: ast.unparse(keyword.value.body if isinstance(keyword.value, ast.Lambda) else keyword.value)
         for decorator in definition.decorator_list
@@ -110,7 +110,7 @@ def _guard(handler: Handler, definition: ast.FunctionDef) -> str:
 
 
 def sends(function: ast.AST, cls: type[Process], system: System) -> Iterator[int]:
-    """The rounds of the messages that a function makes, itself or in the methods that it calls."""
+    """The rounds of the messages that a function creates, directly or in methods that it calls."""
     namespace = vars(sys.modules[cls.__module__])
     seen: set[str] = set()
     pending: list[ast.AST] = [function]
