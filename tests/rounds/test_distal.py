@@ -66,7 +66,7 @@ while true do
       m = Prepare(ballot);                ► Prepare
       send m to ALL;
 """
-"""Fig. 1 of Sequentialization, line by line (with PrepareMsg in line 5 called Prepare, as elsewhere), after its message types."""
+"""Fig. 1 of Sequentialization, line by line (PrepareMsg in line 5 is called Prepare, as elsewhere), after message types."""
 
 
 def system(text: str, tmp_path: Path, **parameters: Any) -> System:

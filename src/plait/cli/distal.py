@@ -20,7 +20,7 @@ def import_distal(file: Path, /, *, output: Output = None) -> int:
     file
         A Distal text, FILE.distal.
     output
-        Write the Python model there; without it, to stdout.
+        Write the Python model to this file; by default to stdout.
     """
     from plait.rounds.distal.module import source_of
 

@@ -264,20 +264,21 @@ local for reads only. Servers are processes on this machine; distances between s
 --quick, one or two.""",
 }
 _ROUNDS = {
-    "tags": """Decide whether a protocol is round-based: the conditions of paper 002, sections 4.2 and 5.1.
+    "tags": """Decide whether a protocol is round-based: the conditions of Sequentialization, sections 4.2 and 5.1.
 
-What the declarations do not prove is watched on every asynchronous step, up to a number of states; if these are too few, \
-three phases of the sequential program are audited. A condition that is broken names handler and line, with a run.""",
+Conditions that do not follow from the declarations are checked on the asynchronous states, up to a limit. If there are \
+more states, three phases of the sequential program are audited. For a broken condition, the handler, its line and a run \
+are shown.""",
     "show": """Print the phase structure of a protocol, and its rounds with their SEND and UPDATE parts.
 
-The main loop is unfolded once per round (paper 002, Fig. 9); what cannot run after an earlier step is left out.""",
-    "emit": """Write the sequential program of a protocol (Algorithm 1 of paper 002), for plait check.
+The main loop is unfolded once per round (Sequentialization, Fig. 9). Handlers that cannot run there are left out.""",
+    "emit": """Write the sequential program of a protocol (Sequentialization, Algorithm 1), for plait check.
 
-Its handlers stand round by round. plait check TARGET --rounds checks the same program in one go, and shows what it finds \
-as a run of the protocol itself.""",
+Its handlers are sorted by round. plait check TARGET --rounds checks the same program directly, and shows a violation as \
+a run of the protocol itself.""",
     "import": """Translate a Distal text to a Plait model in Python.
 
-Every command also takes FILE.distal as a target, so a Distal text can be checked as it is (docs/reference/distal.md).""",
+Each command also takes FILE.distal as a target, so a Distal text can be checked directly (docs/reference/distal.md).""",
 }
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).

@@ -33,7 +33,7 @@ def tags(
     parameters
         Set a parameter of the model: -p acceptors=3. Give it once per parameter.
     max_states
-        Look at so many asynchronous states; by default 100,000.
+        Search at most this many asynchronous states; by default 100,000.
     workers
         Threads that search; by default one per processor.
     json
@@ -93,13 +93,13 @@ def emit_program(
     target
         A zoo name, a Python file, or package.module:function.
     output
-        Write the program there; without it, to stdout.
+        Write the program to this file; by default to stdout.
     parameters
         Set a parameter of the model: -p acceptors=3. Give it once per parameter.
     assume
         What the network delivers: none, reliable, n-f (n-1, …), majority, common, kernel, or module:predicate.
     phases
-        The program has so many phases; by default 3.
+        The number of phases of the program; by default 3.
     """
     from plait.model.loader import load
     from plait.rounds.sequential import PHASES
