@@ -1,7 +1,7 @@
 """Two processes that nobody can tell apart, and two states that are one but for their names.
 
 A driver gives the numbers 1 and 2 to two actors, in one order or the other, and each actor makes itself an object with a
-value that depends on its number. This is the example of paper 000, Figure 3. In the end either the first actor is
+value that depends on its number. This is the example of DBSS, Figure 3. In the end either the first actor is
 (1, 11) and the second (2, 12), or the other way round. The actors are declared `symmetric`: exchanging them leads from
 one of the two states to the other, and a search with `--reduce symmetry` keeps one of each such pair.
 

@@ -1,7 +1,7 @@
 """What a process remembers only to be looked at makes states different that behave alike.
 
 A sender sends two messages; its receiver takes the first alone and then the second, or both in one step, and then
-acknowledges. For whoever debugs it, it keeps a *history*: what its last step took. This is the example of paper 000,
+acknowledges. For whoever debugs it, it keeps a *history*: what its last step took. This is the example of DBSS,
 section II. There are seven states, named as in Figure 1(a):
 
     s1 --send_both--> s2 --wake--> s3 --take_first--> s4 --take_second--> s5 --acknowledge--> s

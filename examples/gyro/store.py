@@ -1,4 +1,4 @@
-"""The online store of thesis 004, figure 4: carts are partitioned, and only orders need coordination.
+"""The online store of Saissi 2019, figure 4: carts are partitioned, and only orders need coordination.
 
 plait gyro analyze examples/gyro/store.py
 """

@@ -1,4 +1,4 @@
-"""The online store of thesis 004, figure 4, in SQLAlchemy Core: the schema is that of the Tables.
+"""The online store of Saissi 2019, figure 4, in SQLAlchemy Core: the schema is that of the Tables.
 
 plait gyro analyze examples/gyro/store_core.py
 plait gyro serve examples/gyro/store_core.py

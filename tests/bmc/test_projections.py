@@ -1,4 +1,4 @@
-"""Projections: the example of the thesis, Theorem 5 on random runs, and what breaks it; litmus shapes."""
+"""Projections: the example of Saissi 2019, Theorem 5 on random runs, and what breaks it; litmus shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be in a projection, statically: the example of the thesis, and mistakes that the enumeration notices."""
+"""What can be in a projection, statically: the example of Saissi 2019, and mistakes that the enumeration notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A state keeps the local state of each process apart, which is what permuting processes needs (paper 000, IV-B c, d)."""
+"""A state keeps the local state of each process apart, which is what permuting processes needs (DBSS, IV-B c, d)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The motivating example of paper 000 (section II, Figure 1), state for state, with and without decomposition."""
+"""The motivating example of DBSS (section II, Figure 1), state for state, with and without decomposition."""
 
 from __future__ import annotations
 

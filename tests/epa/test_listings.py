@@ -1,4 +1,4 @@
-"""Listings 4 to 7 of the thesis: the program, its traces, the sanitized trace, the objects and the thread map."""
+"""Listings 4 to 7 of Saissi 2019: the program, its traces, the sanitized trace, the objects and the thread map."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def lines(recording: Recording, thread: str) -> list[str]:
 
 
 def test_the_sanitized_trace(record: Record) -> None:
-    """The events of Listing 6b, in each thread's order. (The thesis' trace leaves out what our clang adds.)"""
+    """The events of Listing 6b, in each thread's order. (The dissertation's trace leaves out what our clang adds.)"""
     recording = record("listing4.c")
     assert recording.output == b"Result: 9\n"
     main = lines(recording, "T_0")

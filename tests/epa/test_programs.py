@@ -1,4 +1,4 @@
-"""The five programs of the thesis and a C++ one: no false positives. Their twins: rejected, with the right witness."""
+"""The five programs of Saissi 2019 and a C++ one: no false positives. Their twins: rejected, with the right witness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reversibility check against the thesis' formula and against all permutations."""
+"""The reversibility check against the dissertation's formula and against all permutations."""
 
 from __future__ import annotations
 

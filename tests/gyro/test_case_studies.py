@@ -1,4 +1,4 @@
-"""The published classifications: figure 4 and Table 1 of thesis 004. They come out of the analysis of real code."""
+"""The published classifications: figure 4 and Table 1 of Saissi 2019. They come out of the analysis of real code."""
 
 from __future__ import annotations
 

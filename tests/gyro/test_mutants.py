@@ -33,13 +33,13 @@ def application(ddl: str, *transactions: tuple[str, ...]) -> Application:
 
 
 def no_conditions_read(patch: pytest.MonkeyPatch) -> None:
-    """The thesis: a query reads what it returns."""
+    """The dissertation: a query reads what it returns."""
     read = queries.Reader._read
     patch.setattr(queries.Reader, "_read", lambda self, *a: None if self._tested else read(self, *a))
 
 
 def named_columns_only(patch: pytest.MonkeyPatch) -> None:
-    """The thesis: INSERT writes the columns that it names."""
+    """The dissertation: INSERT writes the columns that it names."""
     write = statements._Statement._write
 
     def narrow(self: Any, table: Any, attributes: Any, condition: Any, instance: str, role: str) -> None:
@@ -53,7 +53,7 @@ def named_columns_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def first_pair_only(patch: pytest.MonkeyPatch) -> None:
-    """The thesis' pseudocode: one pair of entries of each kind."""
+    """The dissertation's pseudocode: one pair of entries of each kind."""
     conflicts = analysis.conflicts
 
     def first(*a: Any, **k: Any) -> list[Clause]:

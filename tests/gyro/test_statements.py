@@ -1,4 +1,4 @@
-"""Read and write sets of single statements, where the thesis is silent or loose."""
+"""Read and write sets of single statements, where the dissertation is silent or loose."""
 
 from __future__ import annotations
 

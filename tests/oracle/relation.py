@@ -1,4 +1,4 @@
-"""Whole global states and the transitions between them (DESIGN section 3), made by running handlers on fresh copies."""
+"""Whole global states and the transitions between them, made by running handlers on fresh copies."""
 
 from __future__ import annotations
 

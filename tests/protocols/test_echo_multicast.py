@@ -25,7 +25,7 @@ TWINS: dict[str, dict[str, Any]] = {
     "gullible": {"faulty": "gullible", "honest_initiators": 0},
     "signer": {"faulty": "signer", "attack": "both", "honest_initiators": 0},
 }
-"""What breaks agreement; the first is (2,1,2,1) of paper 003."""
+"""What breaks agreement; the first is (2,1,2,1) of MP-Basset."""
 TWIN = pytest.mark.parametrize("twin", TWINS)
 
 
@@ -47,7 +47,7 @@ def liar(pid: dict[str, str]) -> bool:
     "setting", [(3, 0, 1, 1), (2, 1, 0, 1), (3, 1, 1, 1), (4, 0, 1, 1), (1, 0, 0, 1), (2, 2, 0, 0)]
 )
 def test_agreement_within_the_threshold(setting: tuple[int, int, int, int], attack: str, quorum: bool) -> None:
-    """The first two are those of paper 003, Table I."""
+    """The first two are those of MP-Basset, Table I."""
     verdict = check(echo_multicast(*setting, attack=attack, quorum=quorum), reduce="auto")  # type: ignore[arg-type]
     assert verdict.status == "holds"
     assert verdict.bound is None

@@ -1,4 +1,4 @@
-"""The protocols of paper 002 in their asynchronous form: what holds, what breaks, and how long each bug takes.
+"""The protocols of Sequentialization in their asynchronous form: what holds, what breaks, and how long each bug takes.
 
 Which fault breaks which property first is in test_zoo; here are the facts that their documentation promises.
 """

@@ -1,4 +1,4 @@
-"""Distal's semantics as paper 002 tells it (section 3.1), with a mailbox: slow, obvious, and without a line of Plait.
+"""Distal's semantics as in Sequentialization (section 3.1), with a mailbox: slow, obvious, and without a line of Plait.
 
 A process has a pool, where messages to it arrive, and a mailbox `mbox`. In every iteration of its loop it moves a subset of
 the pool to the mailbox, and runs the first upon that is enabled. What that upon counted is used up; the rest stays in the

@@ -1,4 +1,4 @@
-"""The round-based semantics of paper 002, section 4.1, in the most obvious way: lock step, with the oracle's steps.
+"""The round-based semantics of Sequentialization, section 4.1, in the most obvious way: lock step, with the oracle's steps.
 
 A node is (round, stage, process, state). In the SEND stage each process fires actions whose messages are of this round.
 Then who hears whom is chosen at once, for all, and what is not heard is thrown away. In the UPDATE stage each process

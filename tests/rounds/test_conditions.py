@@ -1,4 +1,4 @@
-"""The conditions of paper 002, sections 4.2 and 5.1: for each a protocol that breaks it, and how that is told."""
+"""The conditions of Sequentialization, sections 4.2 and 5.1: for each a protocol that breaks it, and how that is told."""
 
 from __future__ import annotations
 

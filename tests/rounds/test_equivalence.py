@@ -1,4 +1,4 @@
-"""Propositions 1 to 4 of paper 002: the sequential program and the protocol have the same local behaviours.
+"""Propositions 1 to 4 of Sequentialization: the sequential program and the protocol have the same local behaviours.
 
 Both are searched exhaustively by the oracle. Without a network assumption more is true: the same combinations of local
 states are reached. Under an assumption the program is compared with the round-based semantics.

@@ -1,4 +1,4 @@
-"""Litmus tests with random instructions (thesis section 4.6), for benchmarks: the same seed gives the same program."""
+"""Litmus tests with random instructions (Saissi 2019, section 4.6), for benchmarks: the same seed gives the same program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def litmus(processes: int, seed: int = SEED) -> str:
     """A program of so many processes, each with a few random accesses to shared variables and a shared array."""
     dice = random.Random(seed * 100 + processes)
     lines = [
-        f"// Random accesses of {processes} processes: litmus({processes}), seed {seed} (thesis section 4.6).",
+        f"// Random accesses of {processes} processes: litmus({processes}), seed {seed} (Saissi 2019, section 4.6).",
         f"int {', '.join(f'{name} = 0' for name in SHARED)};",
         "int B[4] = 0;",
     ]

@@ -1,4 +1,4 @@
-"""`plait epa campaign`: many injections, one per run, and what became of them (thesis 004, section 5.5.4).
+"""`plait epa campaign`: many injections, one per run, and what became of them (Saissi 2019, section 5.5.4).
 
 Every fault is drawn from the seed, so that a campaign is the same each time, can go on where it was interrupted, and
 each of its runs can be repeated alone.

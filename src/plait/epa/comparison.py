@@ -1,4 +1,4 @@
-"""`plait epa compare`: where a faulty run departs from the golden one, and how its errors spread (thesis 004, 5.4.3)."""
+"""`plait epa compare`: where a faulty run differs from the golden one, how errors spread (Saissi 2019, section 5.4.3)."""
 
 from __future__ import annotations
 

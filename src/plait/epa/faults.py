@@ -1,4 +1,4 @@
-"""Faults: the types of Table 9 of the thesis, and faults of concurrency. Each is one change at one execution of one site."""
+"""Faults: the types of Table 9 of Saissi 2019, and faults of concurrency. Each is one change at one execution of a site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded trace with its table: events and objects by name (thesis 004, Listings 6 and 7)."""
+"""A recorded trace with its table: events and objects by name (Saissi 2019, Listings 6 and 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plait epa reversible`: does a trace satisfy the pseudo-deterministic condition (thesis 004, Definition 5)?
+"""`plait epa reversible`: does a trace satisfy the pseudo-deterministic condition (Saissi 2019, Definition 5)?
 
 Condition 2 (no two dependent events can come in reversed order) is decided in Rust, and by Z3 where that leaves a
 question. Condition 1 (local determinism) is violated by calls of functions that no input determines.

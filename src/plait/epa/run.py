@@ -1,4 +1,4 @@
-"""`plait epa run`: run a program that records itself, with or without a fault (thesis 004, section 5.4.1, step 2)."""
+"""`plait epa run`: run a program that records itself, with or without a fault (Saissi 2019, section 5.4.1, step 2)."""
 
 from __future__ import annotations
 

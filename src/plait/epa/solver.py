@@ -1,9 +1,9 @@
-"""The reversibility formula of the thesis (section 5.4.3), given to Z3. The only file of this room that knows Z3.
+"""The reversibility formula of Saissi 2019 (section 5.4.3), given to Z3. The only file of this room that knows Z3.
 
 An integer per event says when it happens. Program order, creation, joins and barriers are inequalities; two critical
 sections of one lock are a disjunction. `decide` asks about two synchronisation events, for what vector clocks and
 lock closure left open. `formula_decides` is the whole formula with its disjunction over all dependent pairs, as the
-thesis has it: it is the reference that the fast check is measured against.
+dissertation has it: it is the reference that the fast check is measured against.
 """
 
 from __future__ import annotations

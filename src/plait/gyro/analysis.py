@@ -1,4 +1,4 @@
-"""Operation partitioning from an application to a Classification (thesis 004, section 2.3): the steps in their order."""
+"""Operation partitioning from an application to a Classification (Saissi 2019, section 2.3): the steps in their order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Conflicts between transactions: the first phase of Algorithm 1 (thesis 004, section 2.3.1).
+"""Conflicts between transactions: the first phase of Algorithm 1 (Saissi 2019, section 2.3.1).
 
 For each pair of transactions, each pair of entries that share an attribute, one of them a write, is a clause if both
-conditions can be true of one row. All pairs of entries are accumulated; the thesis' pseudocode looks at one of each kind.
+conditions can be true of one row. All pairs of entries are accumulated; the published pseudocode has one of each kind.
 A clause is kept with the pairs of keys that it forces to be equal: these decide, in the second phase, whether a
 partitioning makes it local.
 """

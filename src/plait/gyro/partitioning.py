@@ -1,4 +1,4 @@
-"""The partitioning array: the second phase of Algorithm 1 (thesis 004, section 2.3.1), and classes (section 2.3.2).
+"""The partitioning array: the second phase of Algorithm 1 (Saissi 2019, section 2.3.1), and classes (section 2.3.2).
 
 Each transaction gets a *home key*: operations execute at the server that the value of this parameter is mapped to. Ids
 that a server generates are mapped to that server, so they are keys as well, at no cost. A clause is *at home* if it forces
@@ -9,7 +9,7 @@ With a *second key* a transaction may be local at times: if both keys are mapped
 respect to both; if not, it is global. It always executes where its home key says, so others may count on that key alone.
 
 The cost is the weight of what needs the token: all of a global transaction, and of one that is local at times the share
-1 - 1/servers of its operations, as if keys were independent. Among arrays of the same cost, the thesis' cost decides (the
+1 - 1/servers of its operations, as if keys were independent. Among arrays of the same cost, the published cost decides (the
 weights of both sides of each conflict that remains), then fewer keys.
 """
 
@@ -146,12 +146,12 @@ class Problem:
         return round(sum(w * shares[c] for w, c in zip(self.weights, classes, strict=True)), 9)
 
     def cost(self, choices: Sequence[Choice]) -> Cost:
-        """The price, the thesis' cost, and the number of keys."""
+        """The price, the dissertation's cost, and the number of keys."""
         remaining = {(min(p), max(p)) for p in self.pairs if self.pair(*p, choices[p[0]], choices[p[1]]) != "local"}
         return self.price(self.classes(choices)), self.charge(remaining), sum(len(c) for c in choices)
 
     def charge(self, pairs: set[tuple[int, int]]) -> float:
-        """The thesis' cost of conflicts that remain."""
+        """The dissertation's cost of conflicts that remain."""
         return round(sum(self.weights[i] + self.weights[j] for i, j in pairs), 9)
 
     @property

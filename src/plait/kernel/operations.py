@@ -108,7 +108,7 @@ class Classification(msgspec.Struct, frozen=True):
     cost: float
     """The weight of the operations that need coordination."""
     conflict_cost: float
-    """The thesis' cost: the weights of both sides of every conflict that remains."""
+    """The dissertation's cost: the weights of both sides of every conflict that remains."""
     servers: int
     ids: str
     exhaustive: bool

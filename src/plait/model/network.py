@@ -1,4 +1,4 @@
-"""Networks: what may happen to a message between its send and its delivery (DESIGN section 3)."""
+"""Networks: what may happen to a message between its send and its delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user writes: a Process with fields and handlers (DESIGN section 3).
+"""What a user writes: a Process with fields and handlers.
 
     class Acceptor(Process):
         promised: int = 0

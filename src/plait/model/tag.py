@@ -1,4 +1,4 @@
-"""Synchronization tags: which phase and which round a message belongs to (paper 002, Definition 1).
+"""Synchronization tags: which phase and which round a message belongs to (Sequentialization, Definition 1).
 
     @tagged(phase="ballot", round="Prepare")
     class Prepare(Message):

@@ -1,7 +1,7 @@
 """The view of a global state that a property gets. It records what the property reads.
 
 Reads are recorded twice: the *components* in order of first read (a property is evaluated once per tuple of the component
-values it read, DESIGN section 4), and the *fields*, for `plait show` and for the reductions.
+values it read), and the *fields*, for `plait show` and for the reductions.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Event(msgspec.Struct):
 
     @property
     def order(self) -> tuple[int, int, int, int, int]:
-        """The order of the thesis' proof: an update at its seq, a local operation behind what its server had applied."""
+        """The order of the proof: an update at its seq, a local operation after what its server had applied."""
         if self.kind == "global" and self.wrote:
             return self.seq, 0, 0, 0, 0
         return self.seq, 1, self.server, self.position, 0 if self.wrote else 1

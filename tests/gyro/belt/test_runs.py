@@ -1,4 +1,4 @@
-"""Serializability of randomised runs (thesis 004, theorem 1), with deaths, losses and delays; mutants that break it."""
+"""Serializability of randomised runs (Saissi 2019, theorem 1), with deaths, losses and delays; mutants that break it."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class WholeRows(SqliteDatabase):
 
 
 class StatementVisit(SqliteVisit):
-    """Captures statements, as the thesis does (section 2.6)."""
+    """Captures statements, as the dissertation does (section 2.6)."""
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
         noted: list[tuple[str, Any]] = []

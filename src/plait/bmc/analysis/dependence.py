@@ -1,4 +1,4 @@
-"""Projections of a run on variables (thesis sections 4.4.1 and 4.4.2): who depends on whom, and what that leaves.
+"""Projections of a run on variables (Saissi 2019, sections 4.4.1 and 4.4.2): who depends on whom, and what that leaves.
 
 Read and write sets are those of the steps as they were taken, cell by cell; the program counter of its process is in both.
 """

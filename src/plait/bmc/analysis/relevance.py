@@ -1,4 +1,4 @@
-"""What can be in a projection at all (thesis section 4.4.2), known before anything is solved.
+"""What can be in a projection at all (Saissi 2019, section 4.4.2), known before anything is solved.
 
 Seen from the end of a path: the last step writes something of F. A step before it does, or comes before a step of its own
 process that is left, or writes a variable that such a later step reads. And the last step that a process takes writes

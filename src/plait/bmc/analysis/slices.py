@@ -1,4 +1,4 @@
-"""The projections of a program on variables (thesis section 4.2), one by one.
+"""The projections of a program on variables (Saissi 2019, section 4.2), one by one.
 
 Two runs that differ in the order of independent steps have the same projections up to such an order. So one run of each
 kind is enough, and sleep sets leave out the others: a process whose step was tried first sleeps until something that its

@@ -5,8 +5,8 @@ that touches shared memory has a clock. A read reads from a write of its cell th
 write of that cell has a clock in between; or it reads the initial value, if no write of the cell comes before it. Every
 order of the slots that respects the clocks is then a run. Clocks end in the number of the process, so that no two are equal.
 
-Projections constrain reads-from (thesis section 4.3 proposes this): a slot is taken only if a next one of its process is, if
-somebody reads from one of its writes, or if such a write is the last one of a cell of F. That is Definition 4 with
+Projections constrain reads-from (Saissi 2019, section 4.3): a slot is taken only if the next slot of its process is, if
+another slot reads from one of its writes, or if such a write is the last one of a cell of F. That is Definition 4 with
 "reads from" for "reads what was written before": steps whose writes are overwritten unread are left out as well. What
 remains reads the same values as before, because the writes that it reads from remain: it is a run with the same end.
 """

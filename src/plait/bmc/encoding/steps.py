@@ -1,4 +1,4 @@
-"""The encoding `steps` (thesis section 4.5.2): the state after each step, and which process takes it.
+"""The encoding `steps` (Saissi 2019, section 4.5.2): the state after each step, and which process takes it.
 
 sel^i is the process that takes step i; since a process is sequential, its program counter says which instruction that is.
 Steps in which nobody does anything ("dummy" steps) come first, so that a path of k steps stands for every path of at most k,
@@ -6,7 +6,7 @@ and what is looked for can be looked for in the last state.
 
 The projection constraint C_F: every step writes something of F, or a later step reads something that it writes. For a
 cell and a step, "a later step reads it" is the same as "the next one does, or one later than that", so one flag per cell
-and step says it, and the constraint grows with the depth and not with its square, as the thesis' d_ij do. Cells of arrays
+and step says it, and the constraint grows with the depth and not with its square, as d_ij in Saissi 2019. Cells of arrays
 have flags of their own: dependence is conditional on the indices. Program counters take part: a step writes the counter
 of its process, and the next step of that process reads it.
 """

@@ -1,7 +1,7 @@
 """What a step does, as terms: when it is enabled, what it reads and writes under which condition, where it goes on.
 
 Both encodings run steps with this; they differ in where values come from (`load`) and what becomes of the writes.
-Read and write sets are those of thesis section 4.4.1, exact for the state that the step runs in: an access is part of them
+Read and write sets are those of Saissi 2019, section 4.4.1, exact for the state of the step: an access is part of them
 under the condition that it happens, and with the index that it has there (the conditional dependence of section 4.5.2).
 """
 

@@ -50,7 +50,7 @@ Cell = tuple[Variable, int] | int
 
 
 class Step(NamedTuple):
-    """A step that was taken: the state that it led to, and its footprint (read and write sets, thesis section 4.4.1)."""
+    """A step of a run: the state that it led to, and its footprint (read and write sets, Saissi 2019, section 4.4.1)."""
 
     process: int
     location: int

@@ -1,4 +1,4 @@
-"""The language as text: from a `.plait` file to a tree (thesis section 4.5.2, "Implementation")."""
+"""The language as text: from a `.plait` file to a tree (Saissi 2019, section 4.5.2, "Implementation")."""
 
 from __future__ import annotations
 

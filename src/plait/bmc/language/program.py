@@ -1,4 +1,4 @@
-"""A program as the analyses see it (thesis section 4.5.1): variables, and sequential processes of atomic steps.
+"""A program as the analyses see it (Saissi 2019, section 4.5.1): variables, and sequential processes of atomic steps.
 
 A process is at a *location*, and each location has one step: so a process has at most one step to take, and its program
 counter says which. A step runs its *body* at once. What a statement of the language becomes:

@@ -1,6 +1,6 @@
 """Why did it pass: what of a model a search has exercised (the data is in `plait.kernel.coverage`).
 
-The engine asks Python about each step, guard and property once per distinct input (DESIGN section 4), and a step, a
+The engine asks Python about each step, guard and property once per distinct input, and a step, a
 guard and a property are functions of their inputs. So whatever a handler, a guard or a property does in any of the
 states that were searched, it does in one of these calls: a recorder that listens to them knows all of it, and the
 search itself goes on as ever. `Recorder` has the functions of the model rewritten to tell which way their conditions

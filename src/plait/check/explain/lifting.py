@@ -1,4 +1,4 @@
-"""From a run of relevant parts to a run of the model: a counterexample shows every field (paper 000, Theorem 1).
+"""From a run of relevant parts to a run of the model: a counterexample shows every field (DBSS, Theorem 1).
 
 A search under a decomposition leaves a path whose local states have holes. By Definition 1 the same transitions can be
 taken from the full initial state, and lead to states with the same relevant parts; here they are taken, on an engine

@@ -1,4 +1,4 @@
-"""Whether a run repeats, and fairly, on a model as it is now; and if not, which assumption it breaks (DESIGN section 5).
+"""Whether a run repeats, and fairly, on a model as it is now; and if not, which assumption it breaks.
 
 What fairness means for a loop is said in one place, `plait.check.live.lasso.is_fair`. Here it is asked about one
 assumption at a time, in order to name the one that fails.

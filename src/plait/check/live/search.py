@@ -1,4 +1,4 @@
-"""Temporal properties: look for a fair run that violates one, in the graph of all states (DESIGN section 5).
+"""Temporal properties: look for a fair run that violates one, in the graph of all states.
 
 The negation of the formula becomes an automaton (`plait.check.live.buchi`); the engine looks for a fair run of its
 product with the graph (`rust/src/live/product.rs`). A run that is found is executed again, and its formula evaluated on it

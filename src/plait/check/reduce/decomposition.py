@@ -1,4 +1,4 @@
-"""Which fields are relevant and which auxiliary (paper 000, section III; DESIGN section 5).
+"""Which fields are relevant and which auxiliary (DBSS, section III).
 
 A field is *relevant* if something that can be observed may depend on its value: a property, whether a handler may run,
 what it sends, announces, chooses, spawns or asserts, whether it raises, or another relevant field. The others are

@@ -1,4 +1,4 @@
-"""Which reductions to apply: what was asked for, what is sound here, and why not the others (DESIGN section 5)."""
+"""Which reductions to apply: what was asked for, what is sound here, and why not the others."""
 
 from __future__ import annotations
 

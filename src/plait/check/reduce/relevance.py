@@ -1,4 +1,4 @@
-"""Selective hashing: the engine sees the relevant part of local states only (paper 000, sections II to IV; Algorithm 1).
+"""Selective hashing: the engine sees the relevant part of local states only (DBSS, sections II to IV; Algorithm 1).
 
 h(s) keeps the relevant fields of every local state. In what crosses the border to the engine the auxiliary fields are a
 hole, so that local states with equal relevant parts have one content, one id and one fingerprint. Here each of them has a

@@ -1,4 +1,4 @@
-"""What depends on which field: a graph over the source of a model, and why a field is relevant (DESIGN section 5).
+"""What depends on which field: a graph over the source of a model, and why a field is relevant.
 
 An edge from a to b says that b's value, or whether b happens, may depend on a. *Sinks* are what can be observed: a
 guard, a send, an announcement, a choice, a spawned process, an assertion, an exception, a read by a property. A field

@@ -1,4 +1,4 @@
-"""The Python side of the engine: run one step, one guard, one observation, one property (DESIGN section 4).
+"""The Python side of the engine: run one step, one guard, one observation, one property.
 
 The native engine calls each method once per distinct input and remembers the answer, so these run a few thousand times
 in a search of millions of states. Component values cross the border as canonical bytes (`plait._native.Codec`), which

@@ -1,4 +1,4 @@
-"""`plait epa build`: C and C++ sources to a program that records itself (thesis 004, section 5.4.1, step 1)."""
+"""`plait epa build`: C and C++ sources to a program that records itself (Saissi 2019, section 5.4.1, step 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instrumentation of LLVM IR: every load, store, alloca, call, return and result is recorded (thesis 004, 5.4.1).
+"""Instrumentation of LLVM IR: every load, store, alloca, call, return and result is recorded (Saissi 2019, section 5.4.1).
 
 A result passes through the recorder and comes back, so that one binary serves golden and faulty runs: the recorder
 changes the value at the site that a fault plan names. Values are recorded as 64-bit integers, addresses as well.

@@ -1,4 +1,4 @@
-"""A campaign as a drawing: the coverage of each type of fault by outcome, with 95 % intervals (thesis 004, Figure 17)."""
+"""A campaign as a drawing: the coverage of each type of fault by outcome, with 95 % intervals (Saissi 2019, Figure 17)."""
 
 from __future__ import annotations
 

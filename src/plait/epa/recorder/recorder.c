@@ -1,4 +1,4 @@
-/* The recorder that `plait epa build` links into a program (thesis 004, section 5.4.1, steps 1 and 2).
+/* The recorder that `plait epa build` links into a program (Saissi 2019, section 5.4.1, steps 1 and 2).
  *
  * Every thread appends records to a file of its own, through a window that is mapped, so that what was recorded survives
  * whatever kills the program. docs/guides/epa.md has the format. Two rules keep the order right, and the program as it is:

@@ -1,4 +1,4 @@
-"""Ids that a server generates: each server its own, so that an id says which server made it (thesis 004, section 2.7).
+"""Ids that a server generates: each server its own, so that an id says which server made it (Saissi 2019, section 2.7).
 
 Of n servers, server s generates ids that are s modulo n; whoever is routed by such an id arrives at the server that made
 it. PostgreSQL's sequences can count like that. SQLite's cannot, so there an INSERT that leaves an INTEGER PRIMARY KEY out is

@@ -1,4 +1,4 @@
-"""A server of the Conveyor Belt: Algorithm 2 of thesis 004, with the durable log in the place of servers that never fail.
+"""A server of the Conveyor Belt: Algorithm 2 of Saissi 2019, with the durable log in the place of servers that never fail.
 
     receive a local operation        execute it at once, reply
     receive a global operation       put it into the queue

@@ -1,4 +1,4 @@
-"""Which server executes an operation, and whether it needs the token (thesis 004, sections 2.3.2 and 2.4)."""
+"""Which server executes an operation, and whether it needs the token (Saissi 2019, sections 2.3.2 and 2.4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Read and write sets (thesis 004, section 2.3.1): entries of accessed attributes and the condition on their row.
+"""Read and write sets (Saissi 2019, section 2.3.1): entries of accessed attributes and the condition on their row.
 
-Where the thesis has one entry for a statement, we have one for every table that a statement names: the condition of an entry
+The dissertation has one entry for a statement, Plait one for each table that a statement names: the condition of an entry
 is about one row of its table, and the rows of other tables in it are any rows. What is there for each kind of statement:
 
 - A query reads, of each table, every column that it mentions anywhere (output, WHERE, ON, GROUP BY, ORDER BY, …) and whether

@@ -1,6 +1,6 @@
 """DB-API connections for the application's functions: its transaction is the middleware's, so it commits when that does.
 
-An operation is one transaction (thesis 004, section 2.4): nobody sees what it did before its function has returned, and if
+An operation is one transaction (Saissi 2019, section 2.4): nobody sees what it did before its function has returned, and if
 that raises, nothing of it stays. `commit` only says how far back `rollback` goes. Rows are tuples whose columns have names
 as well. This is what connections to all DBMSs have in common; `sqliteapi.py` and `pgapi.py` execute
 statements.
