@@ -325,7 +325,7 @@ WRONG = [
         "log = longest_log(1); log = longest_log(2);",
         21,
         33,
-        "select from its mailbox once",
+        "select from its mailbox only once",
     ),
     ("log = m.log;", "log = longest_log(ballot);", 27, 11, "reads Ack messages, but this action received Propose"),
     ("init", "innit", 6, 1, "expected function, init, parameter or type, not 'innit'"),
