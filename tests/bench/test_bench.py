@@ -50,6 +50,7 @@ def consistent(rows: list[dict[str, Any]]) -> None:
                 assert comparison["removed"] >= 0
 
 
+@pytest.mark.slow
 def test_quorum(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "quorum", "--json", "--quick")
     assert code == 0
@@ -71,6 +72,7 @@ def test_quorum(capsys: pytest.CaptureFixture[str]) -> None:
     assert table["summary"][-1].startswith("Quorum transitions remove 95.2% of the states on Paxos (2, 3, 1)")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_dbss(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, err = run(capsys, "dbss", "--json", "--quick", "-q", "--plot", str(tmp_path / "dbss.svg"))
@@ -93,6 +95,7 @@ def test_dbss(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (len(bars), len(marks)) == (14, sum(row["published_states"] is not None for row in rows))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_markdown_and_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "quorum", "--markdown", "--quick", "-q")
@@ -115,6 +118,7 @@ def test_published_settings() -> None:
     assert len(tables.QUORUM_SETTINGS) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_another_verdict_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     name = SMALL[0]
@@ -125,6 +129,7 @@ def test_another_verdict_is_told(capsys: pytest.CaptureFixture[str], monkeypatch
     assert "not that of paper 000" in out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_an_interrupted_table_has_what_was_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -191,6 +196,7 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
     assert "hint: " in err
 
 
+@pytest.mark.slow
 def test_rounds(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The bug of the view change: found asynchronously, and in the sequential program; the corrected one holds."""
     from plait.bench.tables import rounds as rounds_table

@@ -89,6 +89,7 @@ def test_a_loop_without_progress() -> None:
         check(parse_program("int x = 0; process p { while (true) { x = 1 - x; } } always small: x < 2;"))
 
 
+@pytest.mark.slow
 def test_induction() -> None:
     """A loop without end, whose invariant is inductive; a wrong one; and one that needs two states in a row."""
     loop = "int x = 0; process p { while (true) { x = (x + 2) % 6; } } always even: CONDITION;"
@@ -99,6 +100,7 @@ def test_induction() -> None:
     assert "by induction" in (note or "")
 
 
+@pytest.mark.slow
 def test_a_lock_holds_for_ever_by_induction() -> None:
     text = """
         int holder = 0;
@@ -121,6 +123,7 @@ def test_a_lock_holds_for_ever_by_induction() -> None:
     assert check(parse_program(broken), induction=True, timeout=PATIENCE).status == "violated"
 
 
+@pytest.mark.slow
 def test_a_timeout_says_how_deep_it_came() -> None:
     program = load("indexer", {"threads": 6})
     verdict = check(program, encoding="steps", projection="off", order=False, timeout=0.5)
@@ -363,6 +366,7 @@ def test_random_walks_stay_in_ranges(text: str) -> None:
     assert check(parse_program(text), depth=5, projection="off").status == "holds"
 
 
+@pytest.mark.slow
 def test_what_was_decided_of_another_property_says_nothing() -> None:
     program = parse_program(litmus(8, 2019) + "always first: B[0] > -5;\n")
     verdict = check(program, depth=20, encoding="steps", projection="off", timeout=0.3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -102,18 +103,21 @@ def compare(random: Random, ways: dict[str, Any], width: int | None = None) -> N
 _SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
+@pytest.mark.slow
 @settings(max_examples=500, **_SETTINGS)
 @given(programs())
 def test_encodings_agree_with_the_enumeration(random: Random) -> None:
     compare(random, WAYS)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, **_SETTINGS)
 @given(programs())
 def test_variants_agree_too(random: Random) -> None:
     compare(random, OTHERS)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, **_SETTINGS)
 @given(programs())
 def test_bits_wrap_around_as_in_the_interpreter(random: Random) -> None:
@@ -121,6 +125,7 @@ def test_bits_wrap_around_as_in_the_interpreter(random: Random) -> None:
     compare(Random(random.text.replace("% 3", "* 2"), random.watched), WAYS, width=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, **_SETTINGS)
 @given(programs())
 def test_integers_agree_too(random: Random) -> None:
@@ -132,6 +137,7 @@ def test_integers_agree_too(random: Random) -> None:
     compare(random, {"steps": unbounded(WAYS["steps, projected"]), "clock": unbounded(WAYS["clock, projected"])})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, **_SETTINGS)
 @given(programs(), st.integers(0, 3), st.sampled_from(["steps", "clock"]), st.sampled_from(["auto", "on"]))
 def test_verdicts_of_any_depth_agree_with_the_enumeration(random: Random, depth: int, encoding: Any, how: Any) -> None:

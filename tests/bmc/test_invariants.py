@@ -31,6 +31,7 @@ def proved(program: Program) -> list[Guess]:
     return invariants(program, known, known.bits, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("walks", [1, 10])
 def test_what_is_proved_holds_in_every_state(walks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few runs the guesses come from: bad guesses are dropped."""
@@ -60,6 +61,7 @@ def test_peterson_without_end() -> None:
     assert "by induction" in (verdict.properties[0].note or "")
 
 
+@pytest.mark.slow
 def test_a_wrong_peterson_is_violated() -> None:
     """Without the wait. Guesses and induction do not hide it."""
     text = ENDLESS.replace("assume(!interested[other] || turn == i);", "skip;")

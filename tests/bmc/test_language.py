@@ -105,6 +105,7 @@ def test_width() -> None:
     assert "8 bits" in verdict.statistics.formula.integers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["/", "%"])
 @pytest.mark.parametrize("divisor", [1, 2, 3, 4, 7])
 def test_division_is_the_same_for_the_solver(operator: str, divisor: int) -> None:

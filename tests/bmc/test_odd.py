@@ -136,6 +136,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_odd_programs(name: str) -> None:
     """The enumeration of all states says the same; where there are too many, the encodings agree with each other."""

@@ -81,6 +81,7 @@ def cells_of(interpreter: Interpreter, names: list[str]) -> list[Cell]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=150, **_SETTINGS)
 @given(programs(), st.integers(0, 10_000))
 def test_theorem_5(random: Random, seed: int) -> None:
@@ -173,6 +174,7 @@ SHAPES: dict[str, tuple[str, list[str], set[tuple[int, ...]]]] = {
 """Program, what is observed when all have ended, and the outcomes that sequential consistency allows."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["steps", "clock", "explicit"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_litmus_shapes(shape: str, encoding: Any) -> None:

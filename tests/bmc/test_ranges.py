@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def sampled(draw: st.DrawFn) -> tuple[int, Interval]:
     return value, _bounded(low, high)
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(sampled(), sampled(), st.sampled_from("+-*/%"))
 def test_results_are_inside(one: tuple[int, Interval], two: tuple[int, Interval], operator: str) -> None:
@@ -38,6 +40,7 @@ def test_results_are_inside(one: tuple[int, Interval], two: tuple[int, Interval]
     assert inside(int(calculate(operator, a, b)), _bounded(*_calculated(operator, of_a, of_b)))
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(sampled(), sampled(), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
 def test_what_a_condition_allows_stays(one: tuple[int, Interval], two: tuple[int, Interval], relation: str) -> None:

@@ -14,12 +14,14 @@ from tests.oracle.systems import explored_systems
 from tests.support.agreement import ZOO, check_traces, compare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo(name: str) -> None:
     system = ZOO[name]()
     compare(system, explore(system))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=600))
 def test_random_systems(pair: tuple[System, Exploration]) -> None:

@@ -512,12 +512,14 @@ def test_leaving_the_program_is_no_verdict() -> None:
     explained(lambda: run(lambda self: None, properties=[looks]), "property looks raised SystemExit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_handler_that_never_returns_is_named_when_the_time_is_up(workers: int) -> None:
     system = System([node(never_returns)()])
     explained(lambda: check(system, timeout=1.0, workers=workers), "Node.act did not return", "test_bad_models.py:")
 
 
+@pytest.mark.slow
 def test_too_many_choices_at_once() -> None:
     explained(lambda: run(chooses_too_much), "Node.act has more than 50,000 combinations of choices")
 

@@ -45,6 +45,7 @@ def compare(system: System, truth: Exploration, combination: str, way: Way) -> N
     check_traces(system, verdict, truth, shortest=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("combination", COMBINATIONS)
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo(name: str, combination: str) -> None:
@@ -86,6 +87,7 @@ def test_auto_says_what_and_why() -> None:
     assert all("visited set" in r.reason for r in stateless if not r.applied)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["bfs", "dfs"])
 def test_partial_order_reduction_that_gains_nothing_is_given_up(search: Any) -> None:
     """In two-phase commit the property reads the states of all: nearly every step is visible."""

@@ -66,12 +66,14 @@ def compare(system: System, truth: Exploration, found: Coverage) -> None:
     assert {(m.type, by) for m in found.messages for by in m.taken_by} == seen.taken
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_what_ran_is_what_the_states_do(pair: tuple[System, Exploration]) -> None:
     compare(*pair, covered(pair[0]))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_a_reduced_search_claims_nothing_that_does_not_happen(pair: tuple[System, Exploration]) -> None:
@@ -117,6 +119,7 @@ def arcs(system: System, truth: Exploration) -> set[tuple[Any, int, int | None]]
     return found
 
 
+@pytest.mark.slow
 def test_branches_are_those_that_tracing_shows() -> None:
     """On random sources: the tests of `if` statements that are alone on their line."""
     compared = 0
@@ -395,6 +398,7 @@ def test_over_what() -> None:
     assert verdict.coverage.over.endswith("that were searched up to the violation")
 
 
+@pytest.mark.slow
 def test_the_search_is_the_same_with_and_without() -> None:
     for make in (paxos, raft):
         plain, covering = check(make()).statistics, check(make(), coverage=True).statistics
@@ -403,6 +407,7 @@ def test_the_search_is_the_same_with_and_without() -> None:
         assert plain.python_calls == covering.python_calls
 
 
+@pytest.mark.slow
 def test_a_larger_raft_puts_log_matching_to_the_test() -> None:
     """With logs of one entry, two that differ have no entry of the same term in the same place."""
     (untested,) = covered(raft()).untested
@@ -410,6 +415,7 @@ def test_a_larger_raft_puts_log_matching_to_the_test() -> None:
     assert covered(raft(entries=2)).untested == []
 
 
+@pytest.mark.slow
 def test_the_zoo_holds_for_good_reasons() -> None:
     """At default sizes one property is vacuous; what is never taken goes to those who do not care."""
     vacuous, in_part, left = set(), set(), set()

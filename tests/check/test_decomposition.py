@@ -62,6 +62,7 @@ def error_of(attempt: Callable[[], object]) -> str | None:
 # -- random systems ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @MANY
 @given(st.randoms(use_true_random=False), st.sampled_from(("bfs", "dfs")))
 def test_inferred_fields_of_random_systems(rng: random.Random, search: str) -> None:
@@ -73,12 +74,14 @@ def test_inferred_fields_of_random_systems(rng: random.Random, search: str) -> N
         compare(system, truth, decomposition, search=search, workers=2)
 
 
+@pytest.mark.slow
 def test_inference_finds_auxiliary_fields() -> None:
     """The comparison would mean nothing if everything came out relevant."""
     found = [bool(decompose(system_of(random_source(random.Random(seed))), "auto")) for seed in range(40)]
     assert sum(found) > 20
 
 
+@pytest.mark.slow
 @SOME
 @given(explored_systems(limit=300), st.sets(st.sampled_from(("log", "mixed", "seen", "table", "mode")), min_size=1))
 def test_declared_fields_of_random_systems(pair: tuple[System, Exploration], names: set[str]) -> None:
@@ -92,6 +95,7 @@ def test_declared_fields_of_random_systems(pair: tuple[System, Exploration], nam
     assert said is None or names & {"table", "mode"} or "the property reads it" in said or "be terminal" in said
 
 
+@pytest.mark.slow
 @SOME
 @given(st.randoms(use_true_random=False), st.sampled_from((("u",), ("v",), ("w", "x"), ("log", "y"), ("z",))))
 def test_whatever_is_declared_the_verdict_is_right_or_refused(rng: random.Random, names: tuple[str, ...]) -> None:
@@ -103,6 +107,7 @@ def test_whatever_is_declared_the_verdict_is_right_or_refused(rng: random.Random
     assert said is None or any(f"Node.{name}" in said for name in names)
 
 
+@pytest.mark.slow
 def test_without_the_audit_verdicts_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Decomposition, "audited", property(lambda self: {}))
     wrong = 0
@@ -122,6 +127,7 @@ def test_without_the_audit_verdicts_would_be_wrong(monkeypatch: pytest.MonkeyPat
 # -- the zoo -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every field of the zoo matters, or is inferred not to; declaring one of them changes no verdict."""
@@ -383,6 +389,7 @@ def test_an_exception_is_a_difference() -> None:
     assert "IndexError" in said
 
 
+@pytest.mark.slow
 def test_an_audit_without_end() -> None:
     class Chatty(Process):
         hour: int = 0

@@ -70,6 +70,7 @@ ZOO = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo(name: str) -> None:
     system, truth = ZOO[name](), explore(ZOO[name]())
@@ -90,6 +91,7 @@ def test_fewer_visits(name: str, share: float) -> None:
     assert reduced["transitions"] < plain["transitions"]
 
 
+@pytest.mark.slow
 @settings(max_examples=350, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=120))
 def test_random_systems(pair: tuple[System, Exploration]) -> None:

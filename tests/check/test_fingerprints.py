@@ -108,11 +108,13 @@ def elsewhere(lines: list[str], seed: int, search: str, workers: int) -> list[li
     return [list(map(int, line.split())) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "search", "workers"), [(1, "bfs", 1), (2, "dfs", 2), (3, "bfs", 2)])
 def test_the_zoo_in_another_process(seed: int, search: str, workers: int) -> None:
     assert elsewhere(list(SUBJECTS), seed, search, workers) == [fingerprints(make()) for make in SUBJECTS.values()]
 
 
+@pytest.mark.slow
 def test_random_systems_in_another_process() -> None:
     from hypothesis import Phase
     from hypothesis import seed as seeded
@@ -285,6 +287,7 @@ def exact(value: Any) -> Any:
     return freeze(value)
 
 
+@pytest.mark.slow
 @given(values)
 def test_decoding_gives_the_value_back(value: Any) -> None:
     content = CODEC.encode(value)

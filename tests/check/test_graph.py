@@ -15,6 +15,7 @@ from tests.oracle.explorer import Exploration
 from tests.oracle.systems import explored_systems
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=200))
 def test_random_systems(pair: tuple[System, Exploration]) -> None:

@@ -97,6 +97,7 @@ class Wheel(Process):
         self.at = (self.at + 1) % 11
 
 
+@pytest.mark.slow
 def test_a_way_home_that_is_far_has_no_detours() -> None:
     """Each of six wheels has to turn, and that is eleven steps or none: 66, in 1.8 million states."""
     up = eventually(lambda s: s[Wheel][0].at < 0)

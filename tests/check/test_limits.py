@@ -221,6 +221,7 @@ def test_random_walks_never_claim_to_have_seen_everything() -> None:
             assert verdict.statistics.walks == 500
 
 
+@pytest.mark.slow
 def test_the_same_seed_takes_the_same_walks() -> None:
     def trace(seed: int) -> Any:
         system = grid(40, properties=[always(lambda s: sum(p.n for p in s.processes) < 30, name="below")])
@@ -262,6 +263,7 @@ print(json.dumps([verdict.status, verdict.bound, verdict.exit_code, most]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "search", "workers"), [("wide", "bfs", 1), ("wide", "bfs", 2), ("wide", "dfs", 1), ("writer", "bfs", 1)]
 )

@@ -109,6 +109,7 @@ class Fan(Process):
         self.x = self.choose(range(1100))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_states_with_many_successors(workers: int) -> None:
     """More than are looked up together, in layers of as many states."""

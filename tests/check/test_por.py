@@ -48,6 +48,7 @@ def truth_of(name: str) -> Exploration:
     return explore(MODELS[name]())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_zoo(name: str, way: Way) -> None:
@@ -231,6 +232,7 @@ def pool() -> list[tuple[System, Exploration]]:
     return drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", NEEDED)
 def test_the_comparison_notices_a_missing_rule(rule: str) -> None:
     for (system, truth), way in itertools.product(pool(), WAYS[:2]):
@@ -239,6 +241,7 @@ def test_the_comparison_notices_a_missing_rule(rule: str) -> None:
     pytest.fail(f"the engine without the rule {rule!r} was right about all {len(pool())} systems")
 
 
+@pytest.mark.slow
 def test_with_all_rules_half_of_these_systems_are_reduced() -> None:
     """Otherwise the comparisons would be of the unreduced search with itself."""
     verdicts = [(compare(system, truth, WAYS[0]), truth) for system, truth in pool()]

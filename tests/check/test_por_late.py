@@ -119,6 +119,7 @@ def test_without_reduction_it_is_violated(name: str) -> None:
     assert check(LATE[name]).status == "violated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["bfs", "dfs"])
 @pytest.mark.parametrize("split", ["none", "reply", "quorum", "combined"])
 @pytest.mark.parametrize("name", LATE)

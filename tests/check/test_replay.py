@@ -55,6 +55,7 @@ TWINS: dict[str, Callable[[], System]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["bfs", "dfs", "random"])
 @pytest.mark.parametrize("name", TWINS)
 def test_faulty_twins_replay(name: str, search: Any, tmp_path: Path) -> None:
@@ -67,6 +68,7 @@ def test_faulty_twins_replay(name: str, search: Any, tmp_path: Path) -> None:
         assert list(replay(TWINS[name](), trace)) == verdict.trace.events
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=150))
 def test_random_systems_replay(pair: tuple[System, Exploration]) -> None:

@@ -45,6 +45,7 @@ def compare(system: System, truth: Exploration, search: Any, **limits: Any) -> N
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo(name: str) -> None:
     system = ZOO[name]()
@@ -56,6 +57,7 @@ def test_the_zoo(name: str) -> None:
     check_traces(system, parallel, truth, shortest=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=300))
 def test_random_systems(pair: tuple[System, Exploration]) -> None:

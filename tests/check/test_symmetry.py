@@ -63,6 +63,7 @@ MODELS: dict[str, Callable[[], System]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_zoo(name: str) -> None:
     system = MODELS[name]()
@@ -76,6 +77,7 @@ def test_the_zoo(name: str) -> None:
             compare(system, truth, there, way, reduce)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("managers", "count"), [(3, 80), (5, 314)])
 def test_published_orbits_of_two_phase_commit(managers: int, count: int) -> None:
     """Of 288 and 8,832 states of the TLA+ specification, by exact orbits over the resource managers."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plait import Process, System, Trace, action, always, check, crash_recovery, durable
@@ -70,6 +71,7 @@ def test_the_same_steps_with_the_fewest_switches(pair: tuple[System, Exploration
             assert trace.events[-1].state.fields == before.events[-1].state.fields
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_shorter_runs_still_show_the_violation(pair: tuple[System, Exploration]) -> None:
@@ -155,6 +157,7 @@ def test_steps_of_the_same_process_are_left_out_by_themselves() -> None:
         assert len(raw) >= 3
 
 
+@pytest.mark.slow
 def test_what_leads_back_to_a_state_is_left_out() -> None:
     """However far a search went round before, the deadlock of three philosophers takes twelve steps."""
     philosophers = runpy.run_path(str(ROOT / "examples" / "philosophers.py"))["philosophers"]

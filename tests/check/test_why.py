@@ -51,6 +51,7 @@ def does_the_same(system: System, state: State, event: Event) -> bool:
     return all(to_data(values[name]) == after for name, (_, after) in event.changed.items() if name in values)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_the_steps_that_matter_are_enough(pair: tuple[System, Exploration]) -> None:

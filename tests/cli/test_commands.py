@@ -291,6 +291,7 @@ def test_show_lists_what_the_model_is_made_of(capsys: pytest.CaptureFixture[str]
     assert {"name": "acceptors", "type": "int", "required": False, "default": 3} in facts["parameters"]
 
 
+@pytest.mark.slow
 def test_show_tells_which_fields_are_relevant(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "show", "paxos", "-p", "quorum=false", "--decomposition")
     assert (code, err) == (0, "")
@@ -318,6 +319,7 @@ def test_zoo(capsys: pytest.CaptureFixture[str]) -> None:
     assert any(line.split()[0] == "paxos" and len(line.split()) > 3 for line in out.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(capsys: pytest.CaptureFixture[str], shell: str) -> None:
     code, out, _ = run(capsys, "completion", shell)
@@ -388,6 +390,7 @@ def test_a_reader_that_goes_away_is_no_error(counter: Path) -> None:
     assert "BrokenPipe" not in err
 
 
+@pytest.mark.slow
 def test_progress_moves_on_a_terminal_only(workplace: Path) -> None:
     (workplace / "endless.py").write_text(ENDLESS)
     command = [*PLAIT, "check", "endless.py", "--memory", "1G"]

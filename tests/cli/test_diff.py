@@ -22,6 +22,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_files_and_models(traces: Path, capsys: Any) -> None:
     a, page = str(traces / "a.itf.json"), traces / "d.html"
     assert main(["check", "raft", "-p", "faulty=vote", "--json", "--trace", a]) == 1
@@ -81,6 +82,7 @@ def test_bad_input(traces: Path, tmp_path: Path, capsys: Any) -> None:
     assert "--html" in refused(["diff", a, a, "--html", str(tmp_path / "no" / "such" / "d.html")], capsys)
 
 
+@pytest.mark.slow
 def test_coverage(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["check", "raft", "--coverage", "--html", "r.html"]) == 0

@@ -22,6 +22,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, str(EXAMPLES / "store.py"))
     assert (code, err) == (0, "")
@@ -31,6 +32,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, out.splitlines())) <= 120
 
 
+@pytest.mark.slow
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, str(EXAMPLES / "tpcw.py"), "--json")
     assert code == 0
@@ -69,6 +71,7 @@ def test_names_are_escaped(capsys: pytest.CaptureFixture[str], workplace: Path) 
     assert "<i>" not in text
 
 
+@pytest.mark.slow
 def test_a_search_says_that_it_is_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from plait.gyro import partitioning
 

@@ -50,6 +50,7 @@ def site_of(recording: Recording, op: str, line: int, function: str) -> int:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_flipped_bit(record: Record) -> None:
     """3 + 1 becomes 5 in T_0_0: it reaches main through arr, and the output. T_0_1 does not notice."""
     golden = record("listing4.c")
@@ -80,6 +81,7 @@ def test_one_flipped_bit(record: Record) -> None:
     assert msgspec.json.decode(msgspec.json.encode(found))["equal"] is False
 
 
+@pytest.mark.slow
 def test_a_masked_bit_leads_nowhere(record: Record) -> None:
     """A value that nobody uses deviates, is stored and read, and that is all."""
     source = LOCKED.replace("parts[me] += i;", "int unused = i + 1; (void)unused; parts[me] += i;")
@@ -92,6 +94,7 @@ def test_a_masked_bit_leads_nowhere(record: Record) -> None:
     assert golden.native.outcome(faulty.native) == (False, True)
 
 
+@pytest.mark.slow
 def test_a_crash_ends_a_thread_early(record: Record) -> None:
     golden = record("kmeans.c", "2", "8")
     site = site_of(golden, "getelementptr", 28, "assign")
@@ -103,6 +106,7 @@ def test_a_crash_ends_a_thread_early(record: Record) -> None:
     assert not found.equal
 
 
+@pytest.mark.slow
 def test_other_paths_are_brought_together(record: Record) -> None:
     """A flipped comparison takes another path; what comes after it is compared again."""
     golden = record("quicksort.c", "1", "12")
@@ -115,6 +119,7 @@ def test_other_paths_are_brought_together(record: Record) -> None:
     assert main.missing + main.extra < golden.threads[0].events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "outcomes", "timeout"),
     [
@@ -177,6 +182,7 @@ def test_a_campaign(built: Build, tmp_path: Path) -> None:
         load(file, other)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_with_is_not_injected(built: Build) -> None:
     with pytest.raises(NotDeterministic) as error:
         Campaign(built("racy_counter.c"), [], types=["bitflip"], runs=1)
@@ -209,6 +215,7 @@ def test_faults_strike_where_they_should(record: Record) -> None:
             assert parse(fault.text) == fault
 
 
+@pytest.mark.slow
 def test_a_size_of_a_file(built: Build) -> None:
     """fwrite is told to write more than there is to be written: another output, and nothing else deviates."""
     source = """#include <stdio.h>
@@ -248,6 +255,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("index", "more", "output"),
     [

@@ -204,6 +204,7 @@ def size(recording: Recording) -> int:
     return sum(p.stat().st_size for p in files) - len(files) * (4096 + 2 * 65536)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", [OVERWRITTEN, CHANGING, RECURSIVE, CALLS], ids=["overwritten", "changing", "recursive", "calls"]
 )
@@ -223,6 +224,7 @@ def test_what_is_not_as_expected_is_seen(source: str, toolchain: int, tmp_path: 
     assert size(lean) < size(full)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quicksort.c", "swaptions.c", "blackscholes.c"])
 def test_programs_have_the_same_events(name: str, toolchain: int, tmp_path: Path) -> None:
     lean, full = recorded(both(EXAMPLES / name, toolchain, tmp_path), tmp_path)
@@ -230,6 +232,7 @@ def test_programs_have_the_same_events(name: str, toolchain: int, tmp_path: Path
     assert lean.native.records > 100
 
 
+@pytest.mark.slow
 def test_a_crash_is_seen_with_what_was_expected_before(toolchain: int, tmp_path: Path) -> None:
     """The record that is not whole has everything up to the load that crashes, and it is right."""
     (tmp_path / "program.c").write_text(CRASHES)
@@ -243,6 +246,7 @@ def test_a_crash_is_seen_with_what_was_expected_before(toolchain: int, tmp_path:
     assert "load 2 T_0:scale#0" in events[-9:], "of the same piece"
 
 
+@pytest.mark.slow
 def test_faults_have_the_same_effects(toolchain: int, tmp_path: Path) -> None:
     """Flipped bits of all sorts of values, but for addresses: what lies around differs between the two programs."""
     (tmp_path / "program.c").write_text(COMPUTING)
@@ -263,6 +267,7 @@ def test_faults_have_the_same_effects(toolchain: int, tmp_path: Path) -> None:
     assert deviating == 40
 
 
+@pytest.mark.slow
 def test_a_loop_records_little_but_what_changes(toolchain: int, tmp_path: Path) -> None:
     """Two elements per step of the inner loop of pca, and the numbers of two pieces: 16 bytes."""
     program = tmp_path / "pca.epa"

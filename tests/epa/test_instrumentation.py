@@ -43,6 +43,7 @@ def faithful(source: Path, toolchain: Toolchain, folder: Path) -> None:
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [14, 15, 16, 19])
 def test_c(version: int, tmp_path: Path) -> None:
     toolchain = next((t for t in find_all() if t.version == version), None)
@@ -51,6 +52,7 @@ def test_c(version: int, tmp_path: Path) -> None:
     faithful(HERE / "torture.c", toolchain, tmp_path)
 
 
+@pytest.mark.slow
 def test_cpp(toolchain: int, tmp_path: Path) -> None:
     faithful(HERE / "torture.cpp", find(toolchain), tmp_path)
 
@@ -61,6 +63,7 @@ def events(recording: Recording) -> list[list[str]]:
     return [[line for line in thread if "program+" not in line] for thread in shown]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [HERE / "torture.c", HERE / "arithmetic.c", EXAMPLES / "kmeans.c", EXAMPLES / "pca.c", EXAMPLES / "words.cpp"],

@@ -63,6 +63,7 @@ def test_any_condition_less_is_possible() -> None:
     assert left > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feasible", [False, True])
 def test_a_recorded_trace(feasible: bool, toolchain: int, tmp_path: Path) -> None:
     program = tmp_path / "overlaps.epa"

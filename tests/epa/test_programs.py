@@ -23,6 +23,7 @@ def raw(recording: Recording) -> list[bytes]:
     return [p.read_bytes() for p in sorted(recording.folder.glob("thread-*.bin"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_false_positives(program: str, record: Record) -> None:
     """Repeated runs under random yields: all raw traces differ, all sanitized ones are equal."""
@@ -50,6 +51,7 @@ def test_a_racy_counter_is_rejected(record: Record) -> None:
     assert {lane.name for lane in trace.lanes} == {"T_0", "T_0_0", "T_0_1"}
 
 
+@pytest.mark.slow
 def test_an_order_of_locks_is_rejected(record: Record) -> None:
     found = check(record("work_queue.c"))
     assert found.verdict.property == "reversibility"
@@ -58,6 +60,7 @@ def test_an_order_of_locks_is_rejected(record: Record) -> None:
     assert "lets either come first" in found.witnesses[0].advice
 
 
+@pytest.mark.slow
 def test_a_random_seed_is_rejected(record: Record) -> None:
     found = check(record("random_seed.c"))
     assert (found.verdict.status, found.verdict.property) == ("violated", "local determinism")

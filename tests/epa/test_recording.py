@@ -40,6 +40,7 @@ def twice_equal(record: Record, source: str) -> Recording:
     return one
 
 
+@pytest.mark.slow
 def test_a_handle_that_is_reused(record: Record) -> None:
     """glibc gives a new thread the handle of one that was joined."""
     source = (
@@ -65,6 +66,7 @@ int main(void) {
     assert [t.name for t in recording.threads] == ["T_0", "T_0_0", "T_0_1"]
 
 
+@pytest.mark.slow
 def test_memory_that_moves_to_another_thread(record: Record) -> None:
     """A block that one thread frees and another gets is another object, and no dependence."""
     source = (
@@ -96,6 +98,7 @@ int main(void) {
     assert check(recording).verdict.status == "holds"
 
 
+@pytest.mark.slow
 def test_scopes_are_left_by_longjmp_and_pthread_exit(record: Record) -> None:
     source = (
         HEAD
@@ -122,6 +125,7 @@ int main(void) {
     assert all(objects[f"T_0:here#{i}"].valid[1] <= fresh.valid[0] for i in range(5)), "longjmp left all five"
 
 
+@pytest.mark.slow
 def test_exceptions(record: Record) -> None:
     """An invoke that throws leaves the frames between, and its result is recorded when it does not throw."""
     source = """#include <thread>
@@ -152,6 +156,7 @@ int main() {
     assert check(recording).verdict.status == "holds"
 
 
+@pytest.mark.slow
 def test_rwlocks_conditions_once_and_thread_locals(record: Record) -> None:
     source = (
         HEAD
@@ -232,6 +237,7 @@ int main(void) {
     assert found.witnesses[0].object == "flag"
 
 
+@pytest.mark.slow
 def test_a_crash_leaves_a_readable_trace(record: Record) -> None:
     source = (
         HEAD
@@ -252,6 +258,7 @@ int main(void) {
     assert check(recording).verdict.status == "inconclusive"
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_a_readable_trace(built: Build, tmp_path: Path) -> None:
     source = (
         HEAD
@@ -278,6 +285,7 @@ int main(void) {
     assert lines(recording, "T_0")[0] == "enter main"
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_time_leaves_a_begin_of_the_whole_trace(built: Build, tmp_path: Path) -> None:
     """Whenever it strikes: every thread has the first events of the same thread in a run that was not killed."""
     program, arguments = built("kmeans.c"), ["3", "1500"]
@@ -306,6 +314,7 @@ def test_a_thread_that_was_killed_before_it_began(record: Record) -> None:
     assert any(cut.startswith("T_0_1 did not end") for cut in recording.cuts)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_trace_and_not_the_program(built: Build, tmp_path: Path) -> None:
     """A limit on the size of files is a full disk to the recorder."""
     source = (
@@ -333,6 +342,7 @@ int main(void) {
     assert check(recording).verdict.status == "inconclusive"
 
 
+@pytest.mark.slow
 def test_a_thread_records_no_more_than_it_may(built: Build, tmp_path: Path) -> None:
     """Faulty runs that never end would fill the disk, and then the memory of who reads them."""
     source = HEAD + "int main(void) { volatile long sum = 0; for (long i = 0;; i++) sum += i; return 0; }\n"
@@ -370,6 +380,7 @@ def test_records_of_another_version_are_refused(record: Record) -> None:
         Recording(folder)
 
 
+@pytest.mark.slow
 def test_all_versions_of_clang(tmp_path: Path) -> None:
     """Typed pointers (14) and opaque ones (15 and later): the same events."""
     found = find_all()
@@ -390,6 +401,7 @@ def test_all_versions_of_clang(tmp_path: Path) -> None:
     assert len(said) == 1
 
 
+@pytest.mark.slow
 def test_a_time_limit(record: Record) -> None:
     source = HEAD + "int main(void) { for (;;) pause(); }\n"
     recording = record(source, expect=None, timeout=2.0)
@@ -408,6 +420,7 @@ def test_the_common_trace(record: Record) -> None:
     assert labels.index("T_0 create T_0_0") < labels.index("T_0_0 start") < labels.index("T_0_0 end")
 
 
+@pytest.mark.slow
 def test_building_twice_is_the_same(tmp_path: Path, toolchain: int) -> None:
     tables = [build([EXAMPLES / "words.cpp"], tmp_path / f"{i}.epa", version=toolchain)[0] for i in range(2)]
     assert tables[0] == tables[1]

@@ -22,6 +22,7 @@ def reversible(trace: list[Event], *, benign_same_value: bool = False) -> bool:
     return bool(pairs)
 
 
+@pytest.mark.slow
 def test_the_check_agrees_with_the_formula_and_with_all_permutations() -> None:
     answers = []
     for trace in traces(500):
@@ -118,6 +119,7 @@ def test_z3_alone(late_first: bool) -> None:
     assert answer.schedule == ([2, 3, 0, 1] if late_first else None)
 
 
+@pytest.mark.slow
 def test_z3_agrees_on_what_it_would_be_left_with() -> None:
     """Pairs that the greedy schedule decided, given to Z3; and pairs of synchronisation events that are ordered."""
     asked = 0

@@ -25,6 +25,7 @@ def session() -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toolchain")
 def test_the_tutorial(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples" / "epa")
@@ -44,6 +45,7 @@ def test_the_tutorial(tmp_path: Path) -> None:
     assert {"T_0", "T_0_5"} == {line.split()[1] for line in way}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toolchain")
 def test_other_outputs(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples" / "epa")
@@ -64,6 +66,7 @@ def test_other_outputs(tmp_path: Path) -> None:
     assert verdict["status"] == "holds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -183,6 +183,7 @@ int main(void) {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str, record: Record) -> None:
     source, broken, said = REFUSED[name]
@@ -191,6 +192,7 @@ def test_refused(name: str, record: Record) -> None:
     assert said in str(verdict.message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_accepted(name: str, record: Record) -> None:
     source = HEAD + ACCEPTED[name]
@@ -210,6 +212,7 @@ def test_arithmetic_on_addresses_can_be_allowed(record: Record) -> None:
     assert check(record(HEAD + source), allow=["addresses"]).verdict.status == "holds"
 
 
+@pytest.mark.slow
 def test_a_cut_is_where_the_program_died(record: Record) -> None:
     """The events before a division by zero are there, and none after it; the same for a load that traps."""
     source = """

@@ -16,6 +16,7 @@ from tests.oracle.relation import make
 QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by one"])
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize("reduce", ["none", "auto"])
 @pytest.mark.parametrize("sizes", [(1, 2, 2, 1), (2, 1, 2, 2), (2, 2, 1, 1), (3, 1, 1, 1)])
@@ -26,6 +27,7 @@ def test_it_is_atomic(sizes: tuple[int, int, int, int], quorum: bool, reduce: st
     assert verdict.warnings == []
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(("readers", "reads"), [(1, 2), (2, 1)])
 def test_it_is_atomic_where_the_regular_register_is_not(readers: int, reads: int, quorum: bool) -> None:
@@ -34,6 +36,7 @@ def test_it_is_atomic_where_the_regular_register_is_not(readers: int, reads: int
     assert (verdict.status, verdict.bound) == ("holds", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base_objects", "readers", "reads", "quorum", "states", "transitions"),
     [

@@ -35,6 +35,7 @@ def test_short_chains_and_lucky_ones(parameters: dict[str, Any]) -> None:
     assert check(chain(**parameters)).status == "holds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "states", "transitions"),
     [
@@ -110,6 +111,7 @@ TWINS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parameters", "lengths"), TWINS)
 def test_the_oracle_agrees_on_the_twins(parameters: dict[str, Any], lengths: dict[str, int]) -> None:
     system = chain(**parameters)
@@ -119,6 +121,7 @@ def test_the_oracle_agrees_on_the_twins(parameters: dict[str, Any], lengths: dic
     assert check(system, keep_going=True).statistics.states == truth.states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parameters", "lengths"), TWINS)
 def test_reductions_agree_on_the_twins(parameters: dict[str, Any], lengths: dict[str, int]) -> None:
     for search in ("bfs", "dfs"):
@@ -131,11 +134,13 @@ def violated(system: System, **options: Any) -> dict[str, int]:
     return {p.name: len(p.trace) for p in properties if p.status == "violated" and p.trace is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("faulty", "name"), [("any", "linearizable"), ("head", "linearizable"), ("resend", "answers")])
 def test_random_walks_find_the_faults(faulty: Any, name: str) -> None:
     assert check(chain(faulty=faulty), search="random").property == name
 
 
+@pytest.mark.slow
 def test_reductions_agree() -> None:
     for parameters in ({}, {"readers": 2, "reads": 1, "writers": 1}):
         verdict = check(chain(**parameters), reduce="auto")  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ def test_without_orders_servers_have_nothing_to_do_with_each_other(servers: int,
     assert found.statistics.states == servers * (carts + 1) ** servers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -41,6 +41,7 @@ def liar(pid: dict[str, str]) -> bool:
     return "Byzantine" in pid["#pid"]
 
 
+@pytest.mark.slow
 @QUORUM
 @ATTACK
 @pytest.mark.parametrize(
@@ -60,6 +61,7 @@ def test_several_messages(quorum: bool) -> None:
         assert check(echo_multicast(*setting, messages=2, quorum=quorum)).status == "holds"
 
 
+@pytest.mark.slow
 @QUORUM
 @TWIN
 def test_the_twins_are_violated(twin: str, quorum: bool) -> None:
@@ -90,6 +92,7 @@ def test_the_shortest_counterexample(twin: str, quorum: bool, length: int) -> No
     assert delivered(verdict) == ["a", "b"]
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("setting", "options", "violated"),

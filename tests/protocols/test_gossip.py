@@ -44,6 +44,7 @@ def test_tie(sizes: Any, shortest: int) -> None:
     assert set(last(trace, "value")) == {"node 0 at 1", "node 1 at 1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "shortest"),
     [
@@ -61,6 +62,7 @@ def test_overwrite(sizes: Any, shortest: dict[str, int]) -> None:
     assert len(set(last(traces["agreement"], "value"))) == 2
 
 
+@pytest.mark.slow
 def test_the_oracle_agrees() -> None:
     assert_oracle(gossip(3, topology="line"), 400)
     assert_oracle(gossip(4, topology="line"), 1_010)

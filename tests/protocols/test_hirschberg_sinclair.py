@@ -27,6 +27,7 @@ def test_the_largest_is_elected(order: str, reduce: str) -> None:
     assert verdict.statistics.terminal_states == 1  # so the number of messages is the same in all runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "states", "transitions"), [(1, 7, 9), (2, 108, 276), (3, 1_656, 6_348)])
 def test_size(nodes: int, states: int, transitions: int) -> None:
     system = hirschberg_sinclair(nodes=nodes)

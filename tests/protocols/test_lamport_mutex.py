@@ -14,6 +14,7 @@ QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by
 CRITICAL = {"#enum": "Phase.CRITICAL"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "entries", "quorum", "states"),
     [(2, 2, True, 392), (2, 2, False, 392), (3, 1, True, 5_601), (3, 1, False, 20_000)],
@@ -23,6 +24,7 @@ def test_it_excludes_and_serves(processes: int, entries: int, quorum: bool, stat
     assert_holds(lamport_mutex(processes, entries, quorum), states)
 
 
+@pytest.mark.slow
 def test_tlc() -> None:
     """MCLamportMutex of tlaplus/Examples (N = 3, maxClock = 6): 724,274 distinct states, depth 61.
 
@@ -35,6 +37,7 @@ def test_tlc() -> None:
     assert (verdict.statistics.states, verdict.statistics.depth) == (724_274, 61 - 1)
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("twin", "shortest"),
@@ -47,6 +50,7 @@ def test_twins(twin: dict[str, Any], shortest: int, quorum: bool) -> None:
     assert traces["mutual_exclusion"].events[-1].label == "enter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("twin", "shortest"), [({"network": "unordered"}, 10), ({"faulty": "tie"}, 10)])
 def test_twins_among_three(twin: dict[str, Any], shortest: int) -> None:
     traces = assert_violated(lamport_mutex(**twin), {"mutual_exclusion": shortest})
@@ -72,6 +76,7 @@ def test_the_acknowledgement_overtakes_the_request() -> None:
     assert all(len(queue) <= 1 for queue in first.state.pending.values())
 
 
+@pytest.mark.slow
 @QUORUM
 def test_the_oracle_agrees(quorum: bool) -> None:
     assert_oracle(lamport_mutex(2, 2, quorum), 392)

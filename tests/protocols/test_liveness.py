@@ -66,6 +66,7 @@ def test_starvation_is_not_asked_where_requests_are_cut_off() -> None:
         lamport_mutex(2, None, clock_limit=4, specification="live")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quorum", [True, False])
 @pytest.mark.parametrize(
     ("leaders", "followers", "restless", "expected"),

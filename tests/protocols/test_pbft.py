@@ -35,6 +35,7 @@ def executed(trace: Trace) -> set[str]:
     return {request for replica in last(trace, "executed") for _, request in replica["#map"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quorum", "shortest"), [(True, 7), (False, 9)], ids=["quorum", "one by one"])
 def test_small_quorums(quorum: bool, shortest: int) -> None:
     """Two backups each heed nobody but themselves and the primary, which tells them different things."""
@@ -43,6 +44,7 @@ def test_small_quorums(quorum: bool, shortest: int) -> None:
     assert len({event.lane for event in trace.events if event.lane != "ByzantinePrimary0"}) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quorum", "shortest"), [(True, 8), (False, 14)], ids=["quorum", "one by one"])
 def test_two_traitors_are_too_many(quorum: bool, shortest: int) -> None:
     trace = assert_violated(pbft(byzantine="both", quorum=quorum), {"agreement": shortest})["agreement"]
@@ -55,12 +57,14 @@ def test_small_quorums_are_no_problem_with_an_honest_primary(quorum: bool) -> No
     assert check(pbft(byzantine="backup", quorum=quorum, faulty="small")).status == "holds"
 
 
+@pytest.mark.slow
 @QUORUM
 def test_the_oracle_agrees(quorum: bool) -> None:
     """With two traitors, so that there are few states; they find nothing to disagree on if there is one request."""
     assert_oracle(pbft(byzantine="both", requests=1, quorum=quorum), 268 if quorum else 2_463)
 
 
+@pytest.mark.slow
 def test_the_oracle_agrees_on_counterexamples() -> None:
     assert_oracle(pbft(byzantine="both"), 1_159, {"agreement": 8})
     assert_oracle(pbft(byzantine="both", faulty="small"), 3_111, {"agreement": 7})

@@ -49,6 +49,7 @@ def test_logs_of_two_entries(quorum: bool) -> None:
     assert verdict.warnings == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "states", "transitions"),
     [
@@ -66,6 +67,7 @@ def test_the_oracle_agrees(parameters: dict[str, Any], states: int, transitions:
     assert (found.states, found.transitions, found.terminal_states) == (states, transitions, truth.terminal)
 
 
+@pytest.mark.slow
 def test_size() -> None:
     """Larger ones, which the oracle would take long to count."""
     assert check(raft()).statistics.states == 14_091
@@ -76,6 +78,7 @@ def test_size() -> None:
 # -- faulty twins ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUORUM
 def test_figure_8(quorum: bool) -> None:
     """Server 3 is elected without the entry of term 1 that server 1 committed in term 3."""
@@ -90,11 +93,13 @@ def test_figure_8(quorum: bool) -> None:
     assert (three["log"], three["commit"], three["term"], three["role"]) == ([2], 0, 4, "Role.LEADER")
 
 
+@pytest.mark.slow
 @QUORUM
 def test_figure_8_takes_four_terms(quorum: bool) -> None:
     assert check(raft(faulty="commit", elections="1+3,1+3,1+3", quorum=quorum)).status == "holds"
 
 
+@pytest.mark.slow
 def test_figure_8_takes_four_terms_whoever_stands() -> None:
     assert check(raft(faulty="commit", elections="any,any,any"), reduce="symmetry").status == "holds"
 
@@ -120,6 +125,7 @@ def test_who_does_not_compare_logs_elects_a_leader_without_committed_entries(quo
     assert any(server["role"] == "Role.LEADER" and server["term"] == 2 and server["log"] == [] for server in servers)
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("faulty", "elections", "lengths"),
@@ -142,6 +148,7 @@ def test_the_oracle_agrees_on_the_twins(faulty: Any, elections: str, lengths: di
     assert verdict.statistics.states == truth.states
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize("faulty", ["commit", "vote", "log"])
 def test_random_walks_find_the_faults(faulty: Any, quorum: bool) -> None:
@@ -154,6 +161,7 @@ def test_random_walks_find_the_faults(faulty: Any, quorum: bool) -> None:
 # -- reductions ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUORUM
 def test_reductions_agree(quorum: bool) -> None:
     verdict = check(raft(quorum=quorum), reduce="auto")

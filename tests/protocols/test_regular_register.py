@@ -37,6 +37,7 @@ def test_the_wrong_specification_is_violated(base_objects: int, quorum: bool) ->
     assert labels.index("read") < max(i for i, label in enumerate(labels) if label == "acknowledged")
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize("specification", ["regular", "wrong"])
 @pytest.mark.parametrize("sizes", [(3, 1, 1, 1), (2, 1, 2, 2), (2, 2, 1, 1)])
@@ -88,12 +89,14 @@ def histories(system: System) -> set[str]:
     return {thaw(state.monitors[1][0]) for state in ends}
 
 
+@pytest.mark.slow
 @QUORUM
 def test_a_read_that_overlaps_a_write_returns_the_old_or_the_new_value(quorum: bool) -> None:
     """But one that begins after it returns the new one. One that ends before may overlap it: only its end is seen."""
     assert histories(regular_register(quorum=quorum)) == {"(0)w", "(1)w", "(w0)", "(w1)", "w(1)"}
 
 
+@pytest.mark.slow
 @QUORUM
 def test_new_old_inversion(quorum: bool) -> None:
     """Of two reads during a write, the first returns the new value and the second the old one: regular, not atomic."""

@@ -49,6 +49,7 @@ def test_it_holds(model: Callable[..., System], parameters: dict[str, Any]) -> N
     assert verdict.bound is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "system",
     [
@@ -69,6 +70,7 @@ def test_nothing_is_found(system: System) -> None:
     assert violated(system, search="random", walks=1_000, seed=1) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", [(0, 1, 1), (0, 0, 1)])
 def test_ben_or_decides_a_bit_that_it_had_given_up(inputs: tuple[int, ...]) -> None:
     """All decide one bit in the first phase, and another in the third."""
@@ -96,6 +98,7 @@ def test_the_size_of_a_commit(participants: int) -> None:
     assert found.states == 3**participants + 4**participants
 
 
+@pytest.mark.slow
 def test_three_servers_change_safely_by_luck() -> None:
     """The disjoint majorities need an even number of servers: half of them and a joiner are enough, twice."""
     for servers, broken in ((3, False), (4, True)):

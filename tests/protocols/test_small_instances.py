@@ -90,6 +90,7 @@ INSTANCES: dict[str, Callable[[], System]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTANCES)
 def test_as_the_oracle(name: str) -> None:
     system = INSTANCES[name]()

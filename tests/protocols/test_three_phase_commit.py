@@ -29,6 +29,7 @@ def last_state(verdict: Verdict) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize("reduce", ["none", "auto"])
 @pytest.mark.parametrize(("participants", "crashes"), [(1, 0), (1, 2), (2, 0), (2, 1), (2, 2), (2, 3)])
@@ -43,6 +44,7 @@ def test_three_participants() -> None:
     assert (verdict.status, verdict.statistics.states) == ("holds", 82_582)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("crashes", "quorum", "states", "transitions"),
     [(0, True, 107, 180), (1, True, 2_162, 4_073), (1, False, 2_707, 5_134)],

@@ -32,6 +32,7 @@ def test_it_replicates(parameters: dict[str, int], quorum: bool) -> None:
     assert verdict.warnings == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "states", "transitions"),
     [
@@ -74,6 +75,7 @@ def test_the_oracle_agrees_on_the_twins(faulty: Any, sizes: Any, lengths: dict[s
     assert violated(system) == lengths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quorum", "length"), [(True, 12), (False, 15)], ids=["quorum", "one by one"])
 def test_the_oracle_agrees_on_the_twin_without_a_table(quorum: bool, length: int) -> None:
     """One by one it takes longer until nothing is left to do: the PrepareOks that nobody needs are taken, too."""
@@ -139,6 +141,7 @@ def test_random_walks_find_the_faults(faulty: Any, names: set[str], quorum: bool
 # -- reductions ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUORUM
 def test_reductions_agree(quorum: bool) -> None:
     verdict = check(viewstamped(quorum=quorum), reduce="auto")

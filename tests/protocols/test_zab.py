@@ -41,6 +41,7 @@ def epochs(history: dict[str, Any]) -> list[int]:
 # -- safety -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     "parameters",

@@ -68,6 +68,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert "mariadbd is not installed" in str(error.value.hint)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(missing(far=True) is not None, reason=str(missing(far=True)))
 def test_group_communication_sees_the_distance(tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents):

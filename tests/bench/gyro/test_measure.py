@@ -27,6 +27,7 @@ WORKLOADS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
 def test_the_applications_accept_what_clients_do(workload: Workload, tmp_path: Path) -> None:
     module = load(workload.application)

@@ -52,6 +52,7 @@ def test_runs_with_deaths_are_serializable(seed: int) -> None:
     assert {"draw", "bid", "award"} <= {e.operation for e in cluster.events}
 
 
+@pytest.mark.slow
 @needs_postgresql
 def test_runs_on_postgresql_are_serializable() -> None:
     faults, _ = run(610, engine=Postgresql, module=board_core, without=GENERATED, servers=3, **ROUGH)

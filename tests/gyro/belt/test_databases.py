@@ -381,6 +381,7 @@ def test_a_prepared_visit_becomes_what_the_log_says(where: str, kept: int) -> No
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @needs_postgresql
 def test_a_dbms_that_goes_away_is_an_error_and_comes_back() -> None:
     from plait.gyro.belt.databases.postgresql import PostgresqlDatabase
