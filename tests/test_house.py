@@ -41,6 +41,11 @@ CROWDED = {
     "src/plait/cli": "one command per file",
 }
 """Folders with more files, and why."""
+UNCLEAR = {
+    *("acts", "offers", "facts", "found", "large", "lens", "content", "kinds"),
+    *("follow", "covered", "second", "dead", "back", "deed", "utils", "helpers", "misc"),
+}
+"""Names that say nothing about what a file defines."""
 
 
 class Import(NamedTuple):
@@ -205,6 +210,11 @@ def test_a_folder_begins_with_a_paragraph(folder: Path) -> None:
 def test_a_folder_holds_about_a_dozen_files(folder: Path) -> None:
     files = [f for f in folder.iterdir() if f.suffix in (".py", ".rs") and f.name not in ("__init__.py", "mod.rs")]
     assert (len(files) > MOST) == (local(folder) in CROWDED), f"{len(files)} files"
+
+
+def test_a_file_has_the_name_of_what_it_defines() -> None:
+    files = [*MODULES, *RUST.rglob("*.rs"), *(ROOT / "tests").rglob("*.py")]
+    assert not [local(file) for file in files if file.stem.removeprefix("test_") in UNCLEAR]
 
 
 @pytest.mark.parametrize("file", [*MODULES, PLUGIN], ids=local)
