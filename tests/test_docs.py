@@ -90,6 +90,15 @@ def test_files_that_are_named_exist(page: Path) -> None:
         assert (ROOT / name).exists(), f"{name} is not there"
 
 
+def test_files_that_the_architecture_names_without_a_folder_exist() -> None:
+    """`bfs.rs`, `tracing.py`: the folder is clear from the sentence, but a file of that name must exist."""
+    names = {path.name for folder in ("src", "rust/src", "tests") for path in (ROOT / folder).rglob("*.*")}
+    text = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:\w+/)*(\w+\.(?:py|rs|c|lark))`", text))
+    assert len(named) > 100
+    assert named - names == set()
+
+
 def test_the_numbers_of_the_architecture() -> None:
     text = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     found = check(paxos(proposers=3, quorum=False)).statistics
