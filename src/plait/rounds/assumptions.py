@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.pid import Pid
 from plait.kernel.places import user_line
 
@@ -103,8 +103,11 @@ class Custom(Assumption):
                 placed=True,
             )
         if not self._possible(everyone, ()):
-            said = f"--assume {self.name} is false whoever hears whom"
-            raise UsageError(said, hint="correct the predicate", placed=True)
+            raise UsageError(
+                (Argument("assume", self.name), ": the predicate is always false"),
+                hint="correct the predicate",
+                placed=True,
+            )
         return ()
 
     def losses(
@@ -123,13 +126,16 @@ class Custom(Assumption):
                 value = self.predicate({p: frozenset(h) for p, h in zip(everyone, heard, strict=True)})
             except Exception as error:
                 raise UsageError(
-                    f"--assume {self.name} raised {type(error).__name__}: {error}{user_line(error)}",
+                    (Argument("assume", self.name), f" raised {type(error).__name__}: {error}{user_line(error)}"),
                     hint="its argument is a mapping: hears[p] is the set of processes that p hears",
                     placed=True,
                 ) from error
             if not isinstance(value, bool):
-                said = f"--assume {self.name} returned {value!r}"
-                raise UsageError(said, hint="a predicate returns True or False", placed=True)
+                raise UsageError(
+                    (Argument("assume", self.name), f" returned {value!r}"),
+                    hint="a predicate returns True or False",
+                    placed=True,
+                )
             return value
         rest = (tuple(p for p in everyone if p not in unheard) for unheard in subsets(everyone))
         return any(self._possible(everyone, (*heard, h)) for h in rest)
@@ -170,7 +176,9 @@ def assumption(name: str, *, faults: int | None = None) -> Assumption:
         return Kernel(name, mutual=name == "kernel")
     module, colon, function = name.partition(":")
     if not colon:
-        raise UsageError(f"there is no network assumption {name!r}", hint=f"choose one of: {NAMES}")
+        raise UsageError(
+            (Argument("assume"), f": there is no network assumption {name!r}"), hint=f"give one of: {NAMES}"
+        )
     return Custom(name, _predicate(name, module, function))
 
 
@@ -181,9 +189,12 @@ def _predicate(name: str, module: str, function: str) -> Predicate:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(
-            f"--assume {name}: {error}",
-            hint="give module:function, a function of who hears whom, like: def two(hears): return …",
+            (Argument("assume", name), f": {error}"),
+            hint="give module:function, for example a function def two(hears): return …",
         ) from None
     if not callable(found):
-        raise UsageError(f"--assume {name}: {found!r} is no function", hint="give a function of who hears whom")
+        raise UsageError(
+            (Argument("assume", name), f": {found!r} is not a function"),
+            hint="give a function of one argument, hears: hears[p] is the set of processes that p hears",
+        )
     return found  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from plait.check.api import check
 from plait.check.explain.execute import execute, tidied
 from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Reduction, Status, Verdict
 from plait.model.system import System, selected, with_properties
@@ -172,5 +172,9 @@ def _require_one_creation_order(program: Program, options: Options) -> None:
     if difference := compared.creation_order.difference or cut:
         raise ModelError(
             f"{program.system.name}: {several}, and that may matter: {difference}",
-            hint="rounds do not have all its behaviours: check it without --rounds, or let one process create them",
+            hint=(
+                "rounds do not have all its behaviours: check it without ",
+                Argument("rounds"),
+                ", or let one process create them",
+            ),
         )

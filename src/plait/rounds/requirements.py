@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import Argument, ModelError
 from plait.model.system import System
 
 
@@ -31,5 +31,5 @@ def refuse(system: System) -> None:
             what = "terminal states" if prop.kind == "final" else "whole runs"
             raise ModelError(
                 f"{system.name}: the property {prop.name} is about {what}, which rounds do not preserve",
-                hint="choose others with --property NAME: rounds are for always and reachable properties",
+                hint=("choose other ", Argument("properties"), ": rounds are for always and reachable properties"),
             )

@@ -20,7 +20,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from plait.kernel.errors import ModelError, UsageError
+from plait.kernel.errors import Argument, ModelError, UsageError
 from plait.kernel.pid import Pid
 from plait.model.network import unordered
 from plait.model.process import Handler, Process
@@ -214,7 +214,10 @@ def program_of(
         assume = assumption(assume, faults=faults)
     n = len(system.processes)
     if isinstance(assume, Deliver) and assume.missing(n) >= n:
-        raise UsageError(f"{assume} of {n} processes: all messages may be lost", hint="that is --assume none")
+        raise UsageError(
+            (Argument("assume", str(assume)), f": of {n} processes, all messages may be lost"),
+            hint=("give ", Argument("assume", "none")),
+        )
     return Program(system, phases, assume, audited, compared)
 
 

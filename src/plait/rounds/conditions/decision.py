@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from plait.check.api import check
 from plait.check.explain.execute import execute, execution
+from plait.check.options import Options
 from plait.kernel.step import Step, steps_of
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Status, Verdict
@@ -43,24 +44,24 @@ def conditions(
     max_states: int = WATCHED,
     phases: int = PHASES,
     audited: int | None = AUDITED,
-    **options: Any,
+    workers: int | None = None,
 ) -> Verdict:
     """Decide the conditions of Sequentialization, sections 4.2 and 5.1, for a System.
 
     The steps of the asynchronous protocol are watched. If it has more than `max_states` states, its sequential program of
-    `phases` phases is audited instead, up to `audited` states.
+    `phases` phases is audited instead, up to `audited` states. `workers` is the number of threads that search.
     """
     bare = with_properties(system, [])
     ghosts = instrumented(bare)
-    verdict = check(ghosts, max_states=max_states, keep_going=True, **options)
+    verdict = check(ghosts, max_states=max_states, keep_going=True, workers=workers)
     states = f"{verdict.statistics.states:,} asynchronous states"
     reasons = (dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else {}) | proved(system)
     evidence = Evidence(reasons, {}, _breaking_runs(verdict))
     if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
         known = evidence.broken
-        evidence = _audit(bare, ghosts, phases, reasons, {"max_states": audited, **options})
+        evidence = _audit(bare, ghosts, phases, reasons, Options(max_states=audited, workers=workers))
         if not evidence.broken and evidence.doubts:  # a random walk may show that the suspected step is real
-            walked = check(ghosts, search="random", walks=WALKS, keep_going=True, **options)
+            walked = check(ghosts, search="random", walks=WALKS, keep_going=True, workers=workers)
             evidence = evidence._replace(broken=_breaking_runs(walked))
         evidence = evidence._replace(broken=known | evidence.broken)
     results = []
@@ -119,11 +120,11 @@ def _breaches(ghosts: System, steps: list[Step]) -> list[tuple[int, str]]:
     return [breach for record in records if isinstance(record, Record) for breach in record.broken]
 
 
-def _audit(system: System, ghosts: System, phases: int, reasons: dict[int, str], options: dict[str, Any]) -> Evidence:
+def _audit(system: System, ghosts: System, phases: int, reasons: dict[int, str], options: Options) -> Evidence:
     """What the audit of the sequential program adds."""
     program = program_of(system, phases=phases, audited=True)
     sequential = program.make()
-    verdict = check(sequential, **options)
+    verdict = check(sequential, options)
     if verdict.trace is not None:  # its last step breaks a condition, or fails an assertion of the user's
         run = protocol_steps(sequential, verdict.trace)
         return Evidence(reasons, {}, {number: run for number, _ in _breaches(ghosts, run)})
