@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, split
-from plait.cli.output import colored, emit, note, width, writable
+from plait.cli.output import emit, note, writable
 
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 
@@ -41,22 +40,12 @@ def tags(
     quiet
         Print one line only.
     """
+    from plait.cli.check import show as print_verdict
     from plait.model.loader import load
     from plait.rounds.conditions.decision import WATCHED, conditions
 
     verdict = conditions(load(target, split(parameters)), max_states=max_states or WATCHED, workers=workers)
-    if json:
-        import msgspec
-
-        emit(msgspec.json.encode(verdict.to_json()).decode())
-    elif quiet:
-        from plait.report.wording import headline
-
-        emit(" ".join(headline(verdict)))
-    else:
-        from plait.report.text import verdict_text
-
-        emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
+    print_verdict(verdict, json=json, quiet=quiet)
     return verdict.exit_code
 
 
