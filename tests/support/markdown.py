@@ -9,7 +9,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 """The clone."""
 
-FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?(?: hl_lines="[^"]+")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 """A block: its language, the file that its title names, and its text."""
 
 _FILE = re.compile(r"<!-- file: (\S+) -->\n\Z")

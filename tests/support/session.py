@@ -35,7 +35,7 @@ COMPLETE = ", complete"
 """Ends the title of a listing that shows a whole file once more."""
 
 _PART = re.compile(
-    r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$'
+    r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?(?: hl_lines="[^"]+")?\n(?P<text>.*?)^```$'
     r"|^<!-- drawn from: (?P<source>\S+) -->\n!?\[[^\]]*\]\((?P<target>[^)]+)\)",
     re.MULTILINE | re.DOTALL,
 )

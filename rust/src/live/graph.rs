@@ -5,7 +5,7 @@
 //! edge says which transition it is.
 //!
 //! With symmetry, a state stands for its orbit. With partial-order reduction, some states have the transitions of some
-//! processes only (`docs/guides/liveness.md` has the proof): no visible step is among them, and all of them lead to states that are
+//! processes only (`docs/internals/liveness.md` has the proof): no visible step is among them, and all of them lead to states that are
 //! expanded later, so that on every cycle there is a state with all its transitions.
 
 use crate::live::build::build;

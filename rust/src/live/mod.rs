@@ -2,7 +2,7 @@
 //! fair run that ends in a loop and violates the formula, if there is one. Open `product` first: it has the algorithm.
 //! `build` makes the graph of all states (`graph`, `packed`), with `merge` for what several workers contribute. `reach` and
 //! `scc` search the product of graph and automaton, `fairness` judges the components, and `lasso` makes a run of one.
-//! `docs/guides/liveness.md` has the argument.
+//! `docs/internals/liveness.md` has the argument.
 
 pub mod automaton;
 mod build;
