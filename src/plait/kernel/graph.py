@@ -55,7 +55,8 @@ class StateGraph(msgspec.Struct, frozen=True):
     messages: list[Sent]
     """Each distinct message that is pending in some state, with its receiver."""
     states: list[State]
-    edges: list[Edge]
+    edges: list[Edge] = msgspec.field(name="moves")
+    """In JSON, they are called moves."""
     reductions: list[str] = []
 
     @property

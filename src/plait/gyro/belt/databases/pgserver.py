@@ -37,7 +37,7 @@ class PostgresServer:
             )
         self._programs = found
         self._folder = folder
-        self._sockets = tempfile.mkdtemp(prefix="plait-pg-")  # a socket's path must be short
+        self._sockets = tempfile.mkdtemp(prefix="plait-pg-", dir="/tmp")  # a socket's path must be short
         self._user: str | None = None
         if os.geteuid() == 0:
             try:
@@ -93,6 +93,7 @@ class PostgresServer:
         deadline = time.monotonic() + 120  # the machine may be busy; a server that fails ends before
         while not self._ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
                 last = (self._folder / "postgres.log").read_text(errors="replace").strip().splitlines()[-1:]
                 raise UsageError(
                     f"PostgreSQL does not start: {' '.join(last)}", hint=f"see {self._folder / 'postgres.log'}"
