@@ -18,6 +18,7 @@ from plait import System, check
 from plait.check.options import Options
 from plait.cli.options import flag
 from plait.kernel.errors import Argument
+from plait.kernel.trace import Event, Trace
 from plait.kernel.verdict import EXIT_CODES
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
@@ -154,9 +155,13 @@ def test_cli_lists_every_option_of_epa() -> None:
             assert f"`{option}`" in text, f"plait epa {function.name} {option} is not in docs/reference/cli.md"
 
 
-def test_cli_lists_every_field_of_the_json() -> None:
+def test_formats_list_every_field_of_the_json() -> None:
+    text = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+    for name in (*check(ping_pong()).to_json(), *Trace.__struct_fields__, *Event.__struct_fields__):
+        assert f"`{name}`" in text, f"{name} is not in docs/reference/formats.md"
+
+
+def test_cli_lists_the_exit_codes() -> None:
     text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-    for name in check(ping_pong()).to_json():
-        assert f"`{name}`" in text, f"{name} is not in docs/reference/cli.md"
     for status, code in EXIT_CODES.items():
         assert re.search(rf"\| {code} \| .*{status}", text)
