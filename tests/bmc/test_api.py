@@ -381,6 +381,7 @@ def test_names_of_variables_are_free() -> None:
     assert check(parse_program(text)).status == "violated"
 
 
+@pytest.mark.slow
 def test_large_programs() -> None:
     many = "int x = 0; process p { " + "x = x + 1; " * 700 + "} always a: x < 2;"
     assert check(parse_program(many), depth=3).status == "violated"

@@ -48,6 +48,7 @@ def test_what_is_proved_holds_in_every_state(walks: int, monkeypatch: pytest.Mon
     law()
 
 
+@pytest.mark.slow
 def test_something_is_proved() -> None:
     """Of Peterson's algorithm, that both are never inside: locations 4, 5 and 6 are those between entry and exit."""
     program = parse_program(ENDLESS)
@@ -55,6 +56,7 @@ def test_something_is_proved() -> None:
     assert {((0, a), (1, b)) for a in (5, 6) for b in (5, 6)} <= found
 
 
+@pytest.mark.slow
 def test_peterson_without_end() -> None:
     verdict = check(parse_program(ENDLESS), induction=True)
     assert verdict.status == "holds"

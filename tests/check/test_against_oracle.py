@@ -28,6 +28,7 @@ def test_random_systems(pair: tuple[System, Exploration]) -> None:
     compare(*pair)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_random_walks_find_only_real_violations(pair: tuple[System, Exploration]) -> None:
@@ -40,6 +41,7 @@ def test_random_walks_find_only_real_violations(pair: tuple[System, Exploration]
     check_traces(system, verdict, truth, shortest=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_stateless_search_agrees_where_it_ends(pair: tuple[System, Exploration]) -> None:

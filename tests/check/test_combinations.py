@@ -59,6 +59,7 @@ def test_the_zoo(name: str, combination: str) -> None:
         compare(system, truth, combination, way)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), ways())
 def test_decomposition_with_partial_order_reduction(rng: random.Random, way: Way) -> None:

@@ -389,6 +389,7 @@ def test_whole_messages_may_be_read_in_full() -> None:
         assert {f.name for f in found.fields if f.role == "Ping" and f.read_by} == read
 
 
+@pytest.mark.slow
 def test_over_what() -> None:
     assert covered(paxos(), search="random", walks=7).over.endswith("of 7 random walks")
     assert covered(paxos(), max_depth=3).over.endswith("that were searched; the search was not complete")

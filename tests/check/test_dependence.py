@@ -235,6 +235,7 @@ ESCAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_rule(name: str) -> None:
     body, expected = CASES[name]

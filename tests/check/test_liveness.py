@@ -397,6 +397,7 @@ class Restless(Process):
         self.stopped = True
 
 
+@pytest.mark.slow
 def test_decomposition_does_not_hide_what_goes_on_for_ever() -> None:
     stopped = eventually(lambda s: s[Restless][0].stopped)
     for reduce in ("none", "decomposition"):

@@ -51,6 +51,7 @@ def wheels(*properties: Any) -> System:
 FAIR = [weak(Wheel)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize(
     ("prop", "expected"),

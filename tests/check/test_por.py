@@ -61,6 +61,7 @@ def test_loose_systems(pair: tuple[System, Exploration], way: Way) -> None:
     compare(*pair, way)
 
 
+@pytest.mark.slow
 @settings(RANDOM, max_examples=80)
 @given(systems.explored_systems(limit=300), ways())
 def test_tight_systems(pair: tuple[System, Exploration], way: Way) -> None:
@@ -90,6 +91,7 @@ def asks_for(values: tuple[Any, ...]) -> Property:
     return Property(f"{values}", "reachable", there)
 
 
+@pytest.mark.slow
 @settings(RANDOM, max_examples=120)
 @given(loose.explored_systems(limit=200), ways(), st.integers(1, 18))
 def test_reachable_values_are_preserved(pair: tuple[System, Exploration], way: Way, count: int) -> None:

@@ -290,6 +290,7 @@ def test_ids_need_not_be_positions() -> None:
     assert len(list(replay(coins(), edited(found("poor"), renumber)))) == 4
 
 
+@pytest.mark.slow
 def test_any_damage_is_refused_or_harmless() -> None:
     """Whatever is cut out or overwritten somewhere in a trace, the replay ends in a TraceError or in the same run."""
     chance = random.Random(7)

@@ -103,6 +103,7 @@ def test_images_of_a_state() -> None:
 # -- random systems --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(RANDOM, max_examples=200)
 @given(alike.explored_systems(limit=150), ways(), st.sampled_from(("symmetry", "por,symmetry", "por,symmetry")))
 def test_symmetric_systems(pair: tuple[System, Exploration], way: Way, reduce: str) -> None:

@@ -190,6 +190,7 @@ def test_no_counterexample_no_file(counter: Path, capsys: pytest.CaptureFixture[
     assert not (counter.parent / "t.json").exists()
 
 
+@pytest.mark.slow
 def test_the_zoo_is_checked_by_name(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, verdict = run_json(capsys, "check", "paxos", "-p", "proposers=1")
     assert (code, verdict["model"]) == (0, "paxos")
@@ -278,6 +279,7 @@ def test_replay_of_a_run_that_ends(
 # -- show, zoo, completion, help -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_show_lists_what_the_model_is_made_of(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "show", "paxos")
     assert (code, err) == (0, "")
@@ -376,6 +378,7 @@ def test_ctrl_c_ends_with_what_was_found_so_far(workplace: Path) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(counter: Path) -> None:
     process = subprocess.Popen(
         [*PLAIT, "check", "counter.py", "-p", "most=1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

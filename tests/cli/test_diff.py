@@ -64,6 +64,7 @@ def refused(arguments: list[str], capsys: Any) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_bad_input(traces: Path, tmp_path: Path, capsys: Any) -> None:
     a = str(traces / "a.itf.json")
     assert "no such file" in refused(["diff", a, "nothing.json"], capsys).lower()

@@ -46,6 +46,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert not any(writer == "do_cart" for writer, _ in remaining)
 
 
+@pytest.mark.slow
 def test_html(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     code, _, err = run(capsys, str(EXAMPLES / "rubis.py"), "--html", str(page))

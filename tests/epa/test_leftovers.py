@@ -49,6 +49,7 @@ def test_all_conditions_are_impossible_and_only_z3_knows() -> None:
     assert formula_decides(trace(CONDITIONS)) is False
 
 
+@pytest.mark.slow
 def test_any_condition_less_is_possible() -> None:
     """Some of these the greedy schedule finds, others it does not."""
     left = 0

@@ -33,6 +33,7 @@ def test_the_check_agrees_with_the_formula_and_with_all_permutations() -> None:
     assert 100 < sum(answers) < 450, "both answers occur often"
 
 
+@pytest.mark.slow
 def test_benign_writes_of_one_value() -> None:
     answers = []
     for trace in traces(150, start=50_000):

@@ -29,6 +29,7 @@ def test_hasty(sizes: tuple[int, int]) -> None:
     assert any(m.type == "Work" for m in trace.messages if m.id in pending)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "shortest"), [((2, 2), 8), ((3, 1), 9), ((3, 2), 8)])
 def test_fickle(sizes: tuple[int, int], shortest: int) -> None:
     """All is quiet, but the root waits for an acknowledgement that nobody will send."""

@@ -11,6 +11,7 @@ from plait.protocols.gossip import gossip
 from tests.protocols.agreeing import assert_holds, assert_oracle, assert_violated, last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nodes", "writers", "writes", "topology", "states"),
     [
@@ -34,6 +35,7 @@ def test_small_topologies_are_the_same() -> None:
     assert_holds(gossip(3, topology="ring"), 24_366)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "shortest"), [((2, 2, 1, "line"), 4), ((3, 2, 1, "line"), 8), ((3, 2, 1, "complete"), 10)]
 )

@@ -18,6 +18,7 @@ def orders(nodes: int) -> list[str]:
     return [",".join(map(str, (1, *rest))) for rest in itertools.permutations(range(2, nodes + 1))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [order for nodes in range(1, 5) for order in orders(nodes)])
 @pytest.mark.parametrize("reduce", ["none", "auto"])
 def test_the_largest_is_elected(order: str, reduce: str) -> None:

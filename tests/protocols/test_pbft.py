@@ -14,6 +14,7 @@ from tests.protocols.agreeing import assert_holds, assert_oracle, assert_violate
 QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by one"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("byzantine", "requests", "quorum", "states"),
     [

@@ -57,6 +57,7 @@ def test_size(crashes: int, quorum: bool, states: int, transitions: int) -> None
     assert (found.states, found.transitions, found.terminal_states) == (states, transitions, truth.terminal)
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("faulty", "crashes", "needed"), [("slow", 2, 0), ("hasty", 2, 2), ("local", 2, 1)], ids=lambda value: str(value)

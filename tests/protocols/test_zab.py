@@ -63,6 +63,7 @@ def test_it_is_safe(parameters: dict[str, Any], quorum: bool) -> None:
     assert verdict.bound is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, {"proposals": 2}, {"leaders": 3, "restless": 0}], ids=str)
 def test_reductions_agree(parameters: dict[str, Any]) -> None:
     verdict = check(zab(**parameters), reduce="auto")
@@ -84,6 +85,7 @@ def test_one_of_two_leaders_gets_a_quorum_of_three(quorum: bool) -> None:
     assert check(zab(2, 3, restless=0, specification="live", quorum=quorum)).status == "holds"
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize("leaders", [3, 4])
 def test_divided_followers_establish_nobody(leaders: int, quorum: bool) -> None:
@@ -116,6 +118,7 @@ def test_a_restless_follower_is_enough(quorum: bool) -> None:
 # -- twins ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUORUM
 @TWIN
 def test_the_twins_are_violated(twin: str, quorum: bool) -> None:
@@ -136,6 +139,7 @@ def test_the_twins_are_violated(twin: str, quorum: bool) -> None:
     assert not evaluate(system, end, next(p for p in system.properties if p.name == "primary_integrity"))
 
 
+@pytest.mark.slow
 @QUORUM
 @TWIN
 def test_random_walks_find_the_twins(twin: str, quorum: bool) -> None:
@@ -143,6 +147,7 @@ def test_random_walks_find_the_twins(twin: str, quorum: bool) -> None:
     assert check(system, search="random", walks=300_000).property in ("primary_integrity", "prefix_consistency")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "quorum", "integrity", "consistency"),
     [
@@ -160,6 +165,7 @@ def test_the_shortest_counterexamples(twin: str, quorum: bool, integrity: int, c
     assert lengths == {"primary_integrity": integrity, "prefix_consistency": consistency}
 
 
+@pytest.mark.slow
 @TWIN
 def test_reductions_find_the_twins(twin: str) -> None:
     verdict = check(zab(**TWINS[twin], faulty=twin), reduce="auto")  # type: ignore[arg-type]
@@ -175,6 +181,7 @@ def test_it_takes_more_to_notice(twin: str) -> None:
 # -- size -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("parameters", "violated"),

@@ -179,6 +179,7 @@ def test_faults_are_documented_and_tested(name: str) -> None:
 # -- verdicts ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @EVERY_PROTOCOL
 @pytest.mark.parametrize("reduce", ["none", "auto"])
 def test_the_protocol_is_sound(name: str, reduce: str) -> None:

@@ -62,6 +62,7 @@ RICH = Spec((Rule(reply=2, later=True, to_all=False), Rule(factor=2), Rule()), p
 # -- verdicts --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "phases", "assume", "violated"),
     [
@@ -91,6 +92,7 @@ def test_a_violation_is_one_of_the_protocol(
     assert trace.marks[-1].label in report(verdict)
 
 
+@pytest.mark.slow
 def test_holds_says_what_it_is_about() -> None:
     verdict = check_rounds(distal_paxos(replicas=2, ballots=2), phases=2)
     assert verdict.status == "holds"
@@ -105,6 +107,7 @@ def test_holds_says_what_it_is_about() -> None:
     assert {p.name: p.status for p in short.properties}["progress"] == "inconclusive"
 
 
+@pytest.mark.slow
 def test_the_assumption_matters() -> None:
     """UniformVoting is safe with a kernel, and not without."""
     protocol = uniform_voting(inputs=(0, 1), least=1, phases=2)
@@ -163,6 +166,7 @@ def differs() -> bool:
     )
 
 
+@pytest.mark.slow
 def test_without_a_mutation_nothing_differs() -> None:
     assert not differs()
 
@@ -211,6 +215,7 @@ def _stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns.Turn, "settle", settle)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutate", [_no_loss, _no_letters, _wrong_order, _no_actions, _first_only, _skip_too_far, _stale]
 )
@@ -313,6 +318,7 @@ def test_crashes_are_silence() -> None:
 # -- programs, structures and commands -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_emitted_program_is_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sequential.py"
     arguments = ["distal_paxos", "-p", "replicas=2", "--phases", "2"]
@@ -382,6 +388,7 @@ def test_wrong_commands(arguments: list[str], words: str, capsys: pytest.Capture
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["check", "commit_rounds", "-p", "faulty=doubt", "--rounds", "--phases", "1", "-q"]) == 1

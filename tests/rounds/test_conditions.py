@@ -155,6 +155,7 @@ def _claims(protocol: System, number: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_the_audit_decides_nearly_all_protocols_that_are_round_based() -> None:
     audited: list[bool] = []
 

@@ -89,6 +89,7 @@ def locals_of(built: System, *names: str) -> set[tuple[tuple[str, Any], ...]]:
 # -- what a text means -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "phases"), [(3, 1), (2, 2)])
 @pytest.mark.parametrize("early", [False, True])
 def test_the_shipped_text_and_the_python_model_are_the_same(n: int, phases: int, early: bool) -> None:
@@ -113,6 +114,7 @@ def test_they_are_the_same_where_the_oracle_is_too_slow(early: bool) -> None:
     assert distal.statistics.transitions == python.statistics.transitions
 
 
+@pytest.mark.slow
 def test_figure_1_breaks_agreement_and_its_fix_does_not(tmp_path: Path) -> None:
     assert check(system(FIGURE_1, tmp_path, phases=2)).status == "holds"
     found = check(system(FIGURE_1, tmp_path, phases=3))
@@ -229,6 +231,7 @@ def auction_by_hand(n: int) -> Protocol:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "truth", "names"),
     [

@@ -49,6 +49,7 @@ def compare(spec: Spec, *, limit: int = 150, **faults: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_two_hundred_protocols() -> None:
     compared: set[Spec] = set()
 
@@ -61,6 +62,7 @@ def test_two_hundred_protocols() -> None:
     assert len(compared) >= 200
 
 
+@pytest.mark.slow
 @drawing(10)
 @given(specs(processes=2, most_rounds=2))
 def test_crashes(spec: Spec) -> None:
@@ -74,6 +76,7 @@ def test_crashes(spec: Spec) -> None:
     assert asynchronous.reachable == sequential.reachable
 
 
+@pytest.mark.slow
 @drawing(40)
 @given(specs(processes=2, most_rounds=2, grows=True))
 def test_processes_that_are_created(spec: Spec) -> None:
@@ -112,6 +115,7 @@ ASSUMPTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASSUMPTIONS)
 @drawing(5)
 @given(spec=specs(processes=2, most_rounds=2))
@@ -128,6 +132,7 @@ def test_assumptions(name: str, spec: Spec) -> None:
     agree(rounds, sequential, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "predicate"), [("kernel", kernel), ("common", common), ("n-1", all_but(1))])
 def test_assumptions_among_three(name: str, predicate: Any) -> None:
     """Where a kernel is neither everybody nor anybody."""
@@ -150,6 +155,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_protocols_of_the_zoo(name: str) -> None:
     protocol, phases = SMALL[name]

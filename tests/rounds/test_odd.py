@@ -73,12 +73,14 @@ def test_values_of_different_types_differ(odd: Any) -> None:
     assert [[p.status for p in verdict.properties] for verdict in found] == [["violated", "violated", "holds"]] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kinds", "loop", "wrapped_guard", "twice", "merged_states", "walrus"])
 def test_what_is_not_round_based_is_never_proven_to_be(odd: Any, name: str) -> None:
     assert conditions(odd(name)).status == "violated"
     assert conditions(odd(name), max_states=1).status != "holds"
 
 
+@pytest.mark.slow
 def test_a_predicate_is_about_those_who_crashed_as_well(odd: Any) -> None:
     def first_hears_all(hears: Any) -> bool:
         return len(hears[min(hears)]) == len(hears)

@@ -60,6 +60,7 @@ def test_the_distances_are_those_of_the_thesis() -> None:
     assert [sorted(ring(n)) for n in range(1, 6)] == [list(range(n)) for n in range(1, 6)]
 
 
+@pytest.mark.slow
 def test_the_baselines() -> None:
     known = routes(analyze(WORKLOADS[0].application))
     assert {r.classed for r in routed(known, "central").values()} == {"local"}

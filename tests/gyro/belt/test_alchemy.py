@@ -59,6 +59,7 @@ def test_runs_on_postgresql_are_serializable() -> None:
     assert faults == []
 
 
+@pytest.mark.slow
 @needs_postgresql
 def test_parallel_operations_on_postgresql_have_no_cycle() -> None:
     """Some are refused for the sake of serializability, and SQLAlchemy wraps that: they run again all the same."""
@@ -72,6 +73,7 @@ def test_an_update_that_is_skipped_is_noticed() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOTH)
 def test_the_example_is_served(kind: type[Engine]) -> None:
     """The store of figure 4 on three servers; store.py, which is in SQL, says what one database would have replied."""
@@ -287,6 +289,7 @@ def wrong(session, p):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["write", "visit"])
 def test_transactions_are_the_middlewares(served: Served, how: str) -> None:
     served.start(BOUNDARIES)
