@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plait.model.loader import zoo
-from tests.test_docs import ROOT, blocks
+from tests.support.markdown import ROOT, blocks
 
 SKILL = ROOT / "docs" / "agents" / "plait" / "SKILL.md"
 LLMS = ROOT / "docs" / "llms.txt"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_docs import ROOT
+from tests.support.markdown import ROOT
 
 pytestmark = pytest.mark.slow
 

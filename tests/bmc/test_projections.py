@@ -17,7 +17,7 @@ from plait.bmc.encoding.steps import StepsEncoding
 from plait.bmc.execution.interpreter import Cell, Interpreter, State, Step
 from plait.bmc.language.compiler import compile_program
 from plait.bmc.language.parser import parse
-from tests.bmc import test_encodings
+from tests.bmc import encodings
 from tests.bmc.programs import Random, programs
 
 _SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -140,11 +140,11 @@ def test_mutants_of_the_constraint_are_caught(broken: str, monkeypatch: pytest.M
                 needed[cell] = f.any(flag, needed.get(cell, False))
 
     text = "int x = 0, y = 0, z = 0; process p { x = 1; } process q { z = 1; y = x; y = y + 1; }"
-    way = {"steps": test_encodings.WAYS["steps, projected"]}
-    test_encodings.compare(Random(text, ["y"]), way)
+    way = {"steps": encodings.WAYS["steps, projected"]}
+    encodings.compare(Random(text, ["y"]), way)
     monkeypatch.setattr(StepsEncoding, "_project", mutated)
     with pytest.raises(AssertionError):
-        test_encodings.compare(Random(text, ["y"]), way)
+        encodings.compare(Random(text, ["y"]), way)
 
 
 # -- litmus shapes -----------------------------------------------------------------------------------------------------

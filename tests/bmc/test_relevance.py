@@ -12,7 +12,7 @@ from plait.bmc.analysis.failures import reads_of
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.relevance import Relevance
 from plait.bmc.language.program import NEVER, Expr, Program, Read
-from tests.bmc import test_encodings
+from tests.bmc import encodings
 from tests.bmc.programs import Random
 
 
@@ -112,8 +112,8 @@ MUTANTS: dict[str, Any] = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_caught(mutant: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, name, owner, attribute, wrong = MUTANTS[mutant]
-    ways = {way: test_encodings.WAYS[way]}
-    test_encodings.compare(Random(text, [name]), ways)
+    ways = {way: encodings.WAYS[way]}
+    encodings.compare(Random(text, [name]), ways)
     monkeypatch.setattr(owner, attribute, wrong)
     with pytest.raises(AssertionError):
-        test_encodings.compare(Random(text, [name]), ways)
+        encodings.compare(Random(text, [name]), ways)

@@ -11,7 +11,7 @@ from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.relevance import relevance
 from plait.bmc.analysis.unused_assignments import _Liveness, without_unused_assignments
 from plait.bmc.language.program import Action, Branch, Program, Set, Variable, accesses
-from tests.bmc import test_encodings
+from tests.bmc import encodings
 from tests.bmc.programs import Random
 
 USED = "int x = 0, y = 0; process p { int t = 0; t = x; t = y; y = t + 1; } process q { x = 1; y = 5; }"
@@ -81,8 +81,8 @@ MUTANTS: dict[str, Any] = {
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_caught(mutant: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, name, attribute, wrong = MUTANTS[mutant]
-    ways = {way: test_encodings.WAYS[way]}
-    test_encodings.compare(Random(text, [name]), ways)
+    ways = {way: encodings.WAYS[way]}
+    encodings.compare(Random(text, [name]), ways)
     monkeypatch.setattr(_Liveness, attribute, wrong)
     with pytest.raises(AssertionError):
-        test_encodings.compare(Random(text, [name]), ways)
+        encodings.compare(Random(text, [name]), ways)

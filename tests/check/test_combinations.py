@@ -18,10 +18,9 @@ from plait.check.reduce.plan import plan
 from plait.kernel.errors import UsageError
 from plait.model.system import System
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.check.test_decomposition import projected
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.relation import successors
-from tests.support.agreement import ZOO, check_traces
+from tests.support.agreement import ZOO, check_traces, projected
 from tests.support.configurations import Way, run, ways
 from tests.support.sourced import random_source, system_of
 

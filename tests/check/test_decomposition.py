@@ -18,23 +18,13 @@ from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.verdict import Verdict
 from tests.oracle.explorer import Exploration, explore
-from tests.oracle.relation import State, successors
+from tests.oracle.relation import successors
 from tests.oracle.systems import explored_systems
-from tests.support.agreement import ZOO, check_traces
+from tests.support.agreement import ZOO, check_traces, projected
 from tests.support.sourced import random_source, system_of
 
 MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 SOME = settings(MANY, max_examples=80)
-
-
-def projected(system: System, decomposition: Decomposition, state: State) -> State:
-    """The relevant part of a state of the oracle's."""
-    slots = []
-    for cls, slot in zip(system.classes, state.slots, strict=True):
-        hidden = decomposition.auxiliary.get(cls, frozenset())
-        kept = [None if n in hidden else v for n, v in zip(cls.__plait_fields__, slot.fields, strict=False)]
-        slots.append(slot._replace(fields=tuple(kept)))  # type: ignore[arg-type]
-    return state._replace(slots=tuple(slots))
 
 
 def compare(system: System, truth: Exploration, facts: Decomposition, **options: Any) -> Verdict:

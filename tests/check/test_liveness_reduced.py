@@ -32,10 +32,10 @@ from plait.check.explain.replay import replay
 from plait.check.live import search as liveness
 from plait.model.temporal import Atom, Formula, Next
 from plait.report.wording import claim
-from tests.check.test_liveness import Flip, Worker, compare, done, up, verdict
 from tests.oracle import alike, loose
 from tests.oracle.cyclic import Drawn, drawn, formulas
 from tests.oracle.herd import herds
+from tests.support.liveness import Flip, Worker, compare, done, up, verdict
 
 
 def has_next(formula: Formula) -> bool:

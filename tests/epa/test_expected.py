@@ -17,7 +17,7 @@ from plait.epa.instrumentation.build import build
 from plait.epa.recording import Recording
 from plait.epa.run import run
 from tests.epa.conftest import EXAMPLES
-from tests.epa.test_listings import lines
+from tests.epa.listings import lines
 
 OVERWRITTEN = """
 #include <stdio.h>

@@ -14,7 +14,7 @@ from plait.epa.recording import Recording
 from plait.epa.run import run
 from plait.kernel.errors import UsageError
 from tests.epa.conftest import EXAMPLES
-from tests.epa.test_listings import lines
+from tests.epa.listings import lines
 
 HERE = Path(__file__).parent
 

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from plait.epa.output.text import event_lines
-from plait.epa.recording import Recording
 from plait.epa.reversibility import check
 from tests.epa.conftest import Record
-
-
-def lines(recording: Recording, thread: str) -> list[str]:
-    at = [t.name for t in recording.threads].index(thread)
-    rows = recording.native.events(at, 0, recording.threads[at].events)
-    return [recording.text(row) for row in rows]
+from tests.epa.listings import lines
 
 
 def test_the_sanitized_trace(record: Record) -> None:

@@ -20,16 +20,7 @@ from plait.epa.reversibility import check
 from plait.epa.run import run
 from plait.kernel.errors import TraceError
 from tests.epa.conftest import EXAMPLES, Build, Record
-from tests.epa.test_listings import lines
-
-HEAD = """#include <pthread.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <signal.h>
-#include <unistd.h>
-"""
+from tests.epa.listings import HEAD, lines
 
 
 def twice_equal(record: Record, source: str) -> Recording:

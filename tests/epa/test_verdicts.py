@@ -8,8 +8,7 @@ import pytest
 
 from plait.epa.reversibility import check
 from tests.epa.conftest import Record
-from tests.epa.test_listings import lines
-from tests.epa.test_recording import HEAD
+from tests.epa.listings import HEAD, lines
 
 TWO = """
 int main(void) {

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import strategies as st
 
+from plait.gyro.analysis import analyze
+from plait.kernel.operations import Classification
 from tests.gyro.oracle import Application, Transaction
 
 PARAMETERS = ("p", "q")
@@ -203,3 +207,9 @@ def double_keyed(draw: st.DrawFn) -> Application:
         sql = draw(st.sampled_from(ACCESSES))
         transactions.append(Transaction(f"r{number}", ("p",), (sql,), (sql,)))
     return Application(ddl, tuple(transactions))
+
+
+def classified(application: Application, folder: Path) -> Classification:
+    file = folder / "application.sql"
+    file.write_text(application.sql)
+    return analyze(file, ids=application.ids, servers=2)  # type: ignore[arg-type]

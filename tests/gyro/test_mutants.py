@@ -16,7 +16,7 @@ from plait.gyro.sql import queries, statements
 from plait.gyro.sql.schema import ROW, Attribute
 from plait.gyro.sql.terms import Constant, Parameter, Same, conjunction
 from tests.gyro.oracle import Application, Transaction, violation
-from tests.gyro.test_soundness import classified
+from tests.gyro.random_applications import classified
 
 T = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, n TEXT);"
 U = "CREATE TABLE u (id INTEGER PRIMARY KEY, k INTEGER, c INTEGER);"

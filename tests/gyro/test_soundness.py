@@ -7,17 +7,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plait.gyro.analysis import analyze
-from plait.kernel.operations import Classification
 from tests.gyro.oracle import Application, violation
-from tests.gyro.random_applications import applications, double_keyed
-
-
-def classified(application: Application, folder: Path) -> Classification:
-    file = folder / "application.sql"
-    file.write_text(application.sql)
-    return analyze(file, ids=application.ids, servers=2)  # type: ignore[arg-type]
-
+from tests.gyro.random_applications import applications, classified, double_keyed
 
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 

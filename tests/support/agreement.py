@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from plait.check.api import check
+from plait.check.reduce.decomposition import Decomposition
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.abd import abd
@@ -17,7 +18,7 @@ from plait.protocols.regular_register import regular_register
 from plait.protocols.single_copy import single_copy
 from plait.protocols.two_phase_commit import two_phase_commit
 from tests.oracle.explorer import Exploration, evaluate
-from tests.oracle.relation import successors
+from tests.oracle.relation import State, successors
 from tests.oracle.replay import replay
 
 ZOO: dict[str, Callable[[], System]] = {
@@ -78,3 +79,13 @@ def check_traces(system: System, verdict: Verdict, truth: Exploration, *, shorte
         assert evaluate(system, end, prop) == (prop.kind == "reachable")
         if prop.kind == "final":
             assert not any(t.kind == "step" and t.state != end for t in successors(system, end))
+
+
+def projected(system: System, decomposition: Decomposition, state: State) -> State:
+    """The relevant part of a state of the oracle's."""
+    slots = []
+    for cls, slot in zip(system.classes, state.slots, strict=True):
+        hidden = decomposition.auxiliary.get(cls, frozenset())
+        kept = [None if n in hidden else v for n, v in zip(cls.__plait_fields__, slot.fields, strict=False)]
+        slots.append(slot._replace(fields=tuple(kept)))  # type: ignore[arg-type]
+    return state._replace(slots=tuple(slots))

@@ -31,7 +31,7 @@ from tests.gyro.belt.cluster import Cluster
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
 from tests.gyro.belt.history import Replay
 from tests.gyro.belt.runs import BOARD, GENERATED, run
-from tests.gyro.belt.test_runs import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
+from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
 
 STORE = Path(__file__).parents[3] / "examples" / "gyro"
 BOTH = [Sqlite, pytest.param(Postgresql, marks=needs_postgresql)]

@@ -15,7 +15,6 @@ import apsw
 import msgspec
 import pytest
 
-from plait.gyro.belt.databases.pgserver import programs
 from plait.gyro.belt.databases.sqlite import SqliteDatabase, SqliteVisit
 from plait.gyro.belt.databases.sqliteapi import SqliteConnection, SqliteCursor
 from plait.gyro.belt.logs.embedded import EmbeddedLog
@@ -23,11 +22,9 @@ from plait.gyro.belt.logs.log import BehindError, FencedError, LogGoneError
 from plait.gyro.belt.records import Call, Entry
 from plait.gyro.belt.routing import Kind, Route, place
 from tests.gyro.belt.cluster import Crash
-from tests.gyro.belt.engines import Engine, Postgresql, Sqlite
+from tests.gyro.belt.engines import Postgresql
 from tests.gyro.belt.runs import BOARD, GENERATED, run
-
-ROUGH: dict[str, Any] = {"crashes": 0.02, "losses": 0.02, "delay": 0.002}
-needs_postgresql = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed (Debian: postgresql)")
+from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
 
 
 def test_the_application_has_every_class() -> None:
@@ -54,10 +51,6 @@ def test_runs_with_deaths_are_serializable(seed: int) -> None:
 def test_runs_on_postgresql_are_serializable(seed: int) -> None:
     faults, _ = run(seed, engine=Postgresql, without=GENERATED, **ROUGH)
     assert faults == []
-
-
-class ParallelPostgresql(Postgresql):
-    parallel = 4
 
 
 @needs_postgresql
@@ -102,12 +95,6 @@ def test_an_append_that_arrives_after_its_server_recovered_is_refused(seed: int)
 
 
 # -- mutants: each is a mistake that somebody could make, and the judges must see it -----------------------------------
-
-
-class Skipping(SqliteDatabase):
-    def change(self, db: apsw.Connection, entry: Entry) -> None:
-        if entry.seq % 4:
-            super().change(db, entry)
 
 
 class Swapping(SqliteDatabase):
@@ -159,10 +146,6 @@ class Statements(SqliteDatabase):
     def change(self, db: apsw.Connection, entry: Entry) -> None:
         for sql, parameters in msgspec.msgpack.decode(entry.update):
             db.execute(sql, parameters)
-
-
-def engine(made: type[SqliteDatabase]) -> type[Engine]:
-    return type("Mutant", (Sqlite,), {"made": made})
 
 
 def labelled(**classes: str) -> dict[str, Route]:

@@ -30,7 +30,7 @@ from plait.gyro.belt.supervisor import answers, free_ports
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.processes import Processes, processes
 from tests.gyro.belt.runs import GENERATED, judge, work
-from tests.gyro.belt.test_runs import needs_postgresql
+from tests.gyro.belt.variants import needs_postgresql
 from tests.support.patience import PATIENCE, until
 
 STEPS = (
