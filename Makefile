@@ -88,8 +88,8 @@ packages: ## Debian's packages that tests need: a browser, clang, databases, oth
 galera: ## Of these, MariaDB and Galera alone: a peer of `plait bench gyro`
 	@scripts/debian-packages.sh galera
 
-bench: setup ## The benchmarks, as ratios in one run
-	$(BIN)/python -m plait.bench.engine.run
+bench: setup ## All benchmarks at their smallest sizes; `plait bench` lists them
+	$(BIN)/plait bench all --quick
 
 docs: setup ## The documentation site, in site/: a broken link or a missing docstring is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from plait.bench.report.tables import table_markdown, table_svg, table_text
-from plait.bench.table import Comparison, Row, Table
-from plait.bench.tables import dbss as tables
+from plait.bench import registry
+from plait.bench.options import Options
+from plait.bench.tables import dbss, quorum, rounds, search
 from plait.cli.main import main
 
 SMALL = ("Faulty-Paxos (2, 3, 1)", "Register, 3 base objects")
@@ -25,28 +26,40 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, captured.out, captured.err
 
 
+def the_table(out: str) -> dict[str, Any]:
+    """The only table of the JSON."""
+    results = json.loads(out)
+    assert results["machine"]["cores"] >= 1
+    (table,) = results["tables"]
+    return dict(table)
+
+
+def value(row: dict[str, Any], column: str) -> Any:
+    return row["cells"][column]["value"]
+
+
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two settings of each table, and short stateless searches."""
-    monkeypatch.setattr(tables, "DBSS_SETTINGS", {name: tables.DBSS_SETTINGS[name] for name in SMALL})
+    monkeypatch.setattr(dbss, "SETTINGS", {name: dbss.SETTINGS[name] for name in SMALL})
     names = ("Paxos (2, 3, 1)", "Register, 3 base objects")
-    monkeypatch.setattr(tables, "QUORUM_SETTINGS", {name: tables.QUORUM_SETTINGS[name] for name in names})
-    monkeypatch.setattr(tables, "QUICK", 300_000)
+    monkeypatch.setattr(quorum, "SETTINGS", {name: quorum.SETTINGS[name] for name in names})
+    monkeypatch.setattr(search, "QUICK", 300_000)
 
 
 def by_name(rows: list[dict[str, Any]]) -> Mapping[tuple[str, str], dict[str, Any]]:
-    return {(row["setting"], row["reduction"]): row for row in rows}
+    return {(row["setting"], row["variant"]): row for row in rows}
 
 
 def consistent(rows: list[dict[str, Any]]) -> None:
     """Shares fit the states; where everything was searched, reductions have no more states than the unreduced search."""
     found = by_name(rows)
     for row in rows:
-        for comparison in row["comparisons"]:
+        for comparison in row.get("comparisons", []):
             base = found[row["setting"], comparison["base"]]
-            assert comparison["removed"] == pytest.approx(1 - row["states"] / base["states"])
-            assert comparison["at_least"] == (base["bound"] is not None)
-            if row["verdict"] == "holds" and comparison["base"] in ("stateless", "stateful", "single", "quorum"):
+            assert comparison["removed"] == pytest.approx(1 - value(row, "states") / value(base, "states"))
+            assert comparison["at_least"] == ("limit" in base)
+            if value(row, "verdict") == "holds" and comparison["base"] in ("stateless", "stateful", "single", "quorum"):
                 assert comparison["removed"] >= 0
 
 
@@ -55,7 +68,7 @@ def test_quorum(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "quorum", "--json", "--quick")
     assert code == 0
     assert "1/35  Paxos (2, 3, 1): single" in err
-    table = json.loads(out)
+    table = the_table(out)
     published = {
         "Paxos (2, 3, 1)": ("holds", None),
         "Faulty Paxos (2, 3, 1)": ("violated", "agreement"),
@@ -65,8 +78,8 @@ def test_quorum(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert len(table["rows"]) == len(published) * 7
     for row in table["rows"]:
-        assert (row["verdict"], row["violated"]) == published[row["setting"]]
-        assert row["bound"] is None
+        assert (value(row, "verdict"), row["cells"]["verdict"].get("detail")) == published[row["setting"]]
+        assert "limit" not in row
     consistent(table["rows"])
     assert table["complete"]
     assert table["summary"][-1].startswith("Quorum transitions remove 95.2% of the states on Paxos (2, 3, 1)")
@@ -77,22 +90,24 @@ def test_quorum(capsys: pytest.CaptureFixture[str]) -> None:
 def test_dbss(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, err = run(capsys, "dbss", "--json", "--quick", "-q", "--plot", str(tmp_path / "dbss.svg"))
     assert (code, err) == (0, f"plot: {tmp_path / 'dbss.svg'}\n")
-    rows = json.loads(out)["rows"]
+    rows = the_table(out)["rows"]
     assert len(rows) == 2 * 7
     consistent(rows)
     found = by_name(rows)
-    assert {r["verdict"] for r in rows if r["setting"] == SMALL[0]} == {"violated"}
-    assert {r["verdict"] for r in rows if r["setting"] == SMALL[1] and r["reduction"] != "stateless"} == {"holds"}
+    assert {value(r, "verdict") for r in rows if r["setting"] == SMALL[0]} == {"violated"}
+    assert {value(r, "verdict") for r in rows if r["setting"] == SMALL[1] and r["variant"] != "stateless"} == {"holds"}
     stateless, stateful = found[SMALL[1], "stateless"], found[SMALL[1], "stateful"]
-    assert (stateless["verdict"], stateless["bound"], stateless["comparisons"]) == ("inconclusive", "max-states", [])
-    assert (stateful["states"], stateful["published_states"]) == (3_628, 89_041)
+    assert (value(stateless, "verdict"), stateless["limit"]) == ("inconclusive", "max-states")
+    assert "comparisons" not in stateless
+    assert stateless["cells"]["states"]["at_least"]
+    assert stateful["cells"]["states"] == {"value": 3_628, "published": 89_041}
     assert stateful["comparisons"][0]["at_least"]
-    assert found[SMALL[1], "DBSS"]["states"] == found[SMALL[1], "DBSS without SPoS"]["states"] == 1_990
+    assert value(found[SMALL[1], "DBSS"], "states") == value(found[SMALL[1], "DBSS without SPoS"], "states") == 1_990
     assert [c["base"] for c in found[SMALL[1], "DBSS + POR"]["comparisons"]] == ["stateful", "POR"]
     root = ET.parse(tmp_path / "dbss.svg").getroot()
     bars = [e for e in root.iter() if e.get("class") in ("bar", "limit")]
     marks = [e for e in root.iter() if e.get("class") == "mark"]
-    assert (len(bars), len(marks)) == (14, sum(row["published_states"] is not None for row in rows))
+    assert (len(bars), len(marks)) == (14, sum("published" in row["cells"]["states"] for row in rows))
 
 
 @pytest.mark.slow
@@ -107,26 +122,26 @@ def test_markdown_and_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "dbss", "--quorum", "--quick", "-q")
     assert code == 0
     assert "quorum transitions, states with history; depth first" in out
-    assert all(name in out for name in (*SMALL, *tables.DBSS_WAYS))
+    assert all(name in out for name in (*SMALL, *dbss.WAYS))
     assert "89,041" in out
 
 
 def test_published_settings() -> None:
-    """All that Table I has: nothing is left out but by --quick."""
-    assert len(tables.DBSS_SETTINGS) == 10
-    assert sum(len(setting.states) for setting in tables.DBSS_SETTINGS.values()) == 8 * 4 + 3 + 2 * 2
-    assert len(tables.QUORUM_SETTINGS) == 6
+    """All that Table I of DBSS has: nothing is left out but by --quick."""
+    assert len(dbss.SETTINGS) == 10
+    assert sum(len(setting.states) for setting in dbss.SETTINGS.values()) == 8 * 4 + 3 + 2 * 2
+    assert len(quorum.SETTINGS) == 6
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_another_verdict_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     name = SMALL[0]
-    monkeypatch.setattr(tables, "DBSS_SETTINGS", {name: tables.DBSS_SETTINGS[name]._replace(verdict="holds")})
+    monkeypatch.setattr(dbss, "SETTINGS", {name: dbss.SETTINGS[name]._replace(verdict="holds")})
     code, out, _ = run(capsys, "dbss", "--quick", "-q")
     assert code == 1
-    assert "published: holds" in out
-    assert "not that of paper 000" in out
+    assert "violated (agreement) instead of holds" in out
+    assert "These differ from DBSS" in out
 
 
 @pytest.mark.slow
@@ -134,7 +149,7 @@ def test_another_verdict_is_told(capsys: pytest.CaptureFixture[str], monkeypatch
 def test_an_interrupted_table_has_what_was_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, calls = tables.check, []
+    original, calls = search.check, []
 
     def interrupted(*args: Any, **options: Any) -> Any:
         calls.append(options)
@@ -142,40 +157,75 @@ def test_an_interrupted_table_has_what_was_measured(
             raise KeyboardInterrupt
         return original(*args, **options)
 
-    monkeypatch.setattr(tables, "check", interrupted)
-    code, out, _ = run(capsys, "quorum", "--quick", "-q", "--json")
+    monkeypatch.setattr(search, "check", interrupted)
+    code, out, _ = run(capsys, "quorum", "dbss", "--quick", "-q", "--json")
     assert code == 3
-    table = json.loads(out)
+    table = the_table(out)  # what comes after it is not begun
     assert (table["complete"], len(table["rows"])) == (False, 2)
-    assert "Interrupted" in table_markdown(Table("t", "t", [], "c", complete=False))
+    calls.clear()
+    code, out, _ = run(capsys, "quorum", "--quick", "-q", "--markdown")
+    assert code == 3
+    assert "Interrupted: the rest is missing." in out
 
 
-def test_names_are_escaped() -> None:
-    row = Row(
-        "<a> | [red]b*",
-        "way",
-        12,
-        0.5,
-        "holds",
-        None,
-        None,
-        [Comparison("x", 0.5)],
-        "holds",
-        5,
-        True,
-        note="why & <how>",
-    )
-    table = Table("t", "<title>", [row], "so")
-    root = ET.fromstring(table_svg(table))
-    assert any(e.text == row.setting for e in root.iter())
-    assert any(e.get("class") == "hollow" for e in root.iter())
-    assert "[red]b*" in table_text(table, width=120, color=False)
-    narrow = table_text(table, width=60, color=False)
-    assert "…" not in narrow
-    assert max(map(len, narrow.splitlines())) <= 60
-    assert r"| <a> \| [red]b\* | way\* |" in table_markdown(table)
-    assert ET.fromstring(table_svg(Table("t", "t", [], "c"))).tag.endswith("svg")
-    assert "c" in table_text(Table("t", "t", [], "c"), width=80, color=True)
+@pytest.mark.slow
+def test_rounds(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bug of the view change: found asynchronously, and in the sequential program; the corrected one holds."""
+    few = ("ViewChange (R, D, T, MD)",)
+    monkeypatch.setattr(rounds, "SETTINGS", {name: rounds.SETTINGS[name] for name in few})
+    code, out, err = run(capsys, "rounds", "--json")
+    assert code == 0
+    assert "4/5  ViewChange (R, D, T, MD): sequential" in err
+    rows = {row["variant"]: row for row in the_table(out)["rows"]}
+    assert [value(row, "verdict") for row in rows.values()] == ["violated"] * 4 + ["holds"]
+    assert {row["cells"]["verdict"].get("detail") for row in rows.values()} == {"completeness", None}
+    times = [rows[name]["cells"]["time"]["published"] for name in ("sequential", "asynchronous, bfs")]
+    assert times == ["0.21 s", "22.02 s"]
+    code, out, err = run(capsys, "rounds", "--quick", "-q")
+    assert (code, err) == (0, "")
+    assert "1 of 1 bugs were found in the sequential program" in out
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys)
+    assert code == 0
+    for name, found in registry.BENCHMARKS.items():
+        assert f"    {name:<12}{found.about}\n" in f"{out}\n"
+    code, out, _ = run(capsys, "--json")
+    assert json.loads(out).keys() == registry.BENCHMARKS.keys()
+    papers = {"dbss", "quorum", "rounds", "bmc", "epa", "gyro"}
+    engine = {
+        "peers",
+        "spin",
+        "stateright",
+        "throughput",
+        "searches",
+        "reductions",
+        "liveness",
+        "memory",
+        "startup",
+    }
+    assert registry.BENCHMARKS.keys() == papers | engine
+    assert set(registry.select(["papers"])) == papers
+    assert set(registry.select(["engine"])) == engine
+
+
+@pytest.mark.parametrize("name", registry.BENCHMARKS)
+def test_each_is_a_file_with_one_function(name: str) -> None:
+    benchmark = registry.BENCHMARKS[name]
+    module = importlib.import_module(benchmark.module)
+    assert module.measure.__doc__
+    assert not benchmark.about.endswith(".")
+    assert benchmark.options <= {*Options.__dataclass_fields__, "plot"}
+
+
+def test_what_cannot_be_measured_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "memory", "--quick", "-q")
+    assert code == 3
+    assert "Not measured: it takes minutes and 4 GiB; run it without --quick" in out
 
 
 @pytest.mark.parametrize(
@@ -184,9 +234,14 @@ def test_names_are_escaped() -> None:
         (["dbss", "--json", "--markdown"], "--json and --markdown"),
         (["dbss", "--plot", "plot.png"], "does not end in .svg"),
         (["quorum", "--plot", "nowhere/plot.svg"], "there is no folder nowhere"),
+        (["quorum", "dbss", "--plot", "plot.svg"], "--plot draws one benchmark"),
+        (["startup", "--plot", "plot.svg"], "--plot is no option of plait bench startup"),
         (["quorum", "--workers", "0"], "--workers: '0' is too small"),
-        (["quorum", "--quorum"], "see plait bench quorum --help"),
-        (["paxos"], "see plait bench --help"),
+        (["quorum", "--quorum"], "--quorum is no option of plait bench quorum\nhint: it is for dbss"),
+        (["gyro", "--figure", "9"], "see plait bench --help"),
+        (["epa", "--examples", "nowhere"], "kmeans.c is not there"),
+        (["paxos"], "there is no benchmark paxos"),
+        (["--plot", "plot.svg"], "no benchmark is named"),
     ],
 )
 def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
@@ -194,22 +249,3 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
     assert (code, out) == (2, "")
     assert message in err
     assert "hint: " in err
-
-
-@pytest.mark.slow
-def test_rounds(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bug of the view change: found asynchronously, and in the sequential program; the corrected one holds."""
-    from plait.bench.tables import rounds as rounds_table
-
-    few = ("ViewChange (R, D, T, MD)",)
-    monkeypatch.setattr(rounds_table, "SETTINGS", {name: rounds_table.SETTINGS[name] for name in few})
-    code, out, err = run(capsys, "rounds", "--json")
-    assert code == 0
-    assert "4/5  ViewChange (R, D, T, MD): sequential" in err
-    rows = {row["reduction"]: row for row in json.loads(out)["rows"]}
-    assert [row["verdict"] for row in rows.values()] == ["violated"] * 4 + ["holds"]
-    assert {row["violated"] for row in rows.values()} == {"completeness", None}
-    assert (rows["sequential"]["published_time"], rows["asynchronous, bfs"]["published_time"]) == ("0.21 s", "22.02 s")
-    code, out, err = run(capsys, "rounds", "--quick", "-q")
-    assert (code, err) == (0, "")
-    assert "1 of 1 bugs were found in the sequential program" in out

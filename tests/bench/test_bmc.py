@@ -27,11 +27,11 @@ def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(tables, "WAYS", {w: tables.WAYS[w] for w in (tables.BMC, tables.PBMC, tables.EXPLICIT)})
     plot = tmp_path / "bmc.svg"
     code, out, _ = run(capsys, "bench", "bmc", "--json", "-q", "--plot", str(plot))
-    rows = json.loads(out)["rows"]
+    rows = json.loads(out)["tables"][0]["rows"]
     assert code == 0
     assert len(rows) == 2 * len(tables.WAYS)
-    assert {(r["setting"][:5], r["verdict"]) for r in rows} == {("Index", "unsat"), ("DPhil", "sat")}
-    assert rows[0]["published_solving"] == 19.531
+    assert {(r["setting"][:5], r["cells"]["found"]["value"]) for r in rows} == {("Index", "unsat"), ("DPhil", "sat")}
+    assert rows[0]["cells"]["solving"]["published"] == 19.531
     assert ET.fromstring(plot.read_text(encoding="utf-8")).tag.endswith("svg")
     code, out, _ = run(capsys, "bench", "bmc", "-q", "--markdown")
     assert "| Indexer 2, depth 10 | steps (BMC) |" in out

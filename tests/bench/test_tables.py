@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from plait.bench.tables import dbss as tables
+from plait.bench.tables import dbss, quorum
 from plait.check.api import check
 from plait.model.loader import load
 from plait.model.system import System
 from tests.oracle.explorer import evaluate
 from tests.oracle.replay import replay
 
-SETTINGS = tables.DBSS_SETTINGS | tables.QUORUM_SETTINGS
+SETTINGS = dbss.SETTINGS | quorum.SETTINGS
 
 SHORTEST = {
     "Faulty-Paxos (2, 3, 1)": ("agreement", 14, 18),
@@ -26,43 +26,43 @@ SHORTEST = {
 """The property, and how many steps it takes to break it: with quorum transitions, and message by message."""
 
 
-def system(name: str, quorum: bool) -> System:
+def system(name: str, by_quorum: bool) -> System:
     setting = SETTINGS[name]
-    return load(setting.target, {**setting.parameters, "quorum": str(quorum).lower()})
+    return load(setting.target, {**setting.parameters, "quorum": str(by_quorum).lower()})
 
 
 def test_every_row_that_is_violated_is_here() -> None:
     assert {name for name, setting in SETTINGS.items() if setting.verdict == "violated"} == SHORTEST.keys()
 
 
-@pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "single"])
+@pytest.mark.parametrize("by_quorum", [True, False], ids=["quorum", "single"])
 @pytest.mark.parametrize("name", SHORTEST)
-def test_shortest_counterexamples(name: str, quorum: bool) -> None:
+def test_shortest_counterexamples(name: str, by_quorum: bool) -> None:
     """Every step is one of the oracle's, and in the state where the run ends the oracle finds the property broken."""
-    model = system(name, quorum)
+    model = system(name, by_quorum)
     broken, *lengths = SHORTEST[name]
     verdict = check(model)
     assert verdict.trace is not None
-    assert (verdict.property, len(verdict.trace)) == (broken, lengths[not quorum])
+    assert (verdict.property, len(verdict.trace)) == (broken, lengths[not by_quorum])
     end = replay(model, verdict.trace)
     assert end is not None
     assert not evaluate(model, end, next(prop for prop in model.properties if prop.name == broken))
 
 
-@pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "single"])
+@pytest.mark.parametrize("by_quorum", [True, False], ids=["quorum", "single"])
 @pytest.mark.parametrize("name", SHORTEST)
-def test_random_walks_find_them(name: str, quorum: bool) -> None:
+def test_random_walks_find_them(name: str, by_quorum: bool) -> None:
     broken, *lengths = SHORTEST[name]
-    verdict = check(system(name, quorum), search="random", walks=100_000, workers=1)
+    verdict = check(system(name, by_quorum), search="random", walks=100_000, workers=1)
     assert verdict.property == broken
     assert verdict.trace is not None
-    assert len(verdict.trace) >= lengths[not quorum]
+    assert len(verdict.trace) >= lengths[not by_quorum]
 
 
-@pytest.mark.parametrize("name", tables.QUORUM_SETTINGS)
+@pytest.mark.parametrize("name", quorum.SETTINGS)
 def test_splits_never_enlarge(name: str) -> None:
     """Of all states, not up to a violation; with the history that the table has, and without."""
-    model = system(name, quorum=True)
+    model = system(name, by_quorum=True)
     for history in ("none", "last"):
         found = {
             split: check(

@@ -1,113 +1,207 @@
-"""Tables of measurements: what a setting came to with each reduction or encoding, and what was published about it."""
+"""The one type of table: rows of measurements, with published and expected values beside the measured ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
 import msgspec
 
-from plait.kernel.verdict import Status
+from plait.bench.errors import DifferenceError, FailedError, MissingError, SkippedError
+
+DIFFERS, INCOMPLETE = 1, 3
+"""Exit codes."""
+
+Value = int | float | str
+Unit = Literal["", "s", "ms", "µs", "B", "B/state", "1/s", "x", "share"]
+"""Of a number; a `share` is printed as a percentage. Counts and texts have none."""
+
+
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One measured value, what was expected, and what was published."""
+
+    value: Value | None
+    unit: Unit = ""
+    at_least: bool = False
+    """The run hit a limit: the true value is larger."""
+    detail: str | None = None
+    """Printed in parentheses after the value."""
+    expected: Value | None = None
+    """The value must be this one, otherwise the row differs."""
+    published: Value | None = None
+    """What the paper reports, in the same unit; a text is printed as it is."""
+    published_at_least: bool = False
+    """The published run was stopped: the true value is larger."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the value is not the expected one."""
+        return self.expected is not None and self.value is not None and self.value != self.expected
+
+
+class Column(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A column: the key of its cells, and how it is headed."""
+
+    name: str
+    heading: str = ""
+    """The name, unless it is given."""
+    published: str = ""
+    """The heading of the published values. Without one, they are only in the JSON."""
+    shown: bool = True
+    """False: only in the JSON, unless one of its cells differs."""
+
+
+REMOVED = Column("removed", "removed (of)")
+"""The column that shows the comparisons of each row."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """The states of a line against those of its base."""
+    """The states of a row against those of another row of the same setting."""
 
     base: str
+    """The variant that the row is compared with."""
     removed: float
-    """The share of the base's states that were left out; negative if there are more."""
+    """The share of the base's states that are left out; negative if there are more."""
     at_least: bool = False
     """The base hit a limit, and has more states than were counted."""
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One setting with one reduction."""
+class Target(msgspec.Struct, frozen=True):
+    """What a row should reach, and whether it does. Missing a target is no error: machines differ."""
+
+    text: str
+    met: bool
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One setting in one variant: with a reduction, by a checker, on a configuration."""
 
     setting: str
-    reduction: str
-    states: int
-    seconds: float
-    verdict: Status
-    violated: str | None
-    """The property that is."""
-    bound: str | None
-    """The limit that was hit."""
+    variant: str
+    cells: dict[str, Cell]
     comparisons: list[Comparison] = []
-    published_verdict: Status | None = None
-    published_states: int | None = None
-    published_limit: bool = False
-    """The published search was stopped: it has more states than that."""
-    published_time: str | None = None
-    """How long the published search took, in words."""
+    target: Target | None = None
+    limit: str | None = None
+    """The limit that stopped the run."""
+    failed: str | None = None
+    """Why the run has no result."""
     note: str | None = None
 
     @property
     def differs(self) -> bool:
-        """Whether the verdict contradicts the published one. A search that hit a limit contradicts nothing."""
-        return self.verdict != "inconclusive" and self.published_verdict not in (None, self.verdict)
+        """Whether a value is not the expected one."""
+        return any(cell.differs for cell in self.cells.values())
+
+    def value(self, column: str) -> Any:
+        """The value in a column; None if there is none."""
+        cell = self.cells.get(column)
+        return None if cell is None else cell.value
 
 
-class Table(msgspec.Struct, frozen=True):
-    """Lines in the order of the settings, and what to say about all of them."""
+class Plot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the drawing shows: bars of one column."""
+
+    column: str
+    legend: str
+    also: str = ""
+    """A second column, written at the end of each bar."""
+
+
+class Table(msgspec.Struct):
+    """What a benchmark measured: rows in the order of the settings, and what to say about all of them."""
 
     name: str
     title: str
-    rows: list[Row]
-    conditions: str
+    columns: list[Column]
+    variants: str = "variant"
+    """The heading of the variants: reduction, checker, configuration."""
+    conditions: str = ""
     """How it was measured."""
+    rows: list[Row] = []
     summary: list[str] = []
+    errors: list[str] = []
+    """Counts or verdicts that contradict each other: the figures mean nothing then."""
+    missing: dict[str, str] = {}
+    """Parts that are not installed, and how to install them."""
+    skipped: str | None = None
+    """Why nothing, or nothing more, could be measured on this machine."""
     complete: bool = True
     """False if it was interrupted."""
+    plot: Plot | None = None
+    raw: dict[str, Any] = {}
+    """Every single measurement, in the terms of the benchmark."""
 
     @property
     def settings(self) -> dict[str, list[Row]]:
-        """The lines of each setting."""
+        """The rows of each setting."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row.setting, []).append(row)
         return found
 
-
-class Timing(msgspec.Struct, frozen=True):
-    """One setting decided in one way: CPU seconds."""
-
-    setting: str
-    way: str
-    solving: float
-    total: float
-    verdict: str
-    """What was found: sat, unsat, or the limit that was hit."""
-    published_solving: float | None = None
-    published_total: float | None = None
-    published_limit: bool = False
-    """The published run was stopped: it takes longer than that."""
-    expected: str | None = None
-    """What was published: sat or unsat."""
-    work: int | None = None
-    """What the solver counted of its own doing; None without a solver."""
-    building: float = 0.0
-
-    @property
-    def decided(self) -> bool:
-        return self.verdict in ("sat", "unsat")
-
     @property
     def differs(self) -> bool:
-        """Whether it contradicts what was published."""
-        return self.decided and self.expected not in (None, self.verdict)
-
-
-class TimingTable(msgspec.Struct, frozen=True):
-    """Timings in the order of the settings, and what to say about all of them."""
-
-    name: str
-    title: str
-    rows: list[Timing]
-    conditions: str
-    summary: list[str] = []
-    complete: bool = True
+        """Whether something contradicts what is known."""
+        return bool(self.errors) or any(row.differs for row in self.rows)
 
     @property
-    def settings(self) -> dict[str, list[Timing]]:
-        """The lines of each setting."""
-        found: dict[str, list[Timing]] = {}
-        for row in self.rows:
-            found.setdefault(row.setting, []).append(row)
-        return found
+    def incomplete(self) -> bool:
+        """Whether it was interrupted, or a run failed."""
+        return not self.complete or any(row.failed is not None for row in self.rows)
+
+    def add(
+        self,
+        setting: str,
+        variant: str,
+        /,
+        *,
+        target: str = "",
+        met: bool = True,
+        comparisons: Iterable[Comparison] = (),
+        limit: str | None = None,
+        failed: str | None = None,
+        note: str | None = None,
+        **cells: Cell | None,
+    ) -> Row:
+        """Append a row; cells that are None are left out."""
+        row = Row(
+            setting,
+            variant,
+            {name: cell for name, cell in cells.items() if cell is not None},
+            list(comparisons),
+            Target(target, met) if target else None,
+            limit,
+            failed,
+            note,
+        )
+        self.rows.append(row)
+        return row
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Measure inside of this: whatever ends it early is noted in the table, and the rows so far are kept."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.complete = False
+        except DifferenceError as error:
+            self.errors.append(str(error))
+        except MissingError as error:
+            self.skipped = f"{error}; {error.hint}"
+        except (FailedError, SkippedError) as error:
+            self.skipped = str(error)
+
+
+def exit_code(tables: Iterable[Table]) -> int:
+    """1 if something contradicts what is known, 3 if something is missing from the result, else 0.
+
+    A benchmark that is skipped counts only if there is no other: `plait bench all` runs what this machine has.
+    """
+    found = list(tables)
+    if any(table.differs for table in found):
+        return DIFFERS
+    skipped = [table for table in found if table.skipped is not None]
+    if any(table.incomplete for table in found) or (skipped and len(skipped) == len(found)):
+        return INCOMPLETE
+    return 0

@@ -1,4 +1,4 @@
-"""`plait bench`: the tables of the papers, measured again on this machine; and Plait beside other checkers."""
+"""`plait bench`: lists the benchmarks, and runs them. The benchmarks themselves are in `plait.bench`."""
 
 from __future__ import annotations
 
@@ -6,269 +6,144 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from plait.bench.options import Options
+from plait.bench.registry import BENCHMARKS, GROUPS, run, select
 from plait.cli.options import AtLeastOne, Flag, Quiet, Seconds
 from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
-from plait.kernel.extras import require
 
 if TYPE_CHECKING:
-    from plait.bench.comparison import PeerTable
-    from plait.bench.sites import SiteTable
-    from plait.bench.table import Table, TimingTable
-
-_DIFFERS, _INCONCLUSIVE = 1, 3
-T = TypeVar("T", "Table", "PeerTable", "SiteTable", "TimingTable")
-
-Plot = Annotated[Path | None, Parameter(name="--plot")]
+    from plait.bench.report.results import Results
+    from plait.bench.table import Table
 
 
-def dbss(
-    *,
+def bench(
+    *names: str,
+    quick: Flag = False,
+    workers: AtLeastOne = None,
+    repeats: AtLeastOne = None,
+    timeout: Seconds = None,
     quorum: Flag = False,
-    quick: Flag = False,
-    workers: AtLeastOne = 1,
-    json: Flag = False,
-    markdown: Flag = False,
-    plot: Plot = None,
-    quiet: Quiet = False,
-) -> int:
-    """Measure Table I of paper 000 (the help text is in `plait.cli.main`).
-
-    Parameters
-    ----------
-    quorum
-        Consume quorums in one transition, instead of one message after the other.
-    quick
-        Leave the largest settings out, and stop searches sooner.
-    workers
-        Threads that search; with one, the counts are the same each time.
-    json
-        Print exactly one JSON object on stdout.
-    markdown
-        Print the table as Markdown.
-    plot
-        Draw the states in this file (.svg), with the paper's as marks.
-    quiet
-        Print no progress.
-    """
-    _validate(json, markdown, plot)
-    from plait.bench.tables.dbss import dbss_table
-
-    with _progress(quiet) as tell:
-        table = dbss_table(quorum=quorum, quick=quick, workers=workers or 1, tell=tell)
-    return _print(table, json, markdown, plot)
-
-
-def quorum(
-    *,
-    quick: Flag = False,
-    workers: AtLeastOne = 1,
-    json: Flag = False,
-    markdown: Flag = False,
-    plot: Plot = None,
-    quiet: Quiet = False,
-) -> int:
-    """Measure the settings of paper 003 (the help text is in `plait.cli.main`).
-
-    Parameters
-    ----------
-    quick
-        Leave the largest setting out, and stop searches sooner.
-    workers
-        Threads that search; with one, the counts are the same each time.
-    json
-        Print exactly one JSON object on stdout.
-    markdown
-        Print the table as Markdown.
-    plot
-        Draw the states in this file (.svg).
-    quiet
-        Print no progress.
-    """
-    _validate(json, markdown, plot)
-    from plait.bench.tables.dbss import quorum_table
-
-    with _progress(quiet) as tell:
-        table = quorum_table(quick=quick, workers=workers or 1, tell=tell)
-    return _print(table, json, markdown, plot)
-
-
-def peers(
-    *,
-    quick: Flag = False,
-    workers: AtLeastOne = 1,
-    tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
-    json: Flag = False,
-    markdown: Flag = False,
-    plot: Plot = None,
-    quiet: Quiet = False,
-) -> int:
-    """Compare with Spin, Stateright and TLC (the help text is in `plait.cli.main`).
-
-    Parameters
-    ----------
-    quick
-        Small sizes: to see that all agree, not how fast they are.
-    workers
-        Threads of each checker (Spin has one).
-    tla2tools
-        The jar of the TLA+ tools; without it, Maven fetches one.
-    json
-        Print exactly one JSON object on stdout.
-    markdown
-        Print the table as Markdown.
-    plot
-        Draw the speeds in this file (.svg).
-    quiet
-        Print no progress.
-    """
-    _validate(json, markdown, plot)
-    if tla2tools is not None and not tla2tools.is_file():
-        raise UsageError(f"--tla2tools: there is no file {tla2tools}", hint="give the jar of the TLA+ tools")
-    from plait.bench.peers.table import peers_table
-    from plait.bench.report.peers import peers_markdown, peers_svg, peers_text
-
-    with _progress(quiet) as tell:
-        table = peers_table(quick=quick, workers=workers or 1, jar=tla2tools, tell=tell)
-    _emit(table, json, markdown, peers_markdown, peers_text)
-    _draw(plot, lambda: peers_svg(table))
-    if any(row.differs for row in table.rows):
-        return _DIFFERS
-    return 0 if table.complete and all(row.problem is None for row in table.rows) else _INCONCLUSIVE
-
-
-def rounds(
-    *,
-    quick: Flag = False,
-    workers: AtLeastOne = 1,
-    json: Flag = False,
-    markdown: Flag = False,
-    plot: Plot = None,
-    quiet: Quiet = False,
-) -> int:
-    """Measure Table 1 of paper 002 (the help text is in `plait.cli.main`).
-
-    Parameters
-    ----------
-    quick
-        Leave the corrected protocols out, and stop asynchronous searches sooner.
-    workers
-        Threads that search; with one, the counts are the same each time.
-    json
-        Print exactly one JSON object on stdout.
-    markdown
-        Print the table as Markdown.
-    plot
-        Draw the states in this file (.svg).
-    quiet
-        Print no progress.
-    """
-    _validate(json, markdown, plot)
-    from plait.bench.tables.rounds import rounds_table
-
-    with _progress(quiet) as tell:
-        table = rounds_table(quick=quick, workers=workers or 1, tell=tell)
-    return _print(table, json, markdown, plot)
-
-
-def bmc(
-    *,
-    quick: Flag = False,
-    timeout: Seconds = 60.0,
-    json: Flag = False,
-    markdown: Flag = False,
-    plot: Plot = None,
-    quiet: Quiet = False,
-) -> int:
-    """Measure Tables 6 and 7 and Figure 14 of the thesis (the help text is in `plait.cli.main`).
-
-    Parameters
-    ----------
-    quick
-        The smallest settings only.
-    timeout
-        Stop each run after so many seconds.
-    json
-        Print exactly one JSON object on stdout.
-    markdown
-        Print the table as Markdown.
-    plot
-        Draw the seconds in this file (.svg), with the thesis' as marks.
-    quiet
-        Print no progress.
-    """
-    _validate(json, markdown, plot)
-    from plait.bench.report.timings import timing_markdown, timing_svg, timing_text
-    from plait.bench.tables.bmc import bmc_table
-
-    with _progress(quiet) as tell:
-        table = bmc_table(quick=quick, timeout=60.0 if timeout is None else timeout, tell=tell)
-    _emit(table, json, markdown, timing_markdown, timing_text)
-    _draw(plot, lambda: timing_svg(table))
-    if any(row.differs for row in table.rows):
-        return _DIFFERS
-    return 0 if table.complete else _INCONCLUSIVE
-
-
-def gyro(
-    *,
     figure: Annotated[
         tuple[Literal["latency", "lan", "load", "share"], ...],
         Parameter(name="--figure", negative=(), show_default=False),
     ] = (),
-    examples: Annotated[Path, Parameter(name="--examples")] = Path("examples/gyro"),
-    quick: Flag = False,
+    examples: Path | None = None,
+    tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
     json: Flag = False,
     markdown: Flag = False,
-    plot: Plot = None,
+    plot: Path | None = None,
     quiet: Quiet = False,
 ) -> int:
-    """Measure section 2.8 of thesis 004 (the help text is in `plait.cli.main`).
+    """Run benchmarks, or list them (the help text is in `plait.cli.main`).
 
     Parameters
     ----------
-    figure
-        latency (Table 3), lan (figure 6), load (figure 7), share (figure 8); may be given several times. By default latency.
-    examples
-        Where tpcw.py and rubis.py are.
+    names
+        Benchmarks, or groups of them: all, papers, engine. Without a name, all are listed.
     quick
-        Fewer configurations, and fewer pages in each.
+        The smallest settings only, and searches are stopped sooner.
+    workers
+        Threads of each search, by default 1 (dbss, quorum, rounds, peers).
+    repeats
+        Repetitions of each measurement, by default 3, or 1 with --quick (epa, and the group engine without peers).
+    timeout
+        Stop each run after this many seconds, by default 60 (bmc).
+    quorum
+        Consume quorums in one transition, instead of one message after the other (dbss).
+    figure
+        latency (Table 3, the default), lan (figure 6), load (figure 7), share (figure 8); may be given several times (gyro).
+    examples
+        The folder of Plait's examples, by default ./examples (gyro, epa).
+    tla2tools
+        The jar of the TLA+ tools; without it, Maven fetches one (peers).
     json
         Print exactly one JSON object on stdout.
     markdown
-        Print the table as Markdown.
+        Print the tables as Markdown.
     plot
-        Draw the mean latencies in this file (.svg).
+        Draw the table in this file (.svg), with published values as marks.
     quiet
         Print no progress.
     """
-    _validate(json, markdown, plot)
-    require("serve")
-    from plait.bench.gyro.measure import site_table
-    from plait.bench.report.sites import sites_markdown, sites_svg, sites_text
+    given: dict[str, Any] = {
+        "workers": workers,
+        "repeats": repeats,
+        "timeout": timeout,
+        "quorum": quorum or None,
+        "figure": figure or None,
+        "examples": examples,
+        "tla2tools": tla2tools,
+        "plot": plot,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if not names:
+        return _list(json=json, markdown=markdown, given=given)
+    chosen = select(names)
+    _validate(chosen, given, json=json, markdown=markdown)
+    from plait.bench.machine import this_machine
+    from plait.bench.report.results import Results
+    from plait.bench.table import exit_code
 
+    machine = this_machine()
+    if machine.busy and not quiet:
+        note(f"The machine is busy (load {machine.load:.1f}): ratios mean more than times.")
+    given.pop("plot", None)
+    tables: list[Table] = []
     with _progress(quiet) as tell:
-        table = site_table(figure or ("latency",), examples, quick=quick, tell=tell)
-    _emit(table, json, markdown, sites_markdown, sites_text)
-    _draw(plot, lambda: sites_svg(table))
-    return 0 if table.complete else _INCONCLUSIVE
+        options = Options(quick=quick, tell=tell, **given)
+        for name in chosen:
+            tables.append(run(name, options))
+            if not tables[-1].complete:
+                break
+    _emit(Results(machine, tables), json=json, markdown=markdown)
+    _draw(tables[0], plot)
+    return exit_code(tables)
 
 
-def _validate(json: bool, markdown: bool, plot: Path | None) -> None:
+def _list(*, json: bool, markdown: bool, given: dict[str, Any]) -> int:
+    if markdown or given:
+        raise UsageError("no benchmark is named", hint="give one, for example plait bench dbss; plait bench lists them")
+    if json:
+        import msgspec
+
+        emit(msgspec.json.encode({name: found.about for name, found in BENCHMARKS.items()}).decode())
+        return 0
+    lines = ["plait bench NAME … runs these benchmarks:"]
+    for group, about in GROUPS.items():
+        lines += ["", f"  {group:<12}{about}"]
+        lines += [f"    {name:<12}{found.about}" for name, found in BENCHMARKS.items() if found.group == group]
+    emit("\n".join(lines))
+    return 0
+
+
+def _validate(chosen: list[str], given: dict[str, Any], *, json: bool, markdown: bool) -> None:
     if json and markdown:
         raise UsageError("--json and --markdown are two forms of the same output", hint="give one of them")
-    writable(plot, "--plot")
-    if plot is not None and plot.suffix.lower() != ".svg":
-        raise UsageError(f"--plot: {plot} does not end in .svg", hint="the drawing is an SVG")
+    for option in given:
+        takers = [name for name, found in BENCHMARKS.items() if option in found.options]
+        if not any(name in takers for name in chosen):
+            raise UsageError(
+                f"--{option} is no option of plait bench {' '.join(chosen)}", hint=f"it is for {', '.join(takers)}"
+            )
+    jar, plot = given.get("tla2tools"), given.get("plot")
+    if isinstance(jar, Path) and not jar.is_file():
+        raise UsageError(f"--tla2tools: there is no file {jar}", hint="give the jar of the TLA+ tools")
+    if isinstance(plot, Path):
+        if len(chosen) > 1:
+            raise UsageError("--plot draws one benchmark", hint="name one")
+        writable(plot, "--plot")
+        if plot.suffix.lower() != ".svg":
+            raise UsageError(f"--plot: {plot} does not end in .svg", hint="the drawing is an SVG")
 
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What is being measured: a line that changes on a terminal, else one for each search."""
+    """What is being measured: a line that changes on a terminal, else one for each measurement."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -280,30 +155,24 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
         yield note
 
 
-def _print(table: Table, json: bool, markdown: bool, plot: Path | None) -> int:
-    from plait.bench.report.tables import table_markdown, table_svg, table_text
+def _emit(results: Results, *, json: bool, markdown: bool) -> None:
+    from plait.bench.report.results import results_json, results_markdown, results_text
 
-    _emit(table, json, markdown, table_markdown, table_text)
-    _draw(plot, lambda: table_svg(table))
-    if any(row.differs for row in table.rows):
-        return _DIFFERS
-    return 0 if table.complete else _INCONCLUSIVE
-
-
-def _emit(table: T, json: bool, markdown: bool, as_markdown: Callable[[T], str], as_text: Callable[..., str]) -> None:
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(table).decode())
+        emit(results_json(results))
+    elif markdown:
+        emit(results_markdown(results))
     else:
-        emit(as_markdown(table) if markdown else as_text(table, width=width(), color=colored(sys.stdout)))
+        emit(results_text(results, width=width(), color=colored(sys.stdout)))
 
 
-def _draw(plot: Path | None, svg: Callable[[], str]) -> None:
+def _draw(table: Table, plot: Path | None) -> None:
     if plot is None:
         return
+    from plait.bench.report.svg import table_svg
+
     try:
-        plot.write_text(svg(), encoding="utf-8")
+        plot.write_text(table_svg(table), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--plot: {plot} cannot be written: {error.strerror}", hint="choose another file") from None
     note(f"plot: {plot}")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from plait.bench.gyro import galera
+from plait.bench.gyro.deployment import routed
 from plait.bench.gyro.galera import Galera, missing
 from plait.bench.gyro.mariadb import MariadbDatabase, ddl
-from plait.bench.gyro.measure import routed
 from plait.bench.gyro.relay import pump
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.application import Application, load

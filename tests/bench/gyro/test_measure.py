@@ -10,10 +10,13 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from plait.bench.gyro.measure import SITES, ring, routed, trip
+from plait.bench.gyro.deployment import SITES, Sample, ring, routed, trip
+from plait.bench.gyro.table import COLUMNS, Run, add
 from plait.bench.gyro.workloads import Session, Workload, rubis_data, rubis_page, tpcw_data, tpcw_page
-from plait.bench.report.sites import sites_markdown, sites_svg, sites_text
-from plait.bench.sites import SiteRow, SiteTable
+from plait.bench.report.markdown import table_markdown
+from plait.bench.report.svg import table_svg
+from plait.bench.report.text import table_text
+from plait.bench.table import Plot, Table
 from plait.cli.main import main
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.application import Application, load
@@ -70,27 +73,24 @@ def test_the_baselines() -> None:
     assert routed(known, "gyro") == known
 
 
-TABLE = SiteTable(
-    "gyro",
-    "Title <1>",
-    "conditions",
-    [
-        SiteRow("TPC-W", "central", 1, 5, 100, 30.0, 170.0, 190.0, 1.0, 0.0, 0.0, 1.0),
-        SiteRow("TPC-W", "gyro", 5, 5, 100, 300.0, 12.5, 1.5, 0.8, 250.0, 0.04, 13.6, 47.9),
-    ],
-    ["a line"],
-)
-
-
 def test_results_are_shown() -> None:
-    text = sites_text(TABLE, width=120, color=False)
-    assert "13.6 x  47.9 x" in text
+    table = Table(
+        "gyro", "Title <1>", COLUMNS, "configuration", summary=["a line"], plot=Plot("mean", "ms", "throughput")
+    )
+    far = [Sample(0.17, 0.001, False)] * 4
+    near = [Sample(0.0025, 0.0008, False)] * 24 + [Sample(0.2525, 0.25, True)]
+    add(table, "TPC-W", "central", 1, 1, Run(far, 30.0), 170.0)
+    add(table, "TPC-W", "gyro", 5, 1, Run(near, 300.0), 170.0)
+    text = table_text(table, width=120, color=False)
+    assert "14 x       48 x" in text  # 170 ms against 12.5 ms; published: 1,390 ms against 29 ms
     assert "a line" in text
-    markdown = sites_markdown(TABLE)
-    assert "| TPC-W | gyro | 5 | 5 | 300 | 12.5 |" in markdown
-    drawing = ElementTree.fromstring(sites_svg(TABLE))
-    bars = [float(r.attrib["width"]) for r in drawing.iter() if r.attrib.get("class") in ("central", "gyro")]
+    assert "| TPC-W | gyro, 5 | 5 | 5 | 300/s | 12.5 ms | 2.50 ms | 0.80 ms | 252.5 ms | 4.0% |" in table_markdown(
+        table
+    )
+    drawing = ElementTree.fromstring(table_svg(table))
+    bars = [float(r.attrib["width"]) for r in drawing.iter() if r.attrib.get("class") == "bar"]
     assert bars[0] > bars[1] > 0
+    assert any(e.text == "12.5 ms, 300/s" for e in drawing.iter())
 
 
 def test_the_benchmark_needs_its_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

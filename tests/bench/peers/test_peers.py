@@ -12,19 +12,18 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
-from plait.bench.comparison import PeerRow, PeerTable
+from plait.bench.errors import FailedError, MissingError
+from plait.bench.peers import process
 from plait.bench.peers import table as peers
-from plait.bench.peers.checker import Case, Checker, MissingError
-from plait.bench.peers.measure import FailedError, build, measure
+from plait.bench.peers.checker import Case, Checker
 from plait.bench.peers.own import Plait
+from plait.bench.peers.process import build
 from plait.bench.peers.spin import Spin, promela
 from plait.bench.peers.stateright import Stateright
 from plait.bench.peers.tlc import Tlc
-from plait.bench.report.peers import peers_markdown, peers_svg, peers_text
 from plait.cli.main import main
 from tests.support.patience import PATIENCE, until
 
@@ -82,7 +81,7 @@ def test_all_find_the_same(name: str, case: Case, transitions: int, tmp_path: Pa
         assert (name, case.protocol) in [("Spin", "register_paxos"), ("TLC", "register_paxos")]
         return
     prepared = found.prepare(case, 1, tmp_path)
-    measured = measure(prepared.command, cwd=prepared.cwd, timeout=PATIENCE)
+    measured = process.run(prepared.command, cwd=prepared.cwd, timeout=PATIENCE)
     said = found.read(measured.output, measured.code)
     assert (said.states, said.transitions, said.violated) == (case.states, transitions, False)
 
@@ -102,7 +101,7 @@ def test_spin_notices_a_wrong_model(case: Case, guard: str, instead: str, tmp_pa
     model = promela(case)
     assert guard in model
     verifier = spin.verifier(model.replace(guard, instead), case.states, tmp_path)
-    measured = measure(verifier.command, cwd=verifier.cwd, timeout=PATIENCE)
+    measured = process.run(verifier.command, cwd=verifier.cwd, timeout=PATIENCE)
     assert spin.read(measured.output, measured.code).violated
 
 
@@ -123,7 +122,7 @@ def test_tlc_notices_a_wrong_model(case: Case, module: str, guard: str, tmp_path
     text = file.read_text(encoding="ascii")
     assert text.count(guard) == 1
     file.write_text(text.replace(guard, ""), encoding="ascii")
-    measured = measure(prepared.command, cwd=prepared.cwd, timeout=PATIENCE)
+    measured = process.run(prepared.command, cwd=prepared.cwd, timeout=PATIENCE)
     assert tlc.read(measured.output, measured.code).violated
 
 
@@ -146,13 +145,13 @@ def test_a_checker_that_fails_does_not_stop_the_others(alone: Path, capsys: pyte
         (alone / name).chmod(0o755)
     code, out, _ = run(capsys, "--quick", "--json", "-q")
     assert code == 3
-    table = json.loads(out)
-    rows = {(row["setting"], row["checker"]): row for row in table["rows"]}
+    (table,) = json.loads(out)["tables"]
+    rows = {(row["setting"], row["variant"]): row for row in table["rows"]}
     assert len(rows) == 4
     for setting, case in SMALL.items():
-        assert rows[setting, "Plait"]["states"] == case.states
-        assert rows[setting, "Spin"]["states"] is None
-        assert "spin is out of order" in rows[setting, "Spin"]["problem"]
+        assert rows[setting, "Plait"]["cells"]["states"]["value"] == case.states
+        assert rows[setting, "Spin"]["cells"]["states"]["value"] is None
+        assert "spin is out of order" in rows[setting, "Spin"]["failed"]
     assert table["missing"].keys() == {"Stateright", "TLC"}
     assert "no mvn to fetch one" in table["missing"]["TLC"]
 
@@ -182,7 +181,7 @@ def test_a_file_that_is_not_tlc(alone: Path, capsys: pytest.CaptureFixture[str],
 
 
 def test_interrupted(alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    original, calls = peers.measure, []
+    original, calls = peers.run, []
 
     def interrupted(*args: Any, **options: Any) -> Any:
         calls.append(args)
@@ -190,34 +189,11 @@ def test_interrupted(alone: Path, capsys: pytest.CaptureFixture[str], monkeypatc
             raise KeyboardInterrupt
         return original(*args, **options)
 
-    monkeypatch.setattr(peers, "measure", interrupted)
+    monkeypatch.setattr(peers, "run", interrupted)
     code, out, _ = run(capsys, "--quick", "-q")
     assert code == 3
     assert "Interrupted: the rest is missing." in out
     assert "288" in out
-
-
-ROWS = [
-    PeerRow("<a> | b", "Plait", 500_000, 500_000, 7, None, False, 0.5, 1e6, 0.9, 0.8, 2**25),
-    PeerRow("<a> | b", "Spin", 500_000, 500_000, 7, 7, False, 2.0, 2.5e5, 2.2, 2.1, 2**26, 4.0, 2.0),
-    PeerRow("<a> | b", "TLC", 500_000, 500_000, 8, 7, False, 20.0, 2.5e4, 23.0, 22.1, 2**30, 40.0, 32.0),
-    PeerRow("<a> | b", "Stateright", 500_000, problem="stopped after 900 s"),
-]
-
-
-def test_forms() -> None:
-    table = PeerTable("peers", "<title>", ROWS, "so", {"X": "get it"}, ["sum"])
-    assert [row.differs for row in ROWS] == [False, False, True, False]
-    text = peers_text(table, width=130, color=False)
-    assert "500,000 with 8 transitions instead of 7" in text
-    assert "none: stopped after 900 s" in text
-    assert "X is missing: get it." in text
-    assert max(map(len, peers_text(table, width=70, color=False).splitlines())) <= 70
-    markdown = peers_markdown(table)
-    assert r"| <a> \| b | Spin | 500,000 | 2.00 s | 250 k | 4.0 x | 2.10 s | 64 MiB | 2.0 x |" in markdown
-    root = ET.fromstring(peers_svg(table))
-    assert [e.get("class") for e in root.iter() if e.get("class") in ("bar", "differs")] == ["bar", "bar", "differs"]
-    assert ET.fromstring(peers_svg(PeerTable("p", "t", [], "c"))).tag.endswith("svg")
 
 
 # -- measuring --------------------------------------------------------------------------------------------------------
@@ -226,9 +202,9 @@ def test_forms() -> None:
 def test_memory_is_that_of_the_command_alone() -> None:
     """Not what this process has: that is why `watch.py` stands in between."""
     hoard = bytearray(200 * 2**20)
-    assert measure(["true"]).memory_bytes < 40 * 2**20
+    assert process.run(["true"]).memory_bytes < 40 * 2**20
     assert len(hoard) == 200 * 2**20
-    measured = measure([sys.executable, "-c", "len(bytearray(b'1' * 100 * 2**20))"])
+    measured = process.run([sys.executable, "-c", "len(bytearray(b'1' * 100 * 2**20))"])
     assert measured.memory_bytes > 100 * 2**20
     assert measured.seconds > 0
     assert measured.cpu_seconds > 0
@@ -238,13 +214,13 @@ def test_what_takes_too_long_is_stopped(tmp_path: Path) -> None:
     """With whatever it has started."""
     number = tmp_path / "number"
     with pytest.raises(FailedError, match=r"stopped after 2 s"):
-        measure(["sh", "-c", f"sleep {PATIENCE} & echo $! > '{number}'; wait"], timeout=2)
+        process.run(["sh", "-c", f"sleep {PATIENCE} & echo $! > '{number}'; wait"], timeout=2)
     started = Path("/proc", number.read_text().strip())
     until(lambda: not started.exists() or "zombie" in (started / "status").read_text(), "what it started ends")
 
 
 def test_a_command_that_is_not_there() -> None:
     with pytest.raises(FailedError, match=r"could not be run"):
-        measure(["plait-no-such-command"])
+        process.run(["plait-no-such-command"])
     with pytest.raises(FailedError, match=r"`false` failed: it said nothing"):
         build(["false"])

@@ -1,5 +1,5 @@
-"""Benchmarks of the engine: one file per section, each with `run(settings)`, which returns a Section.
+"""Speed and memory of the engine against targets, as ratios taken in one run: one benchmark per file.
 
-In: which sections, and how much to measure. Out: tables of figures, and all raw figures as JSON. Open `run.py` first;
-`common.py` has what the sections share.
+In: `Options`. Out: a `Table` with targets. Open `throughput.py` first; `common.py` has what the benchmarks share. Missing a
+target is reported, not an error: machines differ. Counts or verdicts that differ are an error.
 """

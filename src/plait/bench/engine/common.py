@@ -1,8 +1,7 @@
-"""What the sections share: rows of a table, repeated measurements, and the model checked with Plait."""
+"""What these benchmarks share: repeated measurements, checks with Plait, and counts that must be equal."""
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import os
 import statistics
@@ -11,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from plait import check
+from plait.bench.errors import DifferenceError
+from plait.bench.table import Cell, Column
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.paxos import paxos
@@ -21,48 +22,12 @@ Sizes = tuple[int, int, int]
 MILLION = 1_000_000
 
 
-class CountsDifferError(Exception):
-    """Two checkers, or a checker and the known count, disagree: nothing else here means anything then."""
-
-
-class SkippedError(Exception):
-    """The section cannot run on this machine; the message says what is missing."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """How much to run."""
-
-    quick: bool
-    repeats: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One line of a section's table; `met` is None where there is no target."""
-
-    what: str
-    measured: str
-    ratio: str = ""
-    target: str = ""
-    met: bool | None = None
-
-
-@dataclasses.dataclass
-class Section:
-    """What a section found: rows to look at, and the raw figures."""
-
-    title: str
-    rows: list[Row] = dataclasses.field(default_factory=list)
-    raw: dict[str, Any] = dataclasses.field(default_factory=dict)
-    notes: list[str] = dataclasses.field(default_factory=list)
-
-    def add(self, what: str, measured: str, *, ratio: str = "", target: str = "", met: bool | None = None) -> None:
-        self.rows.append(Row(what, measured, ratio, target, met))
+MEASURED = [Column("measured"), Column("ratio")]
+"""The columns of benchmarks whose rows measure different things."""
 
 
 def interleaved(repeats: int, **runs: Callable[[], T]) -> dict[str, list[T]]:
-    """The results of each run, repeated in turns: A B A B … so that a slow minute of the machine hits all alike."""
+    """The results of each run, repeated in turns: A B A B … so that a slow minute of the machine disturbs all of them."""
     results: dict[str, list[T]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
@@ -72,6 +37,7 @@ def interleaved(repeats: int, **runs: Callable[[], T]) -> dict[str, list[T]]:
 
 
 def median(values: list[float]) -> float:
+    """The median, which one disturbed measurement does not change much."""
     return statistics.median(values)
 
 
@@ -80,6 +46,8 @@ def checked(system: System, states: int | None = None, **options: Any) -> dict[s
     start, cpu = time.perf_counter(), time.process_time()
     verdict: Verdict = check(system, **options)
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    if verdict.bound == "interrupted":
+        raise KeyboardInterrupt
     s = verdict.statistics
     if states is not None:
         same_count(f"Plait on {system.name}", s.states, states)
@@ -103,16 +71,17 @@ def checked(system: System, states: int | None = None, **options: Any) -> dict[s
 
 
 def same_count(what: str, found: int, expected: int) -> None:
+    """Raise a `DifferenceError` unless the counts are equal."""
     if found != expected:
-        raise CountsDifferError(f"{what}: {found:,} instead of {expected:,}")
+        raise DifferenceError(f"{what}: {found:,} instead of {expected:,}")
 
 
 def same_verdicts(what: str, runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Reductions may change how many states are seen, never what is said of a property."""
+    """Reductions may change the number of states, never the verdict of a property."""
     (first, expected), *others = runs.items()
     for name, found in others:
         if found["properties"] != expected["properties"]:
-            raise CountsDifferError(f"{what}: {name} says {found['properties']}, {first} says {expected['properties']}")
+            raise DifferenceError(f"{what}: {name} says {found['properties']}, {first} says {expected['properties']}")
 
 
 def single_message_paxos(sizes: Sizes) -> System:
@@ -130,9 +99,11 @@ def expected_states(proposers: int, acceptors: int, learners: int) -> int:
     return int(ONE_PROPOSER[acceptors, learners] ** proposers)
 
 
-def in_millions(rate: float) -> str:
-    return f"{rate / MILLION:.2f} M/s"
+def rate(value: float) -> Cell:
+    """Something per second."""
+    return Cell(value, "1/s")
 
 
-def times(ratio: float) -> str:
-    return f"{ratio:.2f} x"
+def times(ratio: float) -> Cell:
+    """A ratio."""
+    return Cell(ratio, "x")

@@ -12,7 +12,10 @@ import subprocess
 import sys
 from typing import Any
 
-from plait.bench.engine.common import Section, Settings, SkippedError, median, same_count, times
+from plait.bench.engine.common import median, same_count, times
+from plait.bench.errors import SkippedError
+from plait.bench.options import Options
+from plait.bench.table import Cell, Column, Table
 
 LIMIT = 8 * 2**30
 MOST = 3.0
@@ -64,29 +67,44 @@ print(json.dumps({
 '''
 
 
-def run(settings: Settings) -> Section:
-    section = Section("Temporal properties: 10 million states, against the safety check of the same model")
-    models = {"paxos": (3, 804_357), "wheels": (6, 10**6)} if settings.quick else {}
-    for model, (size, states) in (models or {"paxos": (4, 9_129_329), "wheels": (7, 10**7)}).items():
-        runs = [{kind: measured(model, size, kind) for kind in KINDS} for _ in range(settings.repeats)]
-        section.raw[model] = runs
-        same_count(model, runs[0]["safety"]["states"], states)
-        base = median([run["safety"]["seconds"] for run in runs])
-        section.add(f"{model}, {states:,} states: safety", f"{base:.2f} s")
-        for kind in KINDS[1:]:
-            taken = median([run[kind]["seconds"] for run in runs])
-            peak = max(run[kind]["peak_rss_bytes"] for run in runs)
-            section.add(
-                f"  {kind}: {runs[0][kind]['verdict']}",
-                f"{taken:.2f} s, {peak / 2**30:.2f} GiB",
-                ratio=times(taken / base),
-                target=f"≤ {MOST:.0f} x, 8 GiB",
-                met=taken / base <= MOST and peak <= LIMIT,
-            )
-    return section
+def measure(options: Options) -> Table:
+    """Each kind of property on each model, against the safety check."""
+    table = Table(
+        "liveness",
+        "Temporal properties: 10 million states, against the safety check of the same model",
+        [Column("time"), Column("memory", "peak memory"), Column("ratio", "against safety"), Column("verdict")],
+        "property",
+    )
+    small = {"paxos": (3, 804_357), "wheels": (6, 10**6)}
+    models = small if options.quick else {"paxos": (4, 9_129_329), "wheels": (7, 10**7)}
+    with table.measuring():
+        for model, (size, states) in models.items():
+            options.tell(f"{model}, {states:,} states")
+            _add(table, model, size, states, options.times)
+    return table
 
 
-def measured(model: str, size: int, kind: str) -> dict[str, Any]:
+def _add(table: Table, model: str, size: int, states: int, repeats: int) -> None:
+    runs = [{kind: _check(model, size, kind) for kind in KINDS} for _ in range(repeats)]
+    table.raw[model] = runs
+    same_count(model, runs[0]["safety"]["states"], states)
+    base = median([run["safety"]["seconds"] for run in runs])
+    for kind in KINDS:
+        taken = median([run[kind]["seconds"] for run in runs])
+        peak = max(run[kind]["peak_rss_bytes"] for run in runs)
+        table.add(
+            f"{model}, {states:,} states",
+            kind,
+            time=Cell(taken, "s"),
+            memory=Cell(peak, "B"),
+            ratio=None if kind == "safety" else times(taken / base),
+            verdict=Cell(runs[0][kind]["verdict"]),
+            target="" if kind == "safety" else f"≤ {MOST:.0f} x, 8 GiB",
+            met=taken / base <= MOST and peak <= LIMIT,
+        )
+
+
+def _check(model: str, size: int, kind: str) -> dict[str, Any]:
     arguments = [model, str(size), kind]
     done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
-from plait.bench.engine.common import MILLION, Section, Settings, SkippedError, expected_states
+from plait.bench.engine.common import MEASURED, MILLION, expected_states
+from plait.bench.errors import SkippedError
+from plait.bench.options import Options
+from plait.bench.table import Cell, Table
 
 LIMIT = 4 * 2**30
 STATES = 100 * MILLION
@@ -28,33 +32,42 @@ print(json.dumps({
 """
 
 
-def run(settings: Settings) -> Section:
-    if settings.quick:
-        raise SkippedError("takes minutes and 4 GiB; leave out --quick")
-    section = Section("Memory: 100 million states within 4 GiB")
-    arguments = [str(n) for n in (*SIZES, STATES, LIMIT)]
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SkippedError(f"the check failed (exit code {done.returncode}): {done.stderr.strip()[-400:]}")
-    found = json.loads(done.stdout)
-    section.raw["paxos"] = found
+def measure(options: Options) -> Table:
+    """The peak of the resident memory, and what the visited set takes of it."""
+    table = Table("memory", "Memory: 100 million states within 4 GiB", MEASURED, "what")
+    with table.measuring():
+        if options.quick:
+            raise SkippedError("it takes minutes and 4 GiB; run it without --quick")
+        options.tell(f"Paxos {SIZES}: {STATES:,} states")
+        arguments = [str(n) for n in (*SIZES, STATES, LIMIT)]
+        done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SkippedError(f"the check failed (exit code {done.returncode}): {done.stderr.strip()[-400:]}")
+        _fill(table, json.loads(done.stdout))
+    return table
+
+
+def _fill(table: Table, found: dict[str, Any]) -> None:
+    table.raw["paxos"] = found
     states, peak = found["states"], found["peak_rss_bytes"]
     whole = expected_states(*SIZES)
-    section.add(
-        f"{SIZES}, {states:,} of {whole:,} states ({found['workers']} workers, {found['seconds']:.0f} s)",
-        f"peak RSS {peak / 2**30:.2f} GiB",
-        ratio=f"{peak / states:.1f} B/state",
+    name = f"Paxos {SIZES}, {states:,} of {whole:,} states ({found['workers']} workers, {found['seconds']:.0f} s)"
+    table.add(
+        name,
+        "peak of resident memory",
+        measured=Cell(peak, "B"),
+        ratio=Cell(peak / states, "B/state"),
         target="100 M states within 4 GiB",
         met=states >= STATES and peak <= LIMIT,
     )
     per_state = found["table_bytes"] / states
-    section.add(
-        "  visited set with parents",
-        f"{found['table_bytes'] / 2**30:.2f} GiB",
-        ratio=f"{per_state:.1f} B/state",
+    table.add(
+        name,
+        "visited set with parents",
+        measured=Cell(found["table_bytes"], "B"),
+        ratio=Cell(per_state, "B/state"),
         target="≤ 24 B/state",
         met=per_state <= 24,
     )
-    section.add("  frontier and tables at the end", f"{(found['memory_bytes'] - found['table_bytes']) / 2**30:.2f} GiB")
-    section.notes.append(f"The verdict is {found['verdict']} by design ({found['bound']}): this is about memory.")
-    return section
+    table.add(name, "frontier and tables at the end", measured=Cell(found["memory_bytes"] - found["table_bytes"], "B"))
+    table.summary.append(f"The verdict is {found['verdict']} by design ({found['bound']}): this is about memory.")

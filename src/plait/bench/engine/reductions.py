@@ -1,7 +1,7 @@
-"""What reductions remove, what they cost, and whether they are faster. (`plait bench dbss` has Table I of paper 000.)
+"""What reductions remove, what they cost, and whether they are faster. (`plait bench dbss` has Table I of DBSS.)
 
-`history="last"` makes what each process consumed last part of the state, as the papers' tool does. It is the base there,
-so it is the base of the shares here; the states without it stand beside, because that is what Plait explores by default.
+With `history="last"`, the state includes what each process consumed last, as in the tools of the papers. Shares refer to the
+states with history there, so they do here; states without history are listed too, because Plait explores these by default.
 """
 
 from __future__ import annotations
@@ -10,18 +10,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, get_args
 
-from plait.bench.engine.common import (
-    MILLION,
-    Section,
-    Settings,
-    checked,
-    interleaved,
-    median,
-    same_count,
-    same_verdicts,
-    times,
-)
-from plait.check.options import Options, Seeds, Split
+from plait.bench.engine.common import checked, interleaved, median, same_count, same_verdicts
+from plait.bench.engine.common import times as ratio_of
+from plait.bench.options import Options
+from plait.bench.report.cells import times
+from plait.bench.table import REMOVED, Cell, Column, Comparison, Table
+from plait.check.options import Options as CheckOptions
+from plait.check.options import Seeds, Split
 from plait.check.reduce.plan import plan
 from plait.kernel.errors import ModelError
 from plait.model.system import System
@@ -46,31 +41,49 @@ HISTORY_STATES = 97_409_709
 """Single-message Paxos (3, 3, 1) with history: some 40 s and 2.5 GiB."""
 
 
-def run(settings: Settings) -> Section:
-    section = Section("Reductions: one worker")
-    removed(section, settings)
-    speed(section, settings)
-    push_on_stack(section, settings)
-    infeasible(section, settings)
-    choices(section, settings)
-    seeds(section, settings)
-    return section
+COLUMNS = [
+    Column("states"),
+    Column("time"),
+    REMOVED,
+    Column("faster"),
+    Column("per_state", "per state"),
+    Column("cost"),
+    Column("full"),
+    Column("full_cost", "cost, full"),
+    Column("operations", "stack operations", shown=False),
+    Column("saved"),
+]
 
 
-def heading(section: Section, text: str) -> None:
-    section.add(f"[bold]{text}[/]", "")
-
-
-def share(states: int, base: int) -> str:
-    return f"{1 - states / base:.1%} removed"
-
-
-def with_seconds(run: Mapping[str, Any]) -> str:
-    return f"{run['states']:,} states, {run['seconds']:.2f} s"
+def measure(options: Options) -> Table:
+    """How much reductions remove, how fast they are, and their options beside one another."""
+    table = Table(
+        "reductions",
+        "Reductions, one worker",
+        COLUMNS,
+        "reduction",
+        "faster: the time without reduction, divided by the time with it; per state: time for a state that is explored; "
+        "cost: that, against a state without reduction; full: the same in a second search, with full tables; saved: stack "
+        "operations",
+    )
+    with table.measuring():
+        removed(table, options)
+        speed(table, options)
+        push_on_stack(table, options)
+        infeasible(table, options)
+        choices(table, options)
+        seeds(table, options)
+    return table
 
 
 def seconds(runs: list[Run]) -> float:
+    """The median of the search times."""
     return median([run["seconds"] for run in runs])
+
+
+def found(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells of one check."""
+    return {"states": Cell(run["states"]), "time": Cell(run["seconds"], "s")}
 
 
 # -- how much is removed ----------------------------------------------------------------------------------------------
@@ -85,139 +98,157 @@ class Removed(NamedTuple):
     both: float | None = None
 
 
-def removed(section: Section, settings: Settings) -> None:
+def removed(table: Table, options: Options) -> None:
+    """States with history, and the shares that reductions remove; states without history."""
     cases = [Removed((2, 3, 1), False, 0.65, 0.95), Removed((2, 3, 1), True), Removed((3, 3, 1), True)]
-    if not settings.quick:
+    if not options.quick:
         cases.insert(2, Removed((3, 3, 1), False, None, 0.97))
-    heading(section, "States with history")
     for case in cases:
         form = "quorums" if case.quorum else "single messages"
         name = f"Paxos {case.sizes}, {form}"
+        options.tell(f"states with history: {name}")
         system = partial(paxos, case.sizes[0], case.sizes[1], case.sizes[2], quorum=case.quorum)
         runs = {way: checked(system(), history="last", workers=1, reduce=reduce) for way, reduce in WAYS.items()}
         plain = {"none": checked(system(), workers=1), "por": checked(system(), workers=1, reduce="por")}
         same_verdicts(name, runs | {f"{way}, no history": run for way, run in plain.items()})
         if case.sizes == (3, 3, 1) and not case.quorum:
             same_count(name, runs["unreduced"]["states"], HISTORY_STATES)
-        section.raw[f"removed: {name}"] = {"history": runs, "no history": plain}
+        table.raw[f"removed: {name}"] = {"history": runs, "no history": plain}
         base = runs["unreduced"]["states"]
-        section.add(name, with_seconds(runs["unreduced"]))
+        setting = f"States with history: {name}"
+        table.add(setting, "unreduced", **found(runs["unreduced"]))
         for way, least in {"decomposition": case.decomposition, "por": None, "both": case.both}.items():
-            states = runs[way]["states"]
-            section.add(
-                f"  {'decomposition and por' if way == 'both' else way}",
-                with_seconds(runs[way]),
-                ratio=share(states, base),
-                target="" if least is None else f"≥ {least:.0%}",
-                met=None if least is None else 1 - states / base >= least,
+            share = 1 - runs[way]["states"] / base
+            table.add(
+                setting,
+                "decomposition and por" if way == "both" else way,
+                comparisons=[Comparison("unreduced", share)],
+                target="" if least is None else f"≥ {least:.0%} removed",
+                met=least is None or share >= least,
+                **found(runs[way]),
             )
-        without = plain["none"]["states"]
-        section.add("  without history", with_seconds(plain["none"]))
-        section.add("    por", with_seconds(plain["por"]), ratio=share(plain["por"]["states"], without))
+        without = "without history"
+        share = 1 - plain["por"]["states"] / plain["none"]["states"]
+        table.add(setting, without, **found(plain["none"]))
+        table.add(setting, f"{without}, por", comparisons=[Comparison(without, share)], **found(plain["por"]))
 
 
 # -- how fast ---------------------------------------------------------------------------------------------------------
 
 
-def speed(section: Section, settings: Settings) -> None:
+def speed(table: Table, options: Options) -> None:
     """Each reduction against none, and the time for a state that it explores against that of a state without it.
 
     The models are of 10^6 states and more. On the last ones por has little to remove: they show what it costs then.
     """
     por, symmetry = {"por": "por"}, {"symmetry": "symmetry", "por and symmetry": "por,symmetry"}
-    compare(section, settings, SINGLE, lambda: paxos(3, 3, 1, quorum=False), SINGLE_STATES, por, COSTS)
-    compare(section, settings, QUORUM, lambda: paxos(3, 4, 1), QUORUM_STATES, por | symmetry, COSTS)
-    compare(section, settings, "Register Paxos, 3 clients", lambda: register_paxos(3), 1_194_428, por)
-    if settings.quick:
+    compare(table, options, SINGLE, lambda: paxos(3, 3, 1, quorum=False), SINGLE_STATES, por, COSTS)
+    compare(table, options, QUORUM, lambda: paxos(3, 4, 1), QUORUM_STATES, por | symmetry, COSTS)
+    compare(table, options, "Register Paxos, 3 clients", lambda: register_paxos(3), 1_194_428, por)
+    if options.quick:
         return
-    compare(section, settings, "Two-phase commit, 8", lambda: two_phase_commit(8), 1_745_408, por)
-    runs = section.raw[f"removed: {SINGLE}"]["history"]
+    compare(table, options, "Two-phase commit, 8", lambda: two_phase_commit(8), 1_745_408, por)
+    runs = table.raw[f"removed: {SINGLE}"]["history"]
     ratio = runs["unreduced"]["seconds"] / runs["decomposition"]["seconds"]
-    heading(section, f"{SINGLE}, with history")
-    section.add("unreduced", with_seconds(runs["unreduced"]))
-    section.add("decomposition", with_seconds(runs["decomposition"]), ratio=times(ratio), target="> 1 x", met=ratio > 1)
+    setting = f"Speed: {SINGLE}, with history"
+    table.add(setting, "unreduced", **found(runs["unreduced"]))
+    table.add(
+        setting,
+        "decomposition",
+        faster=ratio_of(ratio),
+        target="faster > 1 x",
+        met=ratio > 1,
+        **found(runs["decomposition"]),
+    )
 
 
 def compare(
-    section: Section,
-    settings: Settings,
+    table: Table,
+    options: Options,
     name: str,
     system: Model,
     states: int,
     reductions: dict[str, str],
     costs: Mapping[str, float] | None = None,
 ) -> None:
+    """Check a model without and with reductions, in turns."""
+    options.tell(f"speed: {name}")
+    setting = f"Speed: {name}, {states:,} states"
     ways = {"unreduced": "none"} | reductions
     try:
         runs = interleaved(
-            settings.repeats,
-            **{way: lambda reduce=reduce: checked(system(), workers=1, reduce=reduce) for way, reduce in ways.items()},
+            options.times, **{way: partial(_fresh, system, reduce=reduce) for way, reduce in ways.items()}
         )
-    except ModelError as error:  # Of these models none is at fault: the row says what happened, and the others go on.
-        heading(section, f"{name}, {states:,} states")
-        section.add("a check failed", str(error).splitlines()[0], target="> 1 x", met=False)
-        section.raw[f"speed: {name}"] = {"failed": str(error)}
+    except ModelError as error:  # None of these models is wrong: the row says what happened, and the others go on.
+        table.add(setting, "a check failed", failed=str(error).splitlines()[0])
+        table.raw[f"speed: {name}"] = {"failed": str(error)}
         return
     marginals: dict[str, list[Run]] = {}
-    if costs and not settings.quick:
+    if costs and not options.quick:
         marginals = interleaved(
-            settings.repeats, **{way: lambda reduce=reduce: marginal(system(), reduce) for way, reduce in ways.items()}
+            options.times, **{way: partial(marginal, system, reduce) for way, reduce in ways.items()}
         )
-    section.raw[f"speed: {name}"] = {"check": runs, "marginal": marginals}
+    table.raw[f"speed: {name}"] = {"check": runs, "marginal": marginals}
     same_count(name, runs["unreduced"][0]["states"], states)
     same_verdicts(name, {way: results[0] for way, results in runs.items()})
     cost = {way: seconds(results) / results[0]["states"] for way, results in runs.items()}
-    heading(section, f"{name}, {states:,} states")
-    base = seconds(runs["unreduced"])
-    section.add("unreduced", f"{base:.2f} s, {cost['unreduced'] * MILLION:.2f} µs a state")
-    for way in reductions:
-        found, taken = runs[way][0]["states"], seconds(runs[way])
-        ratio = base / taken
-        section.add(way, f"{found:,} states, {taken:.2f} s", ratio=times(ratio), target="> 1 x", met=ratio > 1)
+    again = {way: seconds(results) / results[0]["states"] for way, results in marginals.items()}
+    for way, results in runs.items():
+        faster, dearer = seconds(runs["unreduced"]) / seconds(results), cost[way] / cost["unreduced"]
         most = (costs or {}).get(way)
-        ratio = cost[way] / cost["unreduced"]
-        section.add(
-            "  time for a state it explores",
-            f"{cost[way] * MILLION:.2f} µs",
-            ratio=times(ratio),
-            target="" if most is None else f"≤ {most} x",
-            met=None if most is None else ratio <= most,
+        reduced = way != "unreduced"
+        table.add(
+            setting,
+            way,
+            states=Cell(results[0]["states"]),
+            time=Cell(seconds(results), "s"),
+            faster=ratio_of(faster) if reduced else None,
+            per_state=Cell(cost[way] * 1e6, "µs"),
+            cost=ratio_of(dearer) if reduced else None,
+            full=Cell(again[way] * 1e6, "µs") if again else None,
+            full_cost=ratio_of(again[way] / again["unreduced"]) if again and reduced else None,
+            target=("faster > 1 x" + (f", cost ≤ {most} x" if most else "")) if reduced else "",
+            met=faster > 1 and (most is None or dearer <= most),
         )
-        if marginals:
-            again = {each: seconds(marginals[each]) / marginals[each][0]["states"] for each in ("unreduced", way)}
-            ratio = again[way] / again["unreduced"]
-            section.add("    when the tables are full", f"{again[way] * MILLION:.2f} µs", ratio=times(ratio))
     by_cpu = {way: median([run["cpu"] for run in results]) for way, results in runs.items()}
-    faster = ", ".join(f"{way} {times(by_cpu['unreduced'] / by_cpu[way])}" for way in reductions)
-    section.notes.append(f"{name}, by processor time of the whole check, against unreduced: {faster}.")
+    faster_by_cpu = ", ".join(f"{way} {times(by_cpu['unreduced'] / by_cpu[way])} x" for way in reductions)
+    table.summary.append(f"{name}, by processor time of the whole check, against unreduced: {faster_by_cpu}.")
 
 
-def marginal(system: System, reduce: str) -> Run:
+def _fresh(system: Model, **options: Any) -> Run:
+    return checked(system(), workers=1, **options)
+
+
+def marginal(system: Model, reduce: str) -> Run:
     """A second search with the same engine: Python is not asked again, and por has nothing left to learn."""
-    options = Options(reduce=reduce, workers=1)
-    reductions = plan(system, options)
-    runner = reductions.runner(system)
+    model = system()
+    options = CheckOptions(reduce=reduce, workers=1)
+    reductions = plan(model, options)
+    runner = reductions.runner(model)
     runner.search(options, por=reductions.por)
-    found = runner.search(options, por=reductions.por)
-    return {name: found[name] for name in ("states", "transitions", "seconds", "passes")}
+    again = runner.search(options, por=reductions.por)
+    return {name: again[name] for name in ("states", "transitions", "seconds", "passes")}
 
 
 # -- selective push-on-stack ------------------------------------------------------------------------------------------
 
 
-def push_on_stack(section: Section, settings: Settings) -> None:
-    heading(section, f"Selective push-on-stack, dfs: {SINGLE}")
-    options: dict[str, Run] = {
+def push_on_stack(table: Table, options: Options) -> None:
+    """Depth first, with selective push-on-stack (SPoS) and without."""
+    setting = f"Selective push-on-stack, dfs: {SINGLE}"
+    options.tell(setting)
+    ways: dict[str, Run] = {
         "decomposition, of states with history": {"reduce": "decomposition", "history": "last"},
         "por": {"reduce": "por"},
     }
-    for name, option in options.items():
+    system = partial(paxos, 3, 3, 1, quorum=False)
+    for name, way in ways.items():
         runs = interleaved(
-            settings.repeats,
-            off=partial(checked, paxos(3, 3, 1, quorum=False), search="dfs", workers=1, spos=False, **option),
-            on=partial(checked, paxos(3, 3, 1, quorum=False), search="dfs", workers=1, spos=True, **option),
+            options.times,
+            off=partial(_fresh, system, search="dfs", spos=False, **way),
+            on=partial(_fresh, system, search="dfs", spos=True, **way),
         )
-        section.raw[f"spos: {name}"] = runs
+        table.raw[f"spos: {name}"] = runs
         off, on = runs["off"][0], runs["on"][0]
         same_verdicts(name, {"off": off, "on": on})
         same_count(f"{name}: states with spos", on["states"], off["states"])
@@ -226,27 +257,34 @@ def push_on_stack(section: Section, settings: Settings) -> None:
             on["stack_operations"] + on["stack_operations_saved"],
             off["stack_operations"],
         )
-        section.add(f"{name}: off", f"{off['stack_operations']:,} operations, {seconds(runs['off']):.2f} s")
-        saved = on["stack_operations_saved"] / off["stack_operations"]
-        section.add(
-            "  on",
-            f"{on['stack_operations']:,} operations, {seconds(runs['on']):.2f} s",
-            ratio=f"{saved:.1%} saved, {times(seconds(runs['off']) / seconds(runs['on']))}",
+        table.summary.append(
+            f"Stack operations, {name}: {off['stack_operations']:,} without SPoS, {on['stack_operations']:,} with it."
         )
+        for switch, results in runs.items():
+            saved = results[0]["stack_operations_saved"] / off["stack_operations"]
+            table.add(
+                setting,
+                f"{name}: {switch}",
+                states=Cell(results[0]["states"]),
+                time=Cell(seconds(results), "s"),
+                operations=Cell(results[0]["stack_operations"]),
+                saved=Cell(saved, "share") if switch == "on" else None,
+                faster=ratio_of(seconds(runs["off"]) / seconds(results)) if switch == "on" else None,
+            )
 
 
 # -- the settings of the papers ---------------------------------------------------------------------------------------
 
 
-def infeasible(section: Section, settings: Settings) -> None:
-    """Where the tool of paper 000 was stopped after 192 hours: every state, no reduction."""
-    heading(section, "Every state, unreduced, where the tool of paper 000 was stopped after 192 hours")
+def infeasible(table: Table, options: Options) -> None:
+    """Where the tool of DBSS was stopped after 192 hours: every state, no reduction."""
     models: dict[str, tuple[Callable[[bool], System], str]] = {
         "Faulty-Paxos2": (lambda quorum: paxos(3, quorum=quorum, faulty="memory"), "violated"),
         "Register, 5 base objects": (lambda quorum: regular_register(5, quorum=quorum), "holds"),
     }
     for name, (model, verdict) in models.items():
         for form, quorum in FORMS.items():
+            options.tell(f"every state: {name}, {form}")
             runs = {
                 f"{search}{', with history' if history == 'last' else ''}": checked(
                     model(quorum), search=search, workers=1, keep_going=True, history=history
@@ -257,18 +295,19 @@ def infeasible(section: Section, settings: Settings) -> None:
             }
             same_verdicts(f"{name}, {form}", runs)
             same_count(f"{name}, {form}: dfs", runs["dfs"]["states"], runs["bfs"]["states"])
-            section.raw[f"infeasible: {name}, {form}"] = runs
-            for way, found in runs.items():
-                met = found["verdict"] == verdict
-                section.add(f"{name}, {form}: {way}", with_seconds(found), target=verdict, met=met)
+            table.raw[f"infeasible: {name}, {form}"] = runs
+            setting = f"Every state, unreduced (the tool of DBSS was stopped after 192 hours): {name}, {form}"
+            for way, run in runs.items():
+                table.add(setting, way, target=verdict, met=run["verdict"] == verdict, **found(run))
 
 
 # -- the options of partial-order reduction ---------------------------------------------------------------------------
 
 
-def choices(section: Section, settings: Settings) -> None:
+def choices(table: Table, options: Options) -> None:
+    """Splits and seeds of partial-order reduction, to the verdict."""
     models: dict[str, Model] = {"Paxos (3, 3, 1), quorums": lambda: paxos(3)}
-    if not settings.quick:
+    if not options.quick:
         models[QUORUM] = lambda: paxos(3, 4, 1)
     ways = {"unreduced": Run(reduce="none")} | {
         f"{split}, {seed}": Run(reduce="por", split=split, seeds=seed)
@@ -276,56 +315,54 @@ def choices(section: Section, settings: Settings) -> None:
         for seed in get_args(Seeds)
     }
     for name, system in models.items():
-        heading(section, f"Splits and seeds of por: {name}")
-        runs = interleaved(
-            settings.repeats,
-            **{
-                way: lambda option=option, system=system: checked(system(), workers=1, **option)
-                for way, option in ways.items()
-            },
-        )
-        section.raw[f"choices: {name}"] = runs
+        options.tell(f"splits and seeds of por: {name}")
+        runs = interleaved(options.times, **{way: partial(_fresh, system, **given) for way, given in ways.items()})
+        table.raw[f"choices: {name}"] = runs
         same_verdicts(name, {way: results[0] for way, results in runs.items()})
         base = runs["unreduced"]
         for way, results in runs.items():
-            found, taken = results[0]["states"], seconds(results)
-            ratio = f"{share(found, base[0]['states'])}, {times(seconds(base) / taken)}"
-            section.add(way, f"{found:,} states, {taken:.2f} s", ratio="" if way == "unreduced" else ratio)
+            states, reduced = results[0]["states"], way != "unreduced"
+            table.add(
+                f"Splits and seeds of por: {name}",
+                way,
+                states=Cell(states),
+                time=Cell(seconds(results), "s"),
+                comparisons=[Comparison("unreduced", 1 - states / base[0]["states"])] if reduced else [],
+                faster=ratio_of(seconds(base) / seconds(results)) if reduced else None,
+            )
 
 
-def seeds(section: Section, settings: Settings) -> None:
-    heading(section, "Seeds of por, all states: fewest / instance")
+def seeds(table: Table, options: Options) -> None:
+    """The two ways to choose a seed, on all states."""
     models: dict[str, Callable[[bool], System]] = {
         "Paxos (2, 3, 1)": lambda quorum: paxos(2, quorum=quorum),
         "Paxos (3, 3, 1)": lambda quorum: paxos(3, quorum=quorum),
         "Register, 5 base objects": lambda quorum: regular_register(5, quorum=quorum),
     }
-    if not settings.quick:
+    if not options.quick:
         models["Faulty-Paxos2"] = lambda quorum: paxos(3, quorum=quorum, faulty="memory")
     cases: dict[str, Model] = {
-        f"{name}, {form}": lambda model=model, quorum=quorum: model(quorum)  # type: ignore[misc]
-        for name, model in models.items()
-        for form, quorum in FORMS.items()
+        f"{name}, {form}": partial(model, quorum) for name, model in models.items() for form, quorum in FORMS.items()
     }
     cases |= {"Paxos of TLA+": mcpaxos, "Register Paxos, 2 clients": register_paxos}
-    if not settings.quick:
+    if not options.quick:
         cases |= {QUORUM: lambda: paxos(3, 4, 1), "Register Paxos, 3 clients": lambda: register_paxos(3)}
     for name, system in cases.items():
+        options.tell(f"seeds of por: {name}")
         runs = interleaved(
-            settings.repeats,
-            **{
-                seed: lambda seed=seed, system=system: checked(
-                    system(), workers=1, reduce="por", seeds=seed, keep_going=True
-                )
-                for seed in get_args(Seeds)
-            },
+            options.times,
+            **{seed: partial(_fresh, system, reduce="por", seeds=seed, keep_going=True) for seed in get_args(Seeds)},
         )
-        section.raw[f"seeds: {name}"] = runs
-        fewest, instance = runs["fewest"], runs["instance"]
-        same_verdicts(name, {"fewest": fewest[0], "instance": instance[0]})
-        states = instance[0]["states"] / fewest[0]["states"]
-        section.add(
-            name,
-            " / ".join(f"{results[0]['states']:,} in {seconds(results):.2f} s" for results in (fewest, instance)),
-            ratio=f"states {times(states)}, time {times(seconds(instance) / seconds(fewest))}",
-        )
+        table.raw[f"seeds: {name}"] = runs
+        same_verdicts(name, {seed: results[0] for seed, results in runs.items()})
+        first = next(iter(runs))
+        for seed, results in runs.items():
+            states, base = results[0]["states"], runs[first][0]["states"]
+            table.add(
+                f"Seeds of por, all states: {name}",
+                seed,
+                states=Cell(states),
+                time=Cell(seconds(results), "s"),
+                comparisons=[] if seed == first else [Comparison(first, 1 - states / base)],
+                faster=None if seed == first else ratio_of(seconds(runs[first]) / seconds(results)),
+            )

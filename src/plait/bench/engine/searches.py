@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from plait.bench.engine.common import (
-    Section,
-    Settings,
-    checked,
-    in_millions,
-    interleaved,
-    median,
-    single_message_paxos,
-    times,
-)
+from plait.bench.engine.common import checked, interleaved, median, rate, single_message_paxos, times
+from plait.bench.options import Options
+from plait.bench.table import Cell, Column, Plot, Table
 
 SIZES, STATES = (2, 3, 2), 463_761
 STATELESS_SECONDS = 3
 WALKS = 50_000
 
 
-def run(settings: Settings) -> Section:
-    section = Section(f"Searches: single-message Paxos {SIZES}, {STATES:,} states, one worker")
-    runs = interleaved(
-        settings.repeats,
-        bfs=lambda: checked(single_message_paxos(SIZES), STATES, search="bfs", workers=1),
-        dfs=lambda: checked(single_message_paxos(SIZES), STATES, search="dfs", workers=1),
-        stateless=lambda: checked(
-            single_message_paxos(SIZES), search="stateless", workers=1, timeout=STATELESS_SECONDS
-        ),
-        random=lambda: checked(single_message_paxos(SIZES), search="random", workers=1, walks=WALKS),
+def measure(options: Options) -> Table:
+    """Each search with one worker; bfs and dfs find every state."""
+    table = Table(
+        "searches",
+        f"Searches: single-message Paxos {SIZES}, one worker",
+        [Column("rate"), Column("of", "of what"), Column("ratio", "against bfs")],
+        "search",
+        plot=Plot("rate", "states, transitions or steps a second"),
     )
-    section.raw["paxos"] = runs
-    bfs = median([r["states"] / r["seconds"] for r in runs["bfs"]])
-    dfs = median([r["states"] / r["seconds"] for r in runs["dfs"]])
-    section.add("bfs", f"{in_millions(bfs)} distinct states")
-    section.add("dfs", f"{in_millions(dfs)} distinct states", ratio=f"{times(dfs / bfs)} bfs")
-    visits = median([r["transitions"] / r["seconds"] for r in runs["stateless"]])
-    section.add(f"stateless, cut after {STATELESS_SECONDS} s", f"{in_millions(visits)} transitions, with repetition")
-    steps = median([r["transitions"] / r["seconds"] for r in runs["random"]])
-    section.add(f"random, {WALKS:,} walks", f"{in_millions(steps)} steps")
-    return section
+    with table.measuring():
+        options.tell("bfs, dfs, stateless and random search")
+        runs = interleaved(
+            options.times,
+            bfs=lambda: checked(single_message_paxos(SIZES), STATES, search="bfs", workers=1),
+            dfs=lambda: checked(single_message_paxos(SIZES), STATES, search="dfs", workers=1),
+            stateless=lambda: checked(
+                single_message_paxos(SIZES), search="stateless", workers=1, timeout=STATELESS_SECONDS
+            ),
+            random=lambda: checked(single_message_paxos(SIZES), search="random", workers=1, walks=WALKS),
+        )
+        table.raw["paxos"] = runs
+        name = f"Paxos {SIZES}, {STATES:,} states"
+        bfs = median([r["states"] / r["seconds"] for r in runs["bfs"]])
+        dfs = median([r["states"] / r["seconds"] for r in runs["dfs"]])
+        visits = median([r["transitions"] / r["seconds"] for r in runs["stateless"]])
+        steps = median([r["transitions"] / r["seconds"] for r in runs["random"]])
+        table.add(name, "bfs", rate=rate(bfs), of=Cell("distinct states"))
+        table.add(name, "dfs", rate=rate(dfs), of=Cell("distinct states"), ratio=times(dfs / bfs))
+        cut = f"stateless, stopped after {STATELESS_SECONDS} s"
+        table.add(name, cut, rate=rate(visits), of=Cell("transitions, with repetition"))
+        table.add(name, f"random, {WALKS:,} walks", rate=rate(steps), of=Cell("steps"))
+    return table

@@ -9,43 +9,51 @@ from typing import Any
 
 from plait.bench.engine import unrolled
 from plait.bench.engine.common import (
-    Section,
-    Settings,
+    MEASURED,
     Sizes,
-    SkippedError,
     checked,
     expected_states,
-    in_millions,
     interleaved,
     median,
+    rate,
     same_count,
     single_message_paxos,
     times,
 )
-from plait.bench.peers.checker import Case, MissingError, Run
-from plait.bench.peers.measure import FailedError
-from plait.bench.peers.measure import measure as run_measured
+from plait.bench.options import Options
+from plait.bench.peers.checker import Case, Run
+from plait.bench.peers.process import run
 from plait.bench.peers.spin import FLAGS, Spin, number, promela
+from plait.bench.report.cells import times as ratio_text
+from plait.bench.table import Plot, Table
 
 RATIO = 8
 
 
-def run(settings: Settings) -> Section:
-    checker = Spin()
-    try:
-        checker.version()
-    except MissingError as error:
-        raise SkippedError(f"{error}; {error.hint}") from None
-    section = Section(f"Spin (-O3 {' '.join(FLAGS)}): the same Paxos, one core each")
-    cases: list[Sizes] = [(2, 3, 2)] if settings.quick else [(2, 3, 2), (3, 3, 1)]
-    with tempfile.TemporaryDirectory(prefix="plait-spin-") as folder:
-        for sizes in cases:
-            measure(checker, Path(folder), sizes, settings, section)
-    section.notes.append("Spin's time is pan's own; Plait's is the whole call of check(), tables filled from nothing.")
-    return section
+def measure(options: Options) -> Table:
+    """Plait and two statements of the model in Promela, one core each."""
+    table = Table(
+        "spin",
+        f"Spin (-O3 {' '.join(FLAGS)}): the same Paxos, one core each",
+        MEASURED,
+        "checker",
+        plot=Plot("measured", "states a second"),
+    )
+    cases: list[Sizes] = [(2, 3, 2)] if options.quick else [(2, 3, 2), (3, 3, 1)]
+    with table.measuring():
+        checker = Spin()
+        version = checker.version()
+        with tempfile.TemporaryDirectory(prefix="plait-spin-") as folder:
+            for sizes in cases:
+                options.tell(f"{version}: Paxos {sizes}")
+                _add(table, checker, Path(folder), sizes, options.times)
+        table.summary.append(
+            "Spin's time is pan's own; Plait's is the whole call of check(), tables filled from nothing."
+        )
+    return table
 
 
-def measure(checker: Spin, folder: Path, sizes: Sizes, settings: Settings, section: Section) -> None:
+def _add(table: Table, checker: Spin, folder: Path, sizes: Sizes, repeats: int) -> None:
     expected = expected_states(*sizes)
 
     @functools.cache
@@ -54,22 +62,19 @@ def measure(checker: Spin, folder: Path, sizes: Sizes, settings: Settings, secti
         return checker.verifier(plain if style == "plain" else unrolled.promela(*sizes), expected, folder)
 
     def spin(style: str) -> dict[str, Any]:
-        try:
-            run = verifier(style)
-            measured = run_measured(run.command, cwd=run.cwd)
-            vector = int(number(r"^State-vector (\d+) byte", measured.output))
-            found = checker.read(measured.output, measured.code)
-        except FailedError as error:
-            raise SkippedError(str(error)) from None
-        return found._asdict() | {"cpu": measured.cpu_seconds, "vector_bytes": vector}
+        prepared = verifier(style)
+        measured = run(prepared.command, cwd=prepared.cwd)
+        vector = int(number(r"^State-vector (\d+) byte", measured.output))
+        counts = checker.read(measured.output, measured.code)
+        return counts._asdict() | {"cpu": measured.cpu_seconds, "vector_bytes": vector}
 
     runs = interleaved(
-        settings.repeats,
+        repeats,
         plain=lambda: spin("plain"),
         unrolled=lambda: spin("unrolled"),
         plait=lambda: checked(single_message_paxos(sizes), workers=1),
     )
-    section.raw[str(sizes)] = runs
+    table.raw[str(sizes)] = runs
     states, transitions = runs["plait"][0]["states"], runs["plait"][0]["transitions"]
     for name in ("plain", "unrolled"):
         same_count(f"states of Spin's {name} model {sizes} against Plait's", runs[name][0]["states"], states)
@@ -77,18 +82,20 @@ def measure(checker: Spin, folder: Path, sizes: Sizes, settings: Settings, secti
         same_count(f"transitions of Spin's {name} model {sizes} against Plait's", found, transitions)
     plait = median([states / r["wall"] for r in runs["plait"]])
     cpu = {name: median([r["cpu"] for r in results]) for name, results in runs.items()}
-    section.add(f"{sizes}, {states:,} states: Plait, one worker", in_millions(plait))
+    setting = f"Paxos {sizes}, {states:,} states"
+    table.add(setting, "Plait, one worker", measured=rate(plait))
     for name, what in {"plain": "Spin, a process per role", "unrolled": "Spin, unrolled by hand"}.items():
-        rate = median([states / max(r["seconds"], 0.005) for r in runs[name]])
-        ratio = plait / rate
-        section.add(
-            f"  {what} ({runs[name][0]['vector_bytes']} B a state)",
-            in_millions(rate),
+        theirs = median([states / max(r["seconds"], 0.005) for r in runs[name]])
+        ratio = plait / theirs
+        table.add(
+            setting,
+            f"{what} ({runs[name][0]['vector_bytes']} B a state)",
+            measured=rate(theirs),
             ratio=times(ratio),
             target=f"≥ {RATIO} x" if name == "plain" else "",
-            met=ratio >= RATIO if name == "plain" else None,
+            met=ratio >= RATIO,
         )
-    section.notes.append(
-        f"{sizes} by processor time, which a busy machine disturbs less: "
-        f"{times(cpu['plain'] / cpu['plait'])} and {times(cpu['unrolled'] / cpu['plait'])}."
+    faster = [ratio_text(cpu[name] / cpu["plait"]) for name in ("plain", "unrolled")]
+    table.summary.append(
+        f"{sizes} by processor time, which a busy machine disturbs less: {faster[0]} x and {faster[1]} x."
     )

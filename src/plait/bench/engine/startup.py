@@ -7,7 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from plait.bench.engine.common import CountsDifferError, Section, Settings, SkippedError, interleaved, median
+from plait.bench.engine.common import interleaved, median
+from plait.bench.errors import DifferenceError, SkippedError
+from plait.bench.options import Options
+from plait.bench.table import Cell, Column, Table
 
 PLAIT = Path(sys.executable).with_name("plait")
 SIZES = ("proposers=2", "acceptors=2", "learners=2", "quorum=false")
@@ -17,27 +20,38 @@ STATES = 1_156
 HELP_SECONDS, CHECK_SECONDS = 0.3, 0.6
 
 
-def run(settings: Settings) -> Section:
-    if not PLAIT.exists():
-        raise SkippedError(f"there is no {PLAIT}: run `make setup`")
-    section = Section("Start-up: wall time of a command")
-    repeats = 3 if settings.quick else 10
-    runs = interleaved(repeats, help=lambda: seconds(HELP), check=lambda: seconds(CHECK, f'"states":{STATES}'))
-    section.raw |= runs
-    for name, what, target in (
-        ("help", "plait --help", HELP_SECONDS),
-        ("check", f"plait check paxos, {STATES:,} states", CHECK_SECONDS),
-    ):
-        middle = median(runs[name])
-        measured = f"median {middle:.3f} s, best {min(runs[name]):.3f} s"
-        section.add(what, measured, target=f"< {target} s", met=middle < target)
-    return section
+def measure(options: Options) -> Table:
+    """The median of several starts."""
+    table = Table(
+        "startup", "Start-up: wall time of a command", [Column("median"), Column("best")], "command"
+    )  # fmt: skip
+    with table.measuring():
+        if not PLAIT.exists():
+            raise SkippedError(f"there is no {PLAIT}: run `make setup`")
+        options.tell("plait --help, plait check paxos")
+        repeats = options.repeats or (3 if options.quick else 10)
+        runs = interleaved(repeats, help=lambda: _seconds(HELP), check=lambda: _seconds(CHECK, f'"states":{STATES}'))
+        table.raw |= runs
+        for name, what, target in (
+            ("help", "plait --help", HELP_SECONDS),
+            ("check", f"plait check paxos, {STATES:,} states", CHECK_SECONDS),
+        ):
+            middle = median(runs[name])
+            table.add(
+                "wall time",
+                what,
+                median=Cell(middle, "s"),
+                best=Cell(min(runs[name]), "s"),
+                target=f"< {target} s",
+                met=middle < target,
+            )
+    return table
 
 
-def seconds(command: list[str], says: str = "") -> float:
+def _seconds(command: list[str], says: str = "") -> float:
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     wall = time.perf_counter() - start
     if says not in done.stdout.replace(" ", ""):
-        raise CountsDifferError(f"`{' '.join(command)}` does not say {says}")
+        raise DifferenceError(f"`{' '.join(command)}` does not say {says}")
     return wall

@@ -5,64 +5,59 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plait.bench.engine.common import (
-    Section,
-    Settings,
-    SkippedError,
-    checked,
-    in_millions,
-    interleaved,
-    median,
-    same_count,
-    times,
-)
-from plait.bench.peers.checker import Case, MissingError
-from plait.bench.peers.measure import FailedError, measure
+from plait.bench.engine.common import MEASURED, checked, interleaved, median, rate, same_count, times
+from plait.bench.options import Options
+from plait.bench.peers.checker import Case
+from plait.bench.peers.process import run
 from plait.bench.peers.stateright import Stateright
+from plait.bench.table import Plot, Table
 from plait.protocols.register_paxos import register_paxos
 
 CLIENTS, SERVERS, WORKERS, UNIQUE = 3, 3, 2, 1_194_428
 RATIO = 10
 
 
-def run(settings: Settings) -> Section:
-    checker = Stateright()
-    try:
-        checker.version()
-    except MissingError as error:
-        raise SkippedError(f"{error}; {error.hint}") from None
-    section = Section(
-        f"Stateright: register Paxos with history, {CLIENTS} clients, {SERVERS} servers, two workers each"
+def measure(options: Options) -> Table:
+    """Both in turns, with two workers each; Plait also with one."""
+    table = Table(
+        "stateright",
+        "Stateright: register Paxos with history, two workers each",
+        MEASURED,
+        "checker",
+        plot=Plot("measured", "states a second"),
     )
+    with table.measuring():
+        checker = Stateright()
+        options.tell(checker.version())
+        runs = interleaved(
+            options.times, stateright=lambda: _stateright(checker), plait=lambda: _plait(WORKERS), one=lambda: _plait(1)
+        )
+        table.raw["register_paxos"] = runs
+        _fill(table, runs)
+    return table
 
-    def stateright() -> dict[str, Any]:
-        try:
-            run = checker.prepare(Case("register_paxos", (CLIENTS, SERVERS), UNIQUE), WORKERS, Path())
-            measured = measure(run.command)
-            return checker.read(measured.output, measured.code)._asdict()
-        except FailedError as error:
-            raise SkippedError(str(error)) from None
 
-    def plait(workers: int) -> dict[str, Any]:
-        return checked(register_paxos(clients=CLIENTS, servers=SERVERS), UNIQUE, workers=workers)
+def _stateright(checker: Stateright) -> dict[str, Any]:
+    prepared = checker.prepare(Case("register_paxos", (CLIENTS, SERVERS), UNIQUE), WORKERS, Path())
+    measured = run(prepared.command)
+    return checker.read(measured.output, measured.code)._asdict()
 
-    runs = interleaved(settings.repeats, stateright=stateright, plait=lambda: plait(WORKERS), one=lambda: plait(1))
-    section.raw["register_paxos"] = runs
+
+def _plait(workers: int) -> dict[str, Any]:
+    return checked(register_paxos(clients=CLIENTS, servers=SERVERS), UNIQUE, workers=workers)
+
+
+def _fill(table: Table, runs: dict[str, list[dict[str, Any]]]) -> None:
     same_count("Stateright's unique states", runs["stateright"][0]["states"], UNIQUE)
     same_count("Stateright's transitions", runs["stateright"][0]["transitions"], runs["plait"][0]["transitions"])
+    name = f"{CLIENTS} clients, {SERVERS} servers, {UNIQUE:,} states"
     theirs = median([UNIQUE / r["seconds"] for r in runs["stateright"]])
-    section.add(f"Stateright, {UNIQUE:,} states", in_millions(theirs))
-    for name, what in {"plait": "Plait, two workers", "one": "Plait, one worker"}.items():
-        ours = median([UNIQUE / r["wall"] for r in runs[name]])
+    table.add(name, "Stateright", measured=rate(theirs))
+    for variant, key in {"Plait, two workers": "plait", "Plait, one worker": "one"}.items():
+        ours = median([UNIQUE / r["wall"] for r in runs[key]])
         ratio = ours / theirs
-        section.add(
-            what,
-            in_millions(ours),
-            ratio=times(ratio),
-            target=f"≥ {RATIO} x" if name == "plait" else "",
-            met=ratio >= RATIO if name == "plait" else None,
-        )
+        target = f"≥ {RATIO} x" if key == "plait" else ""
+        table.add(name, variant, measured=rate(ours), ratio=times(ratio), target=target, met=ratio >= RATIO)
     first = runs["plait"][0]
-    share = first["python_calls"] / first["transitions"]
-    section.add("  calls of Python", f"{first['python_calls']:,}", ratio=f"{share:.2%} of transitions")
-    return section
+    calls, share = first["python_calls"], first["python_calls"] / first["transitions"]
+    table.summary.append(f"Plait calls Python {calls:,} times, in {share:.2%} of the transitions.")

@@ -3,69 +3,76 @@
 from __future__ import annotations
 
 from plait.bench.engine.common import (
+    MEASURED,
     MILLION,
-    Section,
-    Settings,
     Sizes,
     checked,
     expected_states,
-    in_millions,
     interleaved,
     median,
+    rate,
     single_message_paxos,
     times,
 )
+from plait.bench.options import Options
+from plait.bench.report.cells import number
+from plait.bench.table import Cell, Table
 
 RATE, SPEED_UP, CALLS, BYTES = 10 * MILLION, 1.6, 0.001, 24
 
 
-def run(settings: Settings) -> Section:
-    section = Section("Throughput: single-message Paxos, every state, no reduction")
-    cases: list[Sizes] = [(3, 3, 1)] if settings.quick else [(3, 3, 1), (2, 4, 2)]
-    for sizes in cases:
-        measure(sizes, settings, section)
-    return section
+def measure(options: Options) -> Table:
+    """Every state of Paxos in one or two sizes."""
+    table = Table("throughput", "Throughput: single-message Paxos, every state, no reduction", MEASURED, "what")
+    sizes: list[Sizes] = [(3, 3, 1)] if options.quick else [(3, 3, 1), (2, 4, 2)]
+    with table.measuring():
+        for size in sizes:
+            options.tell(f"Paxos {size}")
+            _add(table, size, options.times)
+    return table
 
 
-def measure(sizes: Sizes, settings: Settings, section: Section) -> None:
+def _add(table: Table, sizes: Sizes, repeats: int) -> None:
     states = expected_states(*sizes)
     runs = interleaved(
-        settings.repeats,
+        repeats,
         one=lambda: checked(single_message_paxos(sizes), states, workers=1),
         two=lambda: checked(single_message_paxos(sizes), states, workers=2),
     )
-    section.raw[str(sizes)] = runs
+    table.raw[str(sizes)] = runs
     rates = {name: median([r["transitions"] / r["seconds"] for r in results]) for name, results in runs.items()}
     by_cpu = median([r["transitions"] / r["cpu"] for r in runs["one"]])
     first = runs["one"][0]
-    name = f"{sizes}, {first['states']:,} states, {first['transitions']:,} transitions"
-    section.add(
-        f"{name}: one worker",
-        in_millions(rates["one"]),
-        target="≥ 10 M transitions/s",
-        met=rates["one"] >= RATE,
-    )
+    name = f"Paxos {sizes}, {first['states']:,} states, {first['transitions']:,} transitions"
+    table.add(name, "one worker", measured=rate(rates["one"]), target="≥ 10 M transitions/s", met=rates["one"] >= RATE)
     ratio = rates["two"] / rates["one"]
-    section.add(
-        "  two workers", in_millions(rates["two"]), ratio=times(ratio), target="≥ 1.6 x one", met=ratio >= SPEED_UP
+    table.add(
+        name,
+        "two workers",
+        measured=rate(rates["two"]),
+        ratio=times(ratio),
+        target="≥ 1.6 x one worker",
+        met=ratio >= SPEED_UP,
     )
     share = first["python_calls"] / first["transitions"]
-    section.add(
-        "  calls of Python",
-        f"{first['python_calls']:,}",
-        ratio=f"{share:.4%}",
+    table.add(
+        name,
+        "calls of Python",
+        measured=Cell(first["python_calls"]),
+        ratio=Cell(f"{share:.4%} of transitions"),
         target="≤ 0.1 % of transitions",
         met=share <= CALLS,
     )
     for workers, results in runs.items():
         per_state = results[0]["table_bytes"] / results[0]["states"]
-        section.add(
-            f"  visited set with parents, {workers} worker{'s' if workers == 'two' else ''}",
-            f"{results[0]['table_bytes'] / 2**20:.0f} MiB",
-            ratio=f"{per_state:.1f} B/state",
+        table.add(
+            name,
+            f"visited set with parents, {workers} worker{'s' if workers == 'two' else ''}",
+            measured=Cell(results[0]["table_bytes"], "B"),
+            ratio=Cell(per_state, "B/state"),
             target="≤ 24 B/state",
             met=per_state <= BYTES,
         )
-    section.notes.append(
-        f"{sizes}, one worker, by processor time, which a busy machine disturbs less: {in_millions(by_cpu)}."
+    table.summary.append(
+        f"{sizes}, one worker, by processor time, which a busy machine disturbs less: {number(by_cpu, '1/s')}."
     )

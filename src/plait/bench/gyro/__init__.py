@@ -1,5 +1,5 @@
 """Latency and throughput of `plait gyro serve`, beside one central server and beside Galera.
 
-In: a workload and a number of servers. Out: measurements per site. Open `measure.py` first; `workloads.py` has the clients,
-`galera.py` and `mariadb.py` start the servers to compare with.
+In: which figures to measure. Out: a `Table` with a row per configuration. Open `table.py` first; `deployment.py` starts
+servers and clients, `workloads.py` says what clients do, `galera.py` and `mariadb.py` are the DBMS to compare with.
 """

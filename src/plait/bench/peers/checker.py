@@ -40,22 +40,14 @@ class Run(NamedTuple):
     cwd: Path | None = None
 
 
-class Found(NamedTuple):
-    """What a checker said."""
+class Counts(NamedTuple):
+    """What a checker reports about its search."""
 
     states: int
     transitions: int
     seconds: float
     """Of its search, by its own account."""
     violated: bool = False
-
-
-class MissingError(Exception):
-    """The checker is not here; the message says what is missing, the hint how to get it."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class Checker(ABC):
@@ -69,12 +61,12 @@ class Checker(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """Which one it is; a MissingError if it is not here."""
+        """Which one it is; a `MissingError` if it is not installed."""
 
     @abstractmethod
     def prepare(self, case: Case, workers: int, folder: Path) -> Run:
         """Build what has to be built, in a new folder if it needs one; a `FailedError` if that does not work."""
 
     @abstractmethod
-    def read(self, output: str, code: int) -> Found:
-        """What it found; a `FailedError` if it did not search everything."""
+    def read(self, output: str, code: int) -> Counts:
+        """What its output says; a `FailedError` if it did not search everything."""

@@ -7,8 +7,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from plait.bench.peers.checker import PROTOCOLS, Case, Checker, Found, Run
-from plait.bench.peers.measure import FailedError
+from plait.bench.errors import FailedError
+from plait.bench.peers.checker import PROTOCOLS, Case, Checker, Counts, Run
 
 
 class Plait(Checker):
@@ -30,11 +30,11 @@ class Plait(Checker):
         options = ["--workers", str(workers), "--json", "--quiet"]
         return Run([sys.executable, "-m", "plait.cli.main", "check", case.protocol, *parameters, *options])
 
-    def read(self, output: str, code: int) -> Found:
+    def read(self, output: str, code: int) -> Counts:
         try:
             found = json.loads(output)
         except ValueError:
             raise FailedError(f"plait check said: {output.strip()[-200:]}") from None
         if found["bound"] is not None:
             raise FailedError(f"plait check was stopped: {found['bound']}")
-        return Found(found["states"], found["transitions"], found["seconds"], found["verdict"] != "holds")
+        return Counts(found["states"], found["transitions"], found["seconds"], found["verdict"] != "holds")

@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from plait.bench.peers.checker import MODELS, Case, Checker, Found, MissingError, Run
-from plait.bench.peers.measure import FailedError, build
+from plait.bench.errors import FailedError, MissingError
+from plait.bench.peers.checker import MODELS, Case, Checker, Counts, Run
+from plait.bench.peers.process import build
 
 FLAGS = ("-DNOREDUCE", "-DSAFETY", "-DMEMLIM=16000")
 """For the C compiler: every state, no partial-order reduction, no cycles."""
@@ -96,14 +97,14 @@ class Spin(Checker):
         build(["gcc", *self._flags, "-w", "-o", "pan", "pan.c"], cwd=work)
         return Run(["./pan", f"-m{DEPTH}", f"-w{max(16, (2 * states).bit_length())}"], work)
 
-    def read(self, output: str, code: int) -> Found:
+    def read(self, output: str, code: int) -> Counts:
         errors = int(number(r"errors: (\d+)", output))
         if errors == 0 and ("Search not completed" in output or "max search depth too small" in output):
             raise FailedError("pan did not search everything")
         states = int(number(r"^\s*(\d+) states, stored", output))
         # pan counts the initial state as one more.
         transitions = int(number(r"^\s*(\d+) transitions \(= stored\+matched\)", output)) - 1
-        return Found(states, transitions, number(r"elapsed time (\S+) seconds", output), errors > 0)
+        return Counts(states, transitions, number(r"elapsed time (\S+) seconds", output), errors > 0)
 
 
 def number(pattern: str, report: str) -> float:

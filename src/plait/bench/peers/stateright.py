@@ -9,8 +9,9 @@ import shutil
 from functools import cached_property
 from pathlib import Path
 
-from plait.bench.peers.checker import MODELS, PROTOCOLS, Case, Checker, Found, MissingError, Run
-from plait.bench.peers.measure import FailedError, build
+from plait.bench.errors import FailedError, MissingError
+from plait.bench.peers.checker import MODELS, PROTOCOLS, Case, Checker, Counts, Run
+from plait.bench.peers.process import build
 
 CRATE = MODELS / "stateright"
 
@@ -51,9 +52,9 @@ class Stateright(Checker):
     def prepare(self, case: Case, workers: int, folder: Path) -> Run:
         return Run([str(self._built), str(workers), case.protocol, *map(str, case.sizes)])
 
-    def read(self, output: str, code: int) -> Found:
+    def read(self, output: str, code: int) -> Counts:
         try:
             found = json.loads(output)
         except ValueError:
             raise FailedError(f"it said: {output.strip()[-200:]}") from None
-        return Found(found["states"], found["transitions"], found["seconds"])
+        return Counts(found["states"], found["transitions"], found["seconds"])

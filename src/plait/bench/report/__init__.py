@@ -1,4 +1,4 @@
-"""Measurements as text, as Markdown and as drawings.
+"""The one reporter of tables: `text` for a terminal, `markdown`, `svg` (bars), and the JSON object.
 
-In: the tables of this room. Out: text or SVG. Open `grid.py` first: the other files lay their tables out with it.
+In: a `Table`. Out: a string. Open `cells.py` first: it formats values by their units, and lays out rows and columns.
 """

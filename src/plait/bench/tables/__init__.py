@@ -1,4 +1,5 @@
 """The tables of the papers, measured again: one file per table.
 
-In: whether to measure quickly. Out: a `Table` with the measured and the published values. Open `dbss.py` first.
+In: `Options`. Out: a `Table` with the measured and the published values. Open `dbss.py` first; `search.py` runs the checks
+of `dbss.py` and `quorum.py`.
 """

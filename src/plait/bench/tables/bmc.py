@@ -1,15 +1,14 @@
-"""Tables 6 and 7 and Figure 14 of the thesis (section 4.6), measured again: programs, ways to decide them, its figures."""
+"""Tables 6 and 7 and Figure 14 of Saissi 2019 (section 4.6): programs, the encodings that decide them, published times."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
-from plait.bench.table import Timing, TimingTable
+from plait.bench.options import Options
+from plait.bench.table import Cell, Column, Plot, Row, Table
 from plait.bmc.api import check
 from plait.bmc.load import load
 
@@ -27,10 +26,10 @@ WAYS: dict[str, dict[str, Any]] = {
     AUTO: {},
     EXPLICIT: {"encoding": "explicit"},
 }
-"""The first two are the thesis'; the one before the last is what `plait bmc` does."""
+"""The first two are those of Saissi 2019; `auto` is what `plait bmc` does."""
 
 _SEEDS, _ENOUGH = 31, 10.0
-"""A formula is solved with so many seeds, and the mean counts; fewer, once that took so many seconds."""
+"""A formula is solved with 31 seeds, and the mean counts; with fewer, once they took 10 s together."""
 
 
 class Setting(NamedTuple):
@@ -94,54 +93,83 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-def bmc_table(
-    *, quick: bool = False, timeout: float = 60.0, tell: Callable[[str], None] = lambda _: None
-) -> TimingTable:
-    """Every setting in every way; each run is stopped after `timeout` seconds."""
-    rows: list[Timing] = []
-    complete = True
-    try:
-        rows.extend(_rows(quick, timeout, tell))
-    except KeyboardInterrupt:
-        complete = False
-    return TimingTable(
+class Timing(NamedTuple):
+    """One run: CPU seconds, and what was found."""
+
+    solving: float
+    total: float
+    building: float
+    found: str
+    """`sat`, `unsat`, or the limit that was hit."""
+    work: int | None
+    """What the solver counts of its own work; None without a solver."""
+
+    @property
+    def decided(self) -> bool:
+        return self.found in ("sat", "unsat")
+
+
+def measure(options: Options) -> Table:
+    """Every setting with every encoding; each run is stopped after `options.timeout` seconds."""
+    table = Table(
         "bmc",
-        "Bounded model checking with projections (thesis, Tables 6 and 7, Figure 14)",
-        rows,
-        f"CPU seconds of one core, each run stopped after {timeout:g} s; the mean of {_SEEDS} seeds (of fewer, where they "
-        f"take more than {_ENOUGH:g} s); work: what the solver counts of its own doing, in millions",
-        _summary(rows),
-        complete,
+        "Bounded model checking with projections (Saissi 2019, Tables 6 and 7, Figure 14)",
+        [
+            Column("solving", published="published: solving"),
+            Column("total", published="published: total"),
+            Column("building", shown=False),
+            Column("work"),
+            Column("found"),
+        ],
+        "encoding",
+        f"CPU seconds of one core, each run stopped after {options.timeout:g} s; the mean of {_SEEDS} seeds (fewer, if they "
+        f"take more than {_ENOUGH:g} s); work: what the solver counts of its own work",
+        plot=Plot("total", "CPU seconds"),
+    )
+    chosen = {name: setting for name, setting in SETTINGS.items() if setting.quick or not options.quick}
+    with table.measuring():
+        for name, setting in chosen.items():
+            for way in WAYS:
+                options.tell(f"{len(table.rows) + 1}/{len(chosen) * len(WAYS)}  {name}: {way}")
+                _add(table, name, way, mean(setting, way, options.timeout))
+    table.summary += _summary(table.rows)
+    return table
+
+
+def _add(table: Table, name: str, way: str, timing: Timing) -> None:
+    setting = SETTINGS[name]
+    solving, total = {BMC: setting.bmc, PBMC: setting.pbmc}.get(way) or (None, None)
+    unended = setting.unended and way == BMC
+    stopped = not timing.decided
+    table.add(
+        name,
+        way,
+        solving=Cell(timing.solving, "s", stopped, published=solving, published_at_least=unended),
+        total=Cell(timing.total, "s", stopped, published=total, published_at_least=unended),
+        building=Cell(timing.building, "s"),
+        work=None if timing.work is None else Cell(timing.work),
+        found=Cell(timing.found, expected=None if stopped else setting.expected, published=setting.expected),
+        limit=timing.found if stopped else None,
     )
 
 
-def _rows(quick: bool, timeout: float, tell: Callable[[str], None]) -> Iterator[Timing]:
-    chosen = {name: setting for name, setting in SETTINGS.items() if setting.quick or not quick}
-    number, total = 0, len(chosen) * len(WAYS)
-    for name, setting in chosen.items():
-        for way in WAYS:
-            number += 1
-            tell(f"{number}/{total}  {name}: {way}")
-            yield measure(name, setting, way, timeout)
-
-
-def measure(name: str, setting: Setting, way: str, timeout: float) -> Timing:
-    """One line of the table: the mean of several seeds. It is undecided if one of them is."""
+def mean(setting: Setting, way: str, timeout: float) -> Timing:
+    """The mean of several seeds. It is undecided if one of them is."""
     runs: list[Timing] = []
     while len(runs) < (1 if way == EXPLICIT else _SEEDS) and sum(run.total for run in runs) < _ENOUGH:
-        runs.append(_once(name, setting, way, timeout, len(runs)))
+        runs.append(_once(setting, way, timeout, len(runs)))
         if not runs[-1].decided:
             return runs[-1]
-    return msgspec.structs.replace(
-        runs[0],
+    return Timing(
         solving=statistics.mean(run.solving for run in runs),
         total=statistics.mean(run.total for run in runs),
         building=statistics.mean(run.building for run in runs),
+        found=runs[0].found,
         work=None if way == EXPLICIT else round(statistics.mean(run.work or 0 for run in runs)),
     )
 
 
-def _once(name: str, setting: Setting, way: str, timeout: float, seed: int) -> Timing:
+def _once(setting: Setting, way: str, timeout: float, seed: int) -> Timing:
     program = load(setting.target, setting.parameters)
     start = time.process_time()
     verdict = check(
@@ -157,43 +185,30 @@ def _once(name: str, setting: Setting, way: str, timeout: float, seed: int) -> T
     total = time.process_time() - start
     if verdict.bound == "interrupted":
         raise KeyboardInterrupt
-    found = verdict.properties[0]
     limit = verdict.bound is not None and not verdict.bound.startswith("depth")
-    outcome = "sat" if found.trace is not None else "unsat"
+    outcome = "sat" if verdict.properties[0].trace is not None else "unsat"
     if limit:
         outcome = "too large" if "too large" in (verdict.bound or "") else verdict.bound or "limit"
     formula = verdict.statistics.formula
     assert formula is not None
-    solving, whole = {BMC: setting.bmc, PBMC: setting.pbmc}.get(way) or (None, None)
-    return Timing(
-        setting=name,
-        way=way,
-        solving=formula.solve_seconds,
-        total=total,
-        verdict=outcome,
-        published_solving=solving,
-        published_total=whole,
-        published_limit=setting.unended and way == BMC,
-        expected=setting.expected,
-        work=None if way == EXPLICIT else formula.work,
-        building=formula.build_seconds,
-    )
+    work = None if way == EXPLICIT else formula.work
+    return Timing(formula.solve_seconds, total, formula.build_seconds, outcome, work)
 
 
-Ways = dict[str, Timing]
+Ways = dict[str, Row]
 
 
-def _summary(rows: list[Timing]) -> list[str]:
+def _summary(rows: list[Row]) -> list[str]:
     settings: dict[str, Ways] = {}
     for row in rows:
-        settings.setdefault(row.setting, {})[row.way] = row
+        settings.setdefault(row.setting, {})[row.variant] = row
     lines = [_best(settings)]
-    slow = [row for row in rows if row.decided and row.total > 5 and row.way != EXPLICIT]
+    slow = [row for row in rows if row.limit is None and row.value("total") > 5 and row.variant != EXPLICIT]
     if slow:
-        most = max(slow, key=lambda row: row.building / row.total)
+        most = max(slow, key=_building)
         lines.append(
             f"Of the {len(slow)} runs of more than 5 s, building and reading the formula is at most "
-            f"{most.building / most.total:.0%} ({most.setting}, {most.way})."
+            f"{_building(most):.0%} ({most.setting}, {most.variant})."
         )
     for base, better in ((BMC, PBMC), (BMC, SLICED), (CLOCK, CLOCK_P)):
         lines.append(_gain(settings, base, better))
@@ -203,9 +218,14 @@ def _summary(rows: list[Timing]) -> list[str]:
     return lines
 
 
+def _building(row: Row) -> float:
+    """The share of the time that building the formula takes."""
+    return float(row.value("building") / row.value("total"))
+
+
 def _best(settings: Mapping[str, Ways]) -> str:
     best = {
-        name: min((t.total for way, t in ways.items() if t.decided and way != EXPLICIT), default=None)
+        name: min((r.value("total") for way, r in ways.items() if r.limit is None and way != EXPLICIT), default=None)
         for name, ways in settings.items()
     }
     undecided = [name for name, seconds in best.items() if seconds is None]
@@ -216,7 +236,7 @@ def _best(settings: Mapping[str, Ways]) -> str:
 
 
 def _gain(settings: Mapping[str, Ways], base: str, better: str) -> str:
-    """Where the thesis reports less solving with projections: whether there is less work here, too."""
+    """Where Saissi 2019 reports less solving with projections: whether there is less work here, too."""
     less: list[str] = []
     other: list[str] = []
     for name, ways in settings.items():
@@ -225,19 +245,21 @@ def _gain(settings: Mapping[str, Ways], base: str, better: str) -> str:
         if not (published or (name in FIGURE and FIGURE[name].depth >= FROM)) or not {base, better} <= ways.keys():
             continue
         one, two = ways[base], ways[better]
-        if one.decided and two.decided:
-            change = (two.work or 0) / max(one.work or 0, 1) - 1
+        if one.limit is None and two.limit is None:
+            change = (two.value("work") or 0) / max(one.value("work") or 0, 1) - 1
             (less if change < 0 else other).append(f"{name} ({change:+.0%})")
         else:
-            (less if two.decided else other).append(f"{name} ({'only with' if two.decided else 'not decided with'})")
+            decided = two.limit is None
+            (less if decided else other).append(f"{name} ({'only with' if decided else 'not decided with'})")
     return (
-        f"{better} against {base}, in settings where the thesis reports less solving: less work in {len(less)} of "
+        f"{better} against {base}, in settings where Saissi 2019 reports less solving: less work in {len(less)} of "
         f"{len(less) + len(other)}: {'; '.join(less) or 'none'}. Not less: {'; '.join(other) or 'none'}."
     )
 
 
 def _enumeration_wins(ways: Ways) -> bool:
     mine = ways.get(EXPLICIT)
-    if mine is None or not mine.decided:
+    if mine is None or mine.limit is not None:
         return False
-    return all(mine.total < t.total for way, t in ways.items() if way != EXPLICIT and t.decided)
+    others = [row for way, row in ways.items() if way != EXPLICIT and row.limit is None]
+    return all(mine.value("total") < row.value("total") for row in others)

@@ -1,4 +1,7 @@
-"""Error propagation analysis: Tables 8 and 10 and Figure 17 of the thesis, overhead, and the check against the formula."""
+"""Error propagation analysis: Tables 8 and 10 and Figure 17 of Saissi 2019, the overhead, and the check against Z3.
+
+The programs are in examples/epa.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from plait.bench.engine.common import CountsDifferError, Section, Settings, SkippedError, median, times
+from plait.bench.engine.common import median, times
+from plait.bench.errors import DifferenceError, SkippedError
+from plait.bench.options import Options
+from plait.bench.table import Cell, Column, Table
 from plait.epa.campaign import Campaign, Result, summarize
 from plait.epa.events import Event, fast_check, from_rows
 from plait.epa.instrumentation.build import build
@@ -24,8 +30,8 @@ from plait.epa.reversibility import check
 from plait.epa.run import run as record
 from plait.epa.run import scratch
 from plait.epa.solver import formula_decides
+from plait.kernel.errors import UsageError
 
-EXAMPLES = Path(__file__).parents[4] / "examples" / "epa"
 SMALL = {
     "quicksort": ("4", "60"),
     "kmeans": ("3", "12"),
@@ -60,31 +66,41 @@ PUBLISHED = {
 TYPES = ["bitflip", "mallsize", "callcorr", "invalptr"]
 
 
-def run(settings: Settings) -> Section:
-    if not find_all():
-        raise SkippedError("clang with its libLLVM is not installed: apt-get install clang-14")
-    section = Section("Error propagation analysis (thesis 004, chapter 5)")
+COLUMNS = [Column("measured", published="published"), Column("ratio")]
+
+
+def measure(options: Options) -> Table:
+    """Runs without a fault, campaigns, the costs of each part, and the largest traces."""
+    table = Table("epa", "Error propagation analysis (Saissi 2019, Tables 8 and 10, Figure 17)", COLUMNS, "what")
+    examples = options.examples / "epa"
+    if not (examples / "kmeans.c").is_file():
+        raise UsageError(f"{examples / 'kmeans.c'} is not there", hint="run it in the repository, or give --examples")
     folder = Path(tempfile.mkdtemp(prefix="plait-bench-epa-", dir=scratch()))
     try:
-        programs = {name: folder / f"{name}.epa" for name in SMALL}
-        for name, program in programs.items():
-            build([EXAMPLES / f"{name}.c"], program)
-        false_positives(section, settings, programs, folder)
-        campaigns(section, settings, programs)
-        table_10(section, programs, folder)
-        overhead(section, settings, programs, folder)
-        against_the_formula(section, settings, programs["kmeans"], folder)
-        if not settings.quick:
-            fifty_million(section, programs["swaptions"], folder)
+        with table.measuring():
+            if not find_all():
+                raise SkippedError("clang with its libLLVM is not installed: apt-get install clang-14")
+            programs = {name: folder / f"{name}.epa" for name in SMALL}
+            for name, program in programs.items():
+                options.tell(f"building {name}")
+                build([examples / f"{name}.c"], program)
+            false_positives(table, options, programs, folder)
+            campaigns(table, options, programs)
+            table_10(table, options, programs, folder)
+            overhead(table, options, programs, folder)
+            against_the_formula(table, options, programs["kmeans"], folder)
+            if not options.quick:
+                fifty_million(table, options, programs["swaptions"], folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return section
+    return table
 
 
-def false_positives(section: Section, settings: Settings, programs: dict[str, Path], folder: Path) -> None:
-    """Repeated runs without a fault, under random yields."""
-    runs = 25 if settings.quick else 1_000
+def false_positives(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
+    """Repeated runs without a fault, under random yields (Table 8)."""
+    runs = 25 if options.quick else 1_000
     for name, program in programs.items():
+        options.tell(f"runs without a fault: {name}")
         record(program, SMALL[name], folder / "golden")
         golden = Recording(folder / "golden")
         raw, deviating = set(), 0
@@ -94,25 +110,29 @@ def false_positives(section: Section, settings: Settings, programs: dict[str, Pa
             deviating += not golden.native.outcome(again.native)[0]
             raw.add(digest(folder / "again"))
         if deviating:
-            raise CountsDifferError(f"{name}: {deviating} of {runs} runs without a fault deviate")
-        section.raw[f"false positives {name}"] = deviating
+            raise DifferenceError(f"{name}: {deviating} of {runs} runs without a fault deviate")
+        table.raw[f"false positives {name}"] = deviating
         measured = f"{deviating} of {runs:,} deviate; {len(raw):,} distinct raw"
-        section.add(f"{name}: runs without a fault", measured, target="0", met=deviating == 0)
+        table.add(
+            "Runs without a fault (Table 8)", name, measured=Cell(measured), target="0 deviate", met=deviating == 0
+        )
 
 
 def digest(trace: Path) -> bytes:
-    """Of a trace as it was recorded."""
+    """The hash of a trace as it was recorded."""
     found = hashlib.blake2b()
     for file in sorted(trace.glob("thread-*.bin")):
         found.update(file.read_bytes())
     return found.digest()
 
 
-def campaigns(section: Section, settings: Settings, programs: dict[str, Path]) -> None:
-    """Figure 17, and the maximal possible false negative rate of crashes and silent corruptions."""
-    runs = 20 if settings.quick else 400
+def campaigns(table: Table, options: Options, programs: dict[str, Path]) -> None:
+    """Figure 17, and the maximal possible false negative rate (MPFNR) of crashes and silent corruptions."""
+    runs = 20 if options.quick else 400
     missed = failures = 0
+    setting = f"Faults (Figure 17), {runs} runs of each program: share that deviates"
     for name, program in programs.items():
+        options.tell(f"faults: {name}")
         campaign = Campaign(program, SMALL[name], types=TYPES, runs=runs, seed=1)
         try:
             results: list[Result] = [campaign.inject(i) for i in range(runs)]
@@ -123,16 +143,19 @@ def campaigns(section: Section, settings: Settings, programs: dict[str, Path]) -
         for share in summary.shares:
             parts = ", ".join(f"{n} {o}" for o, n in share.outcomes.items() if n)
             interval = f"{share.coverage:.0%} ({share.low:.0%} to {share.high:.0%})"
-            section.add(f"{name}: {share.type}", f"{interval}: {parts}")
-            section.raw[f"{name} {share.type}"] = {"outcomes": share.outcomes, "coverage": share.coverage}
+            table.add(setting, f"{name}: {share.type}", measured=Cell(f"{interval}: {parts}"))
+            table.raw[f"{name} {share.type}"] = {"outcomes": share.outcomes, "coverage": share.coverage}
     if missed:
-        raise CountsDifferError(f"{missed} of {failures} crashes and corruptions left no deviation")
-    section.add(f"MPFNR of {failures:,} crashes and SDC", f"{missed}", target="0", met=missed == 0)
+        raise DifferenceError(f"{missed} of {failures} crashes and corruptions left no deviation")
+    table.add(
+        setting, f"MPFNR of {failures:,} crashes and SDC", measured=Cell(missed), target="0", met=missed == 0
+    )  # fmt: skip
 
 
-def table_10(section: Section, programs: dict[str, Path], folder: Path) -> None:
+def table_10(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
     """Traces of a million records: check, sanitize, compare."""
     for name, program in programs.items():
+        options.tell(f"a million records: {name}")
         record(program, LARGE[name], folder / "one")
         record(program, LARGE[name], folder / "two", yields=1)
         one, sanitizing = timed(Recording, folder / "one")
@@ -140,72 +163,76 @@ def table_10(section: Section, programs: dict[str, Path], folder: Path) -> None:
         found, checking = timed(check, one)
         (equal, _), comparing = timed(one.native.outcome, two.native)
         if not equal or found.verdict.status != "holds":
-            raise CountsDifferError(f"{name}: {found.verdict.status}, equal: {equal}")
-        published = PUBLISHED[name]
+            raise DifferenceError(f"{name}: {found.verdict.status}, equal: {equal}")
         records = one.native.records
-        section.raw[f"table 10 {name}"] = {
-            "records": records, "threads": len(one.threads), "objects": found.shared_objects,
-            "dependencies": found.dependencies, "check": checking, "sanitize": sanitizing, "compare": comparing,
-        }  # fmt: skip
+        taken = {"check": checking, "sanitize": sanitizing, "compare": comparing}
+        table.raw[f"table 10 {name}"] = taken | {
+            "records": records,
+            "threads": len(one.threads),
+            "objects": found.shared_objects,
+            "dependencies": found.dependencies,
+        }
         size = (
             f"{records / 1e6:.2f} M records, {found.shared_objects} shared objects, {found.dependencies:,} dependencies"
         )
-        for what, seconds, old in zip(
-            ("check", "sanitize", "compare"), (checking, sanitizing, comparing), published, strict=True
-        ):
-            section.add(
-                f"{name}: {what} ({size})" if what == "check" else f"{name}: {what}",
-                f"{seconds:.3f} s",
-                ratio=f"thesis {old:,.2f} s",
+        for (what, seconds), published in zip(taken.items(), PUBLISHED[name], strict=True):
+            table.add(
+                f"Table 10: {name}, {size}",
+                what,
+                measured=Cell(seconds, "s", published=published),
                 target="< 2 s",
                 met=seconds < 2,
             )
 
 
-def overhead(section: Section, settings: Settings, programs: dict[str, Path], folder: Path) -> None:
+def overhead(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
     """How much longer a recorded run takes than the program without instrumentation, both at -O0."""
     toolchain = find_all()[0]
+    repeats = max(5, options.times)
     for name, program in programs.items():
+        options.tell(f"overhead: {name}")
         plain = folder / f"{name}.plain"
-        source = str(EXAMPLES / f"{name}.c")
+        source = str(options.examples / "epa" / f"{name}.c")
         subprocess.run([toolchain.clang, "-O0", "-g", source, "-o", str(plain), "-lm", "-pthread"], check=True)
         arguments = list(LONG[name])
-        repeats = max(5, settings.repeats)
         before, after = [], []
-        for _ in range(repeats):  # one after the other: what else the machine does hits both
-            before.append(spent(plainly, plain, arguments))
+        for _ in range(repeats):  # In turns, so that other work on the machine disturbs both.
+            before.append(spent(_run_plain, plain, arguments))
             shutil.rmtree(folder / "slow", ignore_errors=True)
             after.append(spent(record, program, arguments, folder / "slow"))
         size = sum(p.stat().st_size for p in (folder / "slow").glob("thread-*.bin"))
         shutil.rmtree(folder / "slow")
         wall, processor = (median([a[i] for a in after]) / median([b[i] for b in before]) for i in (0, 1))
-        section.raw[f"overhead {name}"] = {"plain": before, "recorded": after, "bytes": size}
-        section.add(
-            f"{name}: recording",
-            f"{median([b[0] for b in before]):.3f} s to {median([a[0] for a in after]):.2f} s, {size / 1e9:.1f} GB",
-            ratio=f"{wall:.1f} x, processor time {processor:.1f} x",
-            target="<= 15 x",
+        table.raw[f"overhead {name}"] = {"plain": before, "recorded": after, "bytes": size}
+        times_ = f"{median([b[0] for b in before]):.3f} s to {median([a[0] for a in after]):.2f} s"
+        table.add(
+            "Overhead of recording, at -O0",
+            name,
+            measured=Cell(f"{times_}, {size / 1e9:.1f} GB"),
+            ratio=Cell(f"{wall:.1f} x, processor time {processor:.1f} x"),
+            target="≤ 15 x",
             met=wall <= 15,
         )
 
 
-def plainly(program: Path, arguments: list[str]) -> None:
+def _run_plain(program: Path, arguments: list[str]) -> None:
     subprocess.run([program, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
 def spent(action: Callable[..., Any], *arguments: Any) -> tuple[float, float]:
-    """The time that an action with processes takes, and the processor time of these."""
+    """The time that an action takes, and the processor time of the processes that it starts."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     _, seconds = timed(action, *arguments)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def against_the_formula(section: Section, settings: Settings, program: Path, folder: Path) -> None:
+def against_the_formula(table: Table, options: Options, program: Path, folder: Path) -> None:
     """The largest trace of kmeans that Z3 still decides with the whole formula."""
-    limit = 20.0 if settings.quick else 120.0
+    limit = 20.0 if options.quick else 120.0
     best: tuple[int, float, float] | None = None
     for points in (3, 4, 6, 8, 12, 16, 24, 32, 48, 64):
+        options.tell(f"the formula in Z3: kmeans 2 {points}")
         record(program, ["2", str(points)], folder / "formula")
         recording = Recording(folder / "formula")
         steps: list[Event] = from_rows(recording.native.steps())
@@ -214,21 +241,26 @@ def against_the_formula(section: Section, settings: Settings, program: Path, fol
             break
         found, fast = timed(fast_check, steps)
         if bool(found["pairs"]) != answer:
-            raise CountsDifferError(f"kmeans 2 {points}: the formula says {answer}")
+            raise DifferenceError(f"kmeans 2 {points}: the formula says {answer}")
         best = (len(steps), slow, fast)
         if slow > limit / 2:
             break
     if best is not None:
-        steps_, slow, fast = best
-        section.raw["formula"] = {"steps": steps_, "z3": slow, "clocks": fast}
-        section.add(
-            f"the formula in Z3, {steps_:,} steps", f"{slow:.2f} s against {fast * 1e3:.2f} ms", ratio=times(slow / fast),
-            target=">= 100 x", met=slow / fast >= 100,
-        )  # fmt: skip
+        count, slow, fast = best
+        table.raw["formula"] = {"steps": count, "z3": slow, "clocks": fast}
+        table.add(
+            "Check of reversibility, against the formula",
+            f"Z3 on {count:,} steps of kmeans",
+            measured=Cell(f"{slow:.2f} s against {fast * 1e3:.2f} ms"),
+            ratio=times(slow / fast),
+            target="≥ 100 x",
+            met=slow / fast >= 100,
+        )
 
 
-def fifty_million(section: Section, program: Path, folder: Path) -> None:
+def fifty_million(table: Table, options: Options, program: Path, folder: Path) -> None:
     """A trace of more than 50 million records, in a process of its own."""
+    options.tell("50 million records: swaptions")
     record(program, ["4", "64", "840"], folder / "huge")
     code = (
         "import sys; from pathlib import Path; from plait.epa.recording import Recording; "
@@ -243,16 +275,19 @@ def fifty_million(section: Section, program: Path, folder: Path) -> None:
     )
     records, status, equal, peak = done.stdout.split()
     gib = int(peak) / 2**20
-    section.raw["huge"] = {"records": int(records), "peak_gib": gib, "seconds": time.perf_counter() - start}
-    section.add(
-        f"{int(records) / 1e6:.1f} M records: sanitize, check ({status}), compare ({equal})",
-        f"{time.perf_counter() - start:.1f} s, {gib:.2f} GiB",
+    seconds = time.perf_counter() - start
+    table.raw["huge"] = {"records": int(records), "peak_gib": gib, "seconds": seconds}
+    table.add(
+        f"{int(records) / 1e6:.1f} M records of swaptions",
+        f"sanitize, check ({status}), compare ({equal})",
+        measured=Cell(f"{seconds:.1f} s, {gib:.2f} GiB"),
         target="< 8 GiB",
         met=gib < 8,
     )
 
 
 def timed(action: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """The result of an action, and its time."""
     start = time.perf_counter()
     result = action(*arguments)
     return result, time.perf_counter() - start

@@ -1,11 +1,13 @@
-"""Table 1 of paper 002, measured again: the same bugs, asynchronously and in the sequential program."""
+"""Table 1 of Sequentialization: the same bugs, searched asynchronously and in the sequential program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from plait.bench.table import Row, Table
+from plait.bench.options import Options
+from plait.bench.table import Cell, Column, Plot, Row, Table
+from plait.bench.tables.search import verdict_cell
 from plait.check.api import check
 from plait.kernel.verdict import Status, Verdict
 from plait.model.loader import load
@@ -43,71 +45,67 @@ SETTINGS = {
 _ASYNCHRONOUS = {"bfs": "asynchronous, bfs", "dfs": "asynchronous, dfs", "random": "asynchronous, random"}
 
 
-def rounds_table(*, quick: bool = False, workers: int = 1, tell: Callable[[str], None] = lambda _: None) -> Table:
-    """Measure all settings, and say what was found."""
-    rows: list[Row] = []
-    limit, complete = QUICK if quick else MAX_STATES, True
-    ways = [*_ASYNCHRONOUS, SEQUENTIAL] + ([] if quick else [CORRECTED])
-    total = len(SETTINGS) * len(ways)
-    for setting in SETTINGS:
-        for way in ways:
-            tell(f"{len(rows) + 1}/{total}  {setting}: {_ASYNCHRONOUS.get(way, way)}")
-            rows.append(_measure(setting, way, limit, workers))
-            if rows[-1].bound == "interrupted":
-                complete = False
-                break
-        if not complete:
-            break
-    return Table(
-        name="rounds",
-        title="Table 1 of paper 002: seconds and states to the first violation",
-        rows=rows,
-        conditions=f"asynchronous searches stopped at {limit:,} states, {WALKS:,} random walks; workers: {workers}",
-        summary=_summary(rows),
-        complete=complete,
+def measure(options: Options) -> Table:
+    """Every setting, in each asynchronous search and as a sequential program; without `quick` also corrected."""
+    limit = QUICK if options.quick else MAX_STATES
+    table = Table(
+        "rounds",
+        "Rounds: time and states to the first violation (Sequentialization, Table 1)",
+        [Column("states"), Column("time", published="paper"), Column("verdict")],
+        "search",
+        f"asynchronous searches stopped at {limit:,} states, {WALKS:,} random walks; workers: {options.workers}",
+        plot=Plot("states", "states"),
     )
+    ways = [*_ASYNCHRONOUS, SEQUENTIAL] + ([] if options.quick else [CORRECTED])
+    total = len(SETTINGS) * len(ways)
+    with table.measuring():
+        for setting in SETTINGS:
+            for way in ways:
+                options.tell(f"{len(table.rows) + 1}/{total}  {setting}: {_ASYNCHRONOUS.get(way, way)}")
+                _add(table, setting, way, limit, options.workers)
+    table.summary += _summary(table.rows)
+    return table
 
 
-def _measure(name: str, way: str, limit: int, workers: int) -> Row:
+def _add(table: Table, name: str, way: str, limit: int, workers: int) -> None:
     setting = SETTINGS[name]
     phases = setting.phases + (way == CORRECTED)
     parameters = {setting.bounded_by: str(phases)} | ({} if way == CORRECTED else dict(setting.faulty))
     if setting.target == "raft_membership" and phases > 3:
         parameters["candidates"] = "0,1,0,1"
     system = load(setting.target, parameters)
-    options: dict[str, Any] = {"workers": workers}
-    limits: dict[str, Any] = {"search": way, "max_states": limit, "walks": WALKS}
     always = [p.name for p in system.properties if p.kind == "always"]
+    limits: dict[str, Any] = {"search": way, "max_states": limit, "walks": WALKS}
     verdict: Verdict
     if way in _ASYNCHRONOUS:
-        verdict = check(system, properties=always, **limits, **options)
+        verdict = check(system, properties=always, workers=workers, **limits)
     else:
-        verdict = check_rounds(system, phases=phases, assume=setting.assume, properties=always, **options)
+        verdict = check_rounds(system, phases=phases, assume=setting.assume, properties=always, workers=workers)
+    if verdict.bound == "interrupted":
+        raise KeyboardInterrupt
     expected: Status | None = "holds" if way == CORRECTED else "violated" if way == SEQUENTIAL else None
     published = {SEQUENTIAL: setting.sequential, CORRECTED: None}.get(way, setting.asynchronous)
-    return Row(
-        setting=name,
-        reduction=_ASYNCHRONOUS.get(way, way),
-        states=verdict.statistics.states,
-        seconds=verdict.statistics.seconds,
-        verdict=verdict.status,
-        violated=verdict.property,
-        bound=verdict.bound if verdict.status == "inconclusive" else None,
-        published_verdict=expected,
-        published_time=published,
+    stopped = verdict.status == "inconclusive"
+    table.add(
+        name,
+        _ASYNCHRONOUS.get(way, way),
+        states=Cell(verdict.statistics.states, at_least=stopped),
+        time=Cell(verdict.statistics.seconds, "s", published=published),
+        verdict=verdict_cell(verdict, expected),
+        limit=verdict.bound if stopped else None,
     )
 
 
 def _summary(rows: list[Row]) -> list[str]:
-    slow = [r for r in rows if r.reduction == SEQUENTIAL]
+    slow = [r for r in rows if r.variant == SEQUENTIAL]
     if not slow:
         return []
-    found = [r for r in slow if r.verdict == "violated"]
+    found = [r for r in slow if r.value("verdict") == "violated"]
     lines = [
         f"{len(found)} of {len(slow)} bugs were found in the sequential program, "
-        f"the slowest in {max((r.seconds for r in found), default=0):.1f} s"
+        f"the slowest in {max((r.value('time') for r in found), default=0):.1f} s"
     ]
-    missed = sorted({r.setting for r in rows if r.reduction.startswith("async") and r.verdict != "violated"})
-    lines.append(f"an asynchronous search missed the bug in: {', '.join(missed) or 'none'}")
-    lines.append("R: messages overtake each other, D: they are late, T: processes time out, MD: messages are lost")
+    missed = {r.setting for r in rows if r.variant.startswith("async") and r.value("verdict") != "violated"}
+    lines.append(f"an asynchronous search missed the bug in: {', '.join(sorted(missed)) or 'none'}")
+    lines.append("R: messages are reordered, D: they are delayed, T: processes time out, MD: messages are lost")
     return lines

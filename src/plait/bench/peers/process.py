@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-
-class FailedError(Exception):
-    """A command did not do what it is for; the message says what it said."""
+from plait.bench.errors import FailedError
 
 
 class Measured(NamedTuple):
@@ -29,10 +27,10 @@ class Measured(NamedTuple):
     """The peak of its resident memory."""
 
 
-def measure(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> Measured:
-    """Run a command.
+def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> Measured:
+    """Run a command, and measure what it uses.
 
-    >>> measured = measure([sys.executable, "-c", "print(6 * 7); exit(3)"])
+    >>> measured = run([sys.executable, "-c", "print(6 * 7); exit(3)"])
     >>> measured.output, measured.code, measured.memory_bytes > 2**20
     ('42\\n', 3, True)
     """

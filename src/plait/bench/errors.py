@@ -1,0 +1,23 @@
+"""Why a benchmark, or one run of it, has no result. `Table.measuring` notes these in the table."""
+
+from __future__ import annotations
+
+
+class DifferenceError(Exception):
+    """Two checkers, or a checker and a known count, disagree: no other figure means anything then."""
+
+
+class SkippedError(Exception):
+    """The benchmark cannot run here; the message says why."""
+
+
+class MissingError(Exception):
+    """A program is not installed; the message says which one, the hint how to install it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class FailedError(Exception):
+    """A command did not do what it is for; the message has the end of its output."""

@@ -1,0 +1,262 @@
+"""Latency and throughput at several sites: the figures of Saissi 2019, section 2.8.
+
+*central* is one server in Germany. *read-only* executes operations that only read at the nearest server, and all others
+with the token. *gyro* follows the classification. *galera* is a clustered DBMS with a node at each site, and every operation
+runs at the nearest node (figure 6 compares with MySQL Cluster).
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from plait.bench.gyro.deployment import SITES, Deployment, Kind, Sample, routed
+from plait.bench.gyro.galera import missing
+from plait.bench.gyro.workloads import ITEMS, MICRO, Workload, micro_page, rubis_data, rubis_page, tpcw_data, tpcw_page
+from plait.bench.options import Options
+from plait.bench.table import Cell, Column, Plot, Row, Table
+from plait.gyro.analysis import analyze
+from plait.gyro.belt.application import load, schema_of
+from plait.gyro.belt.routing import Route, routes
+from plait.kernel.errors import UsageError
+
+_PUBLISHED = {
+    ("TPC-W", "gyro", 2): 1390 / 671, ("TPC-W", "gyro", 3): 1390 / 436, ("TPC-W", "gyro", 5): 1390 / 29,
+    ("TPC-W", "read-only", 2): 1390 / 902, ("TPC-W", "read-only", 3): 1390 / 521, ("TPC-W", "read-only", 5): 1390 / 129,
+    ("RUBiS", "gyro", 2): 416 / 182, ("RUBiS", "gyro", 3): 416 / 155, ("RUBiS", "gyro", 5): 416 / 35,
+    ("RUBiS", "read-only", 2): 416 / 145, ("RUBiS", "read-only", 3): 416 / 131, ("RUBiS", "read-only", 5): 416 / 96,
+}  # fmt: skip
+"""Table 3, as ratios."""
+
+THINK = 0.25
+"""Seconds that a client waits before a page, on average. Without, it would ask for the token again just when it has left."""
+
+NEAR = (1, 2, 3)
+"""How many servers figure 6 has here."""
+COLUMNS = [
+    Column("servers"),
+    Column("clients"),
+    Column("operations", shown=False),
+    Column("throughput"),
+    Column("mean"),
+    Column("median"),
+    Column("local_median", "local*"),
+    Column("global_mean", "global"),
+    Column("global_share", "share"),
+    Column("ratio", published="published"),
+]
+_REMARK = (
+    "* median of operations without the token, measured at the server; global: mean of operations with the token, and their "
+    "share of all; ratio: how many times lower the mean is than central"
+)
+
+
+class Run(NamedTuple):
+    """What the clients of one configuration measured."""
+
+    samples: list[Sample]
+    rate: float
+    """Operations per second, of all clients."""
+
+    @property
+    def mean(self) -> float:
+        """Milliseconds."""
+        return statistics.fmean(s.seconds * 1000 for s in self.samples)
+
+
+def measure(options: Options) -> Table:
+    """The figures that are asked for: `latency` (Table 3), `lan` (figure 6), `load` (figure 7), `share` (figure 8)."""
+    pages = 15 if options.quick else 40
+    table = Table(
+        "gyro",
+        "Servers at several sites (Saissi 2019, section 2.8)",
+        COLUMNS,
+        "configuration",
+        f"{pages} pages per client, {THINK:g} s apart for latencies; clients at five sites; round trips of Table 2 are "
+        "simulated (none in figure 6), the rest is real (servers are processes on this machine, with SQLite; Galera: the "
+        "same servers, each with a node of MariaDB)",
+        summary=[_REMARK],
+        plot=Plot("mean", "mean latency in milliseconds; operations per second", "throughput"),
+    )
+    remarks: list[str] = []
+    with table.measuring():
+        for figure in options.figure:
+            if figure == "share":
+                _shares(table, options)
+            else:
+                _sites(table, figure, pages, options)
+            if figure == "latency":
+                remarks.append(_overhead(options))
+    table.summary += [*_summary(table.rows), *remarks]
+    return table
+
+
+def add(
+    table: Table, setting: str, kind: str, servers: int, clients: int, run: Run, central: float | None = None
+) -> None:  # fmt: skip
+    """A row of the table: what a configuration measured, against the mean of one central server."""
+    times = [s.seconds * 1000 for s in run.samples]
+    local = [s.served * 1000 for s in run.samples if not s.needs_token]
+    waited = [s.seconds * 1000 for s in run.samples if s.needs_token]
+    published = _PUBLISHED.get((setting, kind, servers))
+    table.add(
+        setting,
+        kind if kind.endswith("local") else f"{kind}, {servers}",
+        servers=Cell(servers),
+        clients=Cell(clients * len(SITES)),
+        operations=Cell(len(run.samples)),
+        throughput=Cell(run.rate, "1/s"),
+        mean=Cell(run.mean, "ms"),
+        median=Cell(statistics.median(times), "ms"),
+        local_median=Cell(statistics.median(local), "ms") if local else None,
+        global_mean=Cell(statistics.fmean(waited), "ms") if waited else None,
+        global_share=Cell(len(waited) / len(run.samples), "share"),
+        ratio=Cell(central / run.mean, "x", published=published) if central else None,
+    )
+
+
+def _workloads(examples: Path) -> list[Workload]:
+    found = [
+        Workload("TPC-W", str(examples / "gyro" / "tpcw.py"), tpcw_data(), tpcw_page),
+        Workload("RUBiS", str(examples / "gyro" / "rubis.py"), rubis_data(), rubis_page),
+    ]
+    for workload in found:
+        if not Path(workload.application).is_file():
+            raise UsageError(
+                f"{workload.application} is not there", hint="run it in the repository, or give --examples"
+            )
+    return found
+
+
+def _sites(table: Table, figure: str, pages: int, options: Options) -> None:
+    """The rows of a figure."""
+    loads: tuple[int, ...] = (
+        (3,) if figure == "latency" else (4, 12) if figure == "load" and not options.quick else (12,)
+    )
+    think = THINK if figure == "latency" else 0.0
+    far = figure != "lan"
+    left_out = missing(far=far)
+    if left_out is not None:
+        table.missing["Galera"] = left_out
+    for workload in _workloads(options.examples):
+        known = routes(analyze(workload.application, servers=5))
+        central = dict.fromkeys(loads, 0.0)
+        for kind, servers in _configurations(figure, quick=options.quick, galera=left_out is None):
+            options.tell(f"{workload.name}, {figure}: {kind}, {servers} server{'s' if servers > 1 else ''}")
+            runs = _run(workload, routed(known, kind), servers, loads, pages, think, far=far, galera=kind == "galera")
+            for clients, run in zip(loads, runs, strict=True):
+                name = workload.name if figure == "latency" else f"{workload.name}, {clients * len(SITES)} clients"
+                central[clients] = run.mean if kind == "central" else central[clients]
+                add(table, name if far else f"{name}, no distances", kind, servers, clients, run, central[clients])
+
+
+def _configurations(figure: str, *, quick: bool, galera: bool) -> list[tuple[Kind, int]]:
+    """What a figure compares, with how many servers. Figure 6 has no read-only replication."""
+    found: list[tuple[Kind, int]] = [("central", 1)]
+    if figure == "lan":
+        counts = NEAR[-1:] if quick else NEAR
+        return [*found, *(("gyro", n) for n in counts), *(("galera", n) for n in counts if galera)]
+    for kind in ("gyro", "read-only"):
+        found += [(kind, n) for n in ((3, 5) if quick else (2, 3, 4, 5))]
+    return [*found, *(("galera", n) for n in ((3,) if quick else (3, 5)) if galera)]
+
+
+def _run(
+    workload: Workload,
+    known: dict[str, Route],
+    servers: int,
+    loads: Sequence[int],
+    pages: int,
+    think: float,
+    *,
+    far: bool = True,
+    galera: bool = False,
+) -> list[Run]:
+    """Clients at each site, one number of them after the other, on the same servers."""
+    folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
+    folder.chmod(0o755)  # MariaDB runs as another user
+    try:
+        deployment = Deployment(workload, known, servers, folder, far=far, galera=galera)
+        try:
+            return [Run(*deployment.run(clients, pages, think)) for clients in loads]
+        finally:
+            deployment.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _overhead(options: Options) -> str:
+    """What the middleware adds to a local operation: one client, one server, against the function on a plain connection."""
+    options.tell("overhead of a local operation")
+    workload = _workloads(options.examples)[0]
+    folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
+    module = load(workload.application)
+    try:
+        plain = sqlite3.connect(folder / "plain.db")
+        plain.executescript(schema_of(workload.application, module, None) + workload.data)
+        deployment = Deployment(workload, routes(analyze(workload.application)), 1, folder, far=True)
+        try:
+            served, direct = [], []
+            for number in range(600):
+                item = 1 + number % ITEMS
+                begin = time.perf_counter()
+                deployment.client.call("get_book", item_id=item)
+                middle = time.perf_counter()
+                module.get_book(plain, item)
+                served.append(middle - begin)
+                direct.append(time.perf_counter() - middle)
+        finally:
+            deployment.close()
+            plain.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    one, other = statistics.median(served[100:]) * 1000, statistics.median(direct[100:]) * 1000
+    return (
+        f"get_book of TPC-W takes {one:.2f} ms through client and server, {other:.2f} ms on a connection: "
+        f"the middleware adds {one - other:.2f} ms (wanted: below 1)"
+    )
+
+
+def _shares(table: Table, options: Options) -> None:
+    """Figure 8: operations of 5 ms, with different shares of local ones."""
+    folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
+    pages, clients = (10, 8) if options.quick else (25, 8)
+    try:
+        file = folder / "micro.py"
+        file.write_text(MICRO, encoding="utf-8")
+        known = routes(analyze(file, servers=3))
+        for percent in (0, 30, 60, 90) if options.quick else range(0, 100, 10):
+            options.tell(f"operations of 5 ms: {percent} % local")
+            workload = Workload("micro", str(file), "", micro_page(percent / 100))
+            (run,) = _run(workload, known, 3, (clients,), pages, 0.0)
+            add(table, "5 ms operations, 3 servers", f"{percent} % local", 3, clients, run)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _summary(rows: Sequence[Row]) -> list[str]:
+    """The targets, and what was measured."""
+    lines = []
+    for row in rows:
+        if (row.setting, row.variant) == ("TPC-W", "gyro, 5"):
+            lines.append(
+                f"TPC-W at 5 sites: the mean is {row.value('ratio'):.1f} times lower than central (target: 10)"
+            )
+            lines.append(
+                f"local operations at the server, median: {row.value('local_median'):.2f} ms (target: below 2)"
+            )
+        if row.variant.startswith("galera"):
+            for ours in (r for r in rows if r.setting == row.setting):
+                if ours.variant == row.variant.replace("galera", "gyro"):
+                    lines.append(
+                        f"{row.setting}, {row.value('servers')} servers: the mean of gyro is "
+                        f"{row.value('mean') / ours.value('mean'):.1f} times lower than that of Galera, its throughput "
+                        f"{ours.value('throughput') / row.value('throughput'):.1f} times as high"
+                    )
+    return lines

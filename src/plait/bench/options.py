@@ -1,0 +1,42 @@
+"""The options of all benchmarks; `registry.py` says which benchmark takes which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+GYRO_FIGURES = ("latency", "lan", "load", "share")
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How much to measure, and with what. The command line has the same names."""
+
+    quick: bool = False
+    """The smallest settings."""
+    workers: int = 1
+    """Threads of each search."""
+    repeats: int | None = None
+    """Repetitions of each measurement; by default 3, or 1 if `quick`."""
+    timeout: float = 60.0
+    """Seconds after which a run is stopped."""
+    quorum: bool = False
+    """Quorum transitions instead of single messages."""
+    figure: tuple[str, ...] = ("latency",)
+    """Which of `GYRO_FIGURES` to measure."""
+    examples: Path = Path("examples")
+    """The folder of the example programs, which are not part of the package."""
+    tla2tools: Path | None = None
+    """The jar of the TLA+ tools."""
+    tell: Callable[[str], None] = _silent
+    """Called with each thing that is measured next."""
+
+    @property
+    def times(self) -> int:
+        """How often to repeat a measurement."""
+        return self.repeats or (1 if self.quick else 3)
