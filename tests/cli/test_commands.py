@@ -340,9 +340,6 @@ def test_completion(capsys: pytest.CaptureFixture[str], shell: str) -> None:
         "zoo",
         "bmc",
         "bench",
-        "bench dbss",
-        "bench quorum",
-        "bench bmc",
         "completion",
     ],
 )
