@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
 from plait.bench.options import Options
 from plait.bench.table import Table
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import MissingPackageError, UsageError
 from plait.kernel.extras import require
 
 
@@ -84,6 +84,20 @@ def select(names: Sequence[str]) -> list[str]:
         else:
             chosen |= {each: None for each, found in BENCHMARKS.items() if name in ("all", found.group)}
     return list(chosen)
+
+
+def run_all(names: Sequence[str], options: Options) -> Iterator[Table]:
+    """Run benchmarks one after the other; of several, those that need a package that is not installed are skipped."""
+    for name in names:
+        try:
+            table = run(name, options)
+        except MissingPackageError as error:
+            if len(names) == 1:
+                raise
+            table = Table(name, BENCHMARKS[name].about, [], skipped=f"{error.message}; {error.hint}")
+        yield table
+        if not table.complete:
+            break
 
 
 def run(name: str, options: Options | None = None) -> Table:

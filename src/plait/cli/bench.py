@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from plait.bench.options import Options
-from plait.bench.registry import BENCHMARKS, GROUPS, run, select
+from plait.bench.registry import BENCHMARKS, GROUPS, run_all, select
 from plait.cli.options import AtLeastOne, Flag, Quiet, Seconds
 from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError
@@ -90,16 +90,11 @@ def bench(
     from plait.bench.table import exit_code
 
     machine = this_machine()
-    if machine.busy and not quiet:
-        note(f"The machine is busy (load {machine.load:.1f}): ratios mean more than times.")
     given.pop("plot", None)
-    tables: list[Table] = []
     with _progress(quiet) as tell:
-        options = Options(quick=quick, tell=tell, **given)
-        for name in chosen:
-            tables.append(run(name, options))
-            if not tables[-1].complete:
-                break
+        tables = list(run_all(chosen, Options(quick=quick, tell=tell, **given)))
+    if machine.busy and not quiet:
+        note(f"The machine was busy (load {machine.load:.1f}): ratios mean more than times.")
     _emit(Results(machine, tables), json=json, markdown=markdown)
     _draw(tables[0], plot)
     return exit_code(tables)
