@@ -89,7 +89,7 @@ class AnyAtomicReader(Process):
         self.number += 1
         self.broadcast(BaseObject, Read(self.number))
 
-    def found(self, stamp: int) -> None:
+    def write_back(self, stamp: int) -> None:
         """A majority has answered, and this is its newest copy. Make sure that later reads find it, too."""
         self.value = stamp
         if self.writes_back:
@@ -114,7 +114,7 @@ class AtomicReader(AnyAtomicReader):
         where=lambda self, m: self.phase is Phase.READING and m.number == self.number,
     )
     def answered(self, copies: tuple[Copy, ...]) -> None:
-        self.found(max(m.stamp for m in copies))
+        self.write_back(max(m.stamp for m in copies))
 
     @on(
         Ack,
@@ -140,7 +140,7 @@ class CountingAtomicReader(AnyAtomicReader):
         self.newest = max(self.newest, m.stamp)
         if self.count == len(self.ids(BaseObject)) // 2 + 1:
             newest, self.count, self.newest = self.newest, 0, 0
-            self.found(newest)
+            self.write_back(newest)
 
     @on(Ack, where=lambda self, m: self.phase is Phase.WRITING_BACK and m.stamp == self.value)
     def acknowledged(self, m: Ack) -> None:

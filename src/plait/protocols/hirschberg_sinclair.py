@@ -99,7 +99,7 @@ class Node(Process):
         if m.hops < 2**m.phase:
             self.pass_on(Probe(m.identity, m.phase, m.hops + 1, m.way), m.way)
         else:
-            self.pass_on(Reply(m.identity, m.phase, back(m.way)), back(m.way))
+            self.pass_on(Reply(m.identity, m.phase, opposite(m.way)), opposite(m.way))
 
     def beaten_by(self, identity: int) -> bool:
         """Whether the candidate with this identity beats the node."""
@@ -137,7 +137,7 @@ class Node(Process):
         self.send(nodes[(self.id.index + way.value) % len(nodes)], message)
 
 
-def back(way: Way) -> Way:
+def opposite(way: Way) -> Way:
     """The opposite direction."""
     return Way.LEFT if way is Way.RIGHT else Way.RIGHT
 
