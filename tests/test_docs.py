@@ -90,6 +90,13 @@ def test_files_that_are_named_exist(page: Path) -> None:
         assert (ROOT / name).exists(), f"{name} is not there"
 
 
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "docs" / "images").glob("*.svg"))], ids=page_name)
+def test_published_work_is_referred_to_by_name(page: Path) -> None:
+    """docs/references.md has the names. Numbers of ours mean nothing to a reader."""
+    numbers = re.findall(r"[Pp]apers? 00\d|[Tt]hesis 00\d|\bDESIGN\b", page.read_text(encoding="utf-8"))
+    assert numbers == []
+
+
 def test_files_that_the_architecture_names_without_a_folder_exist() -> None:
     """`bfs.rs`, `tracing.py`: the folder is clear from the sentence, but a file of that name must exist."""
     names = {path.name for folder in ("src", "rust/src", "tests", "docs") for path in (ROOT / folder).rglob("*.*")}
