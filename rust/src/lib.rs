@@ -23,5 +23,5 @@ mod _native {
     #[pymodule_export]
     use crate::python::canon::Codec;
     #[pymodule_export]
-    use crate::python::engine::{Engine, Store, Transition};
+    use crate::python::engine::{_test_hooks, Engine, Store, Transition};
 }

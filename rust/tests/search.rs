@@ -4,6 +4,7 @@ use _native::live::graph::{Graph, Looks};
 use _native::search::control::{Control, Limit, Options};
 use _native::search::path;
 use _native::search::run::{Strategy, run};
+use _native::search::test_hooks::TestHooks;
 use _native::symmetry::group::{Evidence, Group};
 use _native::system::hash;
 use _native::system::model::{
@@ -217,9 +218,11 @@ fn a_random_walk_knows_its_run() {
 #[test]
 fn all_searches_meet_the_same_ends() {
     use std::sync::atomic::Ordering::Relaxed;
+    // Other tests of this process then collect terminal states too, which does no harm.
+    TestHooks { collect_terminals: true, ..TestHooks::default() }.install();
     for network in [Network::Bag, Network::Fifo] {
         let ends = |strategy, spos, dpor| {
-            let options = Options { keep_going: true, terminals: true, spos, dpor, ..Options::default() };
+            let options = Options { keep_going: true, spos, dpor, ..Options::default() };
             let (_, control) = search(Counters::new(2, 2, true, network), strategy, options);
             assert_eq!(control.findings().len(), 1);
             (control.terminals(), control.visits.load(Relaxed))

@@ -106,11 +106,8 @@ class Engine:
         spos: bool = True,
         dpor: bool = False,
         por: tuple[str, str] | None = None,
-        terminals: bool = False,
-        forget: Sequence[str] = ...,
     ) -> dict[str, Any]:
-        """Search, and report counters, findings and the limit that was hit. With `terminals`, also the fingerprints of the
-        terminal states; `forget` leaves rules of a reduction out, for tests that show that they are needed."""
+        """Search, and report counters, findings and the limit that was hit."""
     def liveness(
         self,
         *,
@@ -123,7 +120,6 @@ class Engine:
         progress: Callable[[dict[str, Any]], object] | None,
         safety: bool = ...,
         por: tuple[str, str] | None = ...,
-        forget: Sequence[str] = ...,
     ) -> dict[str, Any]:
         """Per automaton over the predicates, a fair run that it accepts: the steps to a loop, and those of the loop.
 
@@ -136,6 +132,12 @@ class Engine:
 
     def fingerprints(self) -> list[int]:
         """Fingerprints of all states visited by the last search."""
+
+    def _terminals(self) -> list[int]:
+        """For tests: fingerprints of the terminal states that the last search met, if `_test_hooks` has them collected."""
+
+def _test_hooks(*, leave_out: Sequence[str] = ..., collect_terminals: bool = False) -> None:
+    """For tests: rules that later searches of this process leave out, and whether they collect terminal states."""
 
 _Word = tuple[str, int, int]
 _Step = tuple[int, int, int, int, int, bool, int | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from plait import (
     reachable,
     unordered,
 )
+from plait._native import _test_hooks
 from plait.check.runner import Runner
 from plait.protocols.abd import abd
 from plait.protocols.chang_roberts import chang_roberts
@@ -40,16 +42,21 @@ Found = tuple[set[int], set[int]]
 """The numbers of the properties with a finding, and the terminal states."""
 
 
-def search(system: System, name: str, **options: Any) -> dict[str, Any]:
+def search(system: System, name: str, leave_out: Sequence[str] = (), **options: Any) -> dict[str, Any]:
     defaults: dict[str, Any] = dict.fromkeys(("max_states", "timeout", "memory", "progress"), None) | {
         "workers": 1,
         "max_depth": 10_000,
         "seed": 0,
         "walks": 0,
         "keep_going": True,
-        "terminals": True,
     }
-    return Runner(system).engine.search(search=name, **defaults | options)
+    engine = Runner(system).engine
+    _test_hooks(leave_out=leave_out, collect_terminals=True)
+    try:
+        report = engine.search(search=name, **defaults | options)
+    finally:
+        _test_hooks()
+    return report | {"terminals": engine._terminals()}
 
 
 def found(report: dict[str, Any]) -> Found:
@@ -330,7 +337,7 @@ RULES = {
 def test_without_a_rule_something_is_missed(rule: str) -> None:
     truth = found(search(RULES[rule](), "bfs"))
     assert found(search(RULES[rule](), "stateless", dpor=True)) == truth
-    mutant = found(search(RULES[rule](), "stateless", dpor=True, forget=[rule]))
+    mutant = found(search(RULES[rule](), "stateless", dpor=True, leave_out=[rule]))
     assert mutant != truth
     assert mutant[0] <= truth[0]
     assert mutant[1] <= truth[1]

@@ -36,12 +36,11 @@ from plait import (
     strong,
     weak,
 )
-from plait.check import api
 from plait.model.temporal import Atom, Formula
 from tests.oracle.cyclic import Drawn, drawn, formulas
 from tests.oracle.lassos import Runs
 from tests.oracle.loose import explored_systems
-from tests.support.configurations import forgetting
+from tests.support.configurations import leaving_out
 from tests.support.liveness import Flip, Worker, compare, done, up, verdict
 
 
@@ -50,7 +49,7 @@ from tests.support.liveness import Flip, Worker, compare, done, up, verdict
 def test_random_formulas_on_all_short_lassos(data: st.DataObject) -> None:
     made = data.draw(drawn(limit=12))
     # The way home in a loop is a shortest one, or one that suits large graphs.
-    with forgetting(*data.draw(st.sampled_from([(), ("near",)]))):
+    with leaving_out(*data.draw(st.sampled_from([(), ("near",)]))):
         compare(made, data.draw(formulas(made.atoms)), length=5)
 
 
@@ -335,14 +334,12 @@ def test_decomposition_does_not_hide_what_goes_on_for_ever() -> None:
 
 
 @pytest.mark.parametrize(("rule", "fair"), [("weak-fairness", weak(Worker)), ("strong-fairness", strong(Passer.go))])
-def test_without_a_rule_of_fairness_unfair_runs_are_reported(
-    rule: str, fair: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_rule_of_fairness_unfair_runs_are_reported(rule: str, fair: Any) -> None:
     wanted = eventually(lambda s: all(w.done for w in s[Worker]) and all(p.passed for p in s[Passer]))
     processes = [Flip(), Worker()] if fair.of is Worker else [Passer()]
     assert status(processes, wanted, fairness=[fair]) == "holds"
-    monkeypatch.setattr(api, "_FORGET", [rule])
-    assert status(processes, wanted, fairness=[fair]) == "violated"
+    with leaving_out(rule):
+        assert status(processes, wanted, fairness=[fair]) == "violated"
 
 
 @pytest.mark.parametrize(

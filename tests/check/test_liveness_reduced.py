@@ -27,14 +27,15 @@ from plait import (
     strong,
     weak,
 )
-from plait.check import api
 from plait.check.explain.replay import replay
 from plait.check.live import search as liveness
+from plait.check.reduce import plan
 from plait.model.temporal import Atom, Formula, Next
 from plait.report.wording import claim
 from tests.oracle import alike, loose
 from tests.oracle.cyclic import Drawn, drawn, formulas
 from tests.oracle.herd import herds
+from tests.support.configurations import leaving_out
 from tests.support.liveness import Flip, Worker, compare, done, up, verdict
 
 
@@ -226,12 +227,12 @@ NEEDED = {
 
 
 @pytest.mark.parametrize("rule", NEEDED)
-def test_without_a_rule_of_the_reduction_runs_are_missed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_rule_of_the_reduction_runs_are_missed(rule: str) -> None:
     processes, wanted = NEEDED[rule]
     assert check(System(processes, properties=[wanted])).status == "violated"
     assert check(System(processes, properties=[wanted]), reduce="por").status == "violated"
-    monkeypatch.setattr(api, "_FORGET", [rule])
-    assert check(System(processes, properties=[wanted]), reduce="por").status == "holds"
+    with leaving_out(rule):
+        assert check(System(processes, properties=[wanted]), reduce="por").status == "holds"
 
 
 class Call(Message):
@@ -281,7 +282,7 @@ def test_fairness_of_each_is_lost_in_orbits(monkeypatch: pytest.MonkeyPatch) -> 
     assert {event.lane for event in found.trace.events if event.label == "answer"} == {"Sheep0", "Sheep1"}
     with pytest.raises(UsageError, match=r"rest assumes strong\(Sheep\) of each Sheep by itself"):
         check(flock(), reduce="symmetry")
-    monkeypatch.setattr(api, "_FORGET", ["own-fairness"])
+    monkeypatch.setattr(plan, "_keeps_names_apart", lambda *_: None)
     assert check(flock(), reduce="symmetry").status == "holds"  # which it does not
 
 

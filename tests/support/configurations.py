@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from plait.check import api
+from plait._native import _test_hooks
 from plait.check.api import check
 from plait.check.options import Search, Seeds, Split
 from plait.kernel.verdict import Verdict
@@ -49,20 +49,19 @@ WAYS = (
 
 
 @contextlib.contextmanager
-def forgetting(*rules: str) -> Iterator[None]:
+def leaving_out(*rules: str) -> Iterator[None]:
     """Leave out rules of the reductions by name."""
-    before = list(api._FORGET)
-    api._FORGET[:] = rules
+    _test_hooks(leave_out=rules)
     try:
         yield
     finally:
-        api._FORGET[:] = before
+        _test_hooks()
 
 
 def run(system: System, way: Way, reduce: str = "por", *, without: str | None = None, **more: Any) -> Verdict:
     """A whole search, beyond the first violation; perhaps without one of the rules."""
-    forgotten = [*([] if way.learns else ["learning"]), *([without] if without else [])]
-    with forgetting(*forgotten):
+    left_out = [*([] if way.learns else ["learning"]), *([without] if without else [])]
+    with leaving_out(*left_out):
         return check(
             system,
             reduce=reduce,

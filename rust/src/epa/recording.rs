@@ -81,10 +81,11 @@ enum Content {
     Read(Vec<u8>),
 }
 
-const PAGE: usize = 4096;
+/// Bytes of the head of a file (`HEAD` of the recorder): part of the format, whatever the page size of the machine.
+const HEAD: usize = 4096;
 const HALF: usize = 64 << 10;
 const MAGIC: u64 = 0x3441_5045_4543_4152;
-const DATA: usize = PAGE + 2 * HALF;
+const DATA: usize = HEAD + 2 * HALF;
 
 impl Stream {
     /// A thread that has recorded nothing.
@@ -129,7 +130,7 @@ impl Stream {
         let content = if offset.is_multiple_of(HALF) {
             Content::Mapped(map)
         } else {
-            let window = &map[PAGE + which * HALF..PAGE + (which + 1) * HALF];
+            let window = &map[HEAD + which * HALF..HEAD + (which + 1) * HALF];
             Content::Read([&map[DATA..DATA + begin], window].concat())
         };
         Ok(Self { content, used, partial, fault, ..empty })

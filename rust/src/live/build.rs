@@ -330,7 +330,7 @@ impl<'a, 't> Worker<'a, 't> {
         let later = |fingerprint: u64| session.number(fingerprint).is_none_or(|known| known as usize > id);
         // The cycle proviso is that of whole runs, and not the one that is enough for states. (A test leaves it out.)
         let mut later = successors.iter().map(|successor| later(successor.fingerprint));
-        let every = !round.looks.control.forgets("every-cycle");
+        let every = !round.looks.control.leaves_out("every-cycle");
         let forward = !proviso || if every { later.all(|later| later) } else { later.any(|later| later) };
         Ok(if told.moves && forward { processes } else { ALL })
     }

@@ -57,7 +57,7 @@ impl Graph {
     pub fn explored(lens: &mut Lens, looks: Looks, por: Option<Por>) -> Result<Graph> {
         let Looks { control, predicates, .. } = looks;
         let Some(por) = por else { return build(lens, looks, None) };
-        let rules = Rules { strict: !control.forgets("strict"), ..Rules::without(&control.options.forget) };
+        let rules = Rules { strict: !control.leaves_out("strict"), ..Rules::of(control) };
         let shape = lens.tables.model.shape();
         // What the predicates read at first is a start.
         let initial = lens.tables.initial()?;

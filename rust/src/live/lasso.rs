@@ -138,7 +138,7 @@ impl Product<'_, '_> {
 
     /// What a cycle has to come by in order to be fair, if it is not.
     fn neglected(&mut self, component: &Component, cycle: &[(Local, u32)]) -> Result<Option<Goal>> {
-        if self.forgets_weak || self.forgets_strong {
+        if self.without_weak || self.without_strong {
             return Ok(None);
         }
         let mut offered = Vec::new();

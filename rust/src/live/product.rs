@@ -38,8 +38,8 @@ pub struct Product<'a, 't> {
     pub(crate) regions: Vec<Region>,
     homes: Vec<Option<(usize, u32)>>,
     /// Rules that a test leaves out.
-    pub(crate) forgets_strong: bool,
-    pub(crate) forgets_weak: bool,
+    pub(crate) without_strong: bool,
+    pub(crate) without_weak: bool,
     /// What is beyond so many nodes is far. (Fewer in a test.)
     pub(crate) far: usize,
 }
@@ -67,9 +67,9 @@ impl<'a, 't> Product<'a, 't> {
             return Err(format!("the formula is too large: its automaton has {} nodes", automaton.nodes.len()));
         }
         Ok(Product {
-            forgets_strong: control.forgets("strong-fairness"),
-            forgets_weak: control.forgets("weak-fairness"),
-            far: if control.forgets("near") { 3 } else { 1 << 20 },
+            without_strong: control.leaves_out("strong-fairness"),
+            without_weak: control.leaves_out("weak-fairness"),
+            far: if control.leaves_out("near") { 3 } else { 1 << 20 },
             lens,
             control,
             graph,
@@ -203,10 +203,10 @@ impl<'a, 't> Product<'a, 't> {
         if self.offers.none() {
             return Ok(Judgement::Fair);
         }
-        if !self.forgets_weak && self.starves(component)? {
+        if !self.without_weak && self.starves(component)? {
             return Ok(Judgement::Unfair);
         }
-        if self.forgets_weak || self.forgets_strong || !self.offers.any_strong() {
+        if self.without_weak || self.without_strong || !self.offers.any_strong() {
             return Ok(Judgement::Fair);
         }
         let classes = self.fruitless(component)?;

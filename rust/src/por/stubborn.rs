@@ -18,6 +18,7 @@
 use crate::por::class_set::{MOST_CLASSES, Set};
 use crate::por::classes::{Class, Split, classes, dependent};
 use crate::por::observed::{Facts, Label, Profile, Tag};
+use crate::search::control::Control;
 use crate::system::hash;
 use crate::system::model::{Result, Shape, monitor_bit};
 use crate::system::tables::{NodeId, Tables};
@@ -51,8 +52,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    pub fn without(forget: &[String]) -> Rules {
-        let keeps = |name: &str| !forget.iter().any(|f| f == name);
+    pub fn of(control: &Control) -> Rules {
+        let keeps = |name: &str| !control.leaves_out(name);
         Rules {
             own: keeps("own"),
             enabling: keeps("enabling"),

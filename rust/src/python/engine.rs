@@ -10,6 +10,7 @@ use crate::python::model::PyModel;
 use crate::search::control::{Control, Limit, Options, Por};
 use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
+use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::Group;
 use crate::system::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::system::tables::{Kind, Tables};
@@ -252,7 +253,7 @@ impl Engine {
     }
 
     #[pyo3(signature = (*, search, workers, max_states, max_depth, timeout, memory, seed, walks, keep_going, progress,
-        spos = true, dpor = false, por = None, terminals = false, forget = vec![]))]
+        spos = true, dpor = false, por = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn search<'py>(
         &mut self,
@@ -270,8 +271,6 @@ impl Engine {
         spos: bool,
         dpor: bool,
         por: Option<(String, String)>,
-        terminals: bool,
-        forget: Vec<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let strategy = match search {
             "bfs" => Strategy::Bfs,
@@ -293,8 +292,6 @@ impl Engine {
             por,
             spos,
             dpor,
-            terminals,
-            forget,
         };
         let control = Arc::new(Control::new(&crate::system::model::Model::shape(&*self.model).clone(), options)?);
         self.last = Some(control.clone());
@@ -304,15 +301,12 @@ impl Engine {
         report.set_item("passes", control.passes())?;
         report.set_item("given_up", control.given_up())?;
         report.set_item("findings", findings(&control))?;
-        if terminals {
-            report.set_item("terminals", control.terminals())?;
-        }
         Ok(report)
     }
 
     /// Per automaton, a fair run that it accepts, as the steps to a loop and those of the loop; none if there is none.
     #[pyo3(signature = (*, predicates, automata, workers, max_states, timeout, memory, progress, safety = false,
-        por = None, forget = vec![]))]
+        por = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn liveness<'py>(
         &self,
@@ -326,7 +320,6 @@ impl Engine {
         progress: Option<Py<PyAny>>,
         safety: bool,
         por: Option<(String, String)>,
-        forget: Vec<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
         if predicates.len() > MOST_PREDICATES {
             return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
@@ -337,7 +330,6 @@ impl Engine {
             max_states: max_states.unwrap_or(usize::MAX),
             timeout: timeout.map(Duration::from_secs_f64),
             memory: memory.unwrap_or(usize::MAX),
-            forget,
             ..Options::default()
         };
         let control = Control::new(&crate::system::model::Model::shape(&*self.model).clone(), options)?;
@@ -406,6 +398,18 @@ impl Engine {
     fn fingerprints(&self) -> Vec<u64> {
         self.last.as_ref().map_or_else(Vec::new, |control| control.visited.fingerprints())
     }
+
+    /// For tests: fingerprints of the terminal states that the last search met, if `_test_hooks` has them collected.
+    fn _terminals(&self) -> Vec<u64> {
+        self.last.as_ref().map_or_else(Vec::new, |control| control.terminals())
+    }
+}
+
+/// For tests: rules that later searches of this process leave out, and whether they collect terminal states.
+#[pyfunction]
+#[pyo3(signature = (*, leave_out = vec![], collect_terminals = false))]
+pub fn _test_hooks(leave_out: Vec<String>, collect_terminals: bool) {
+    TestHooks { left_out: leave_out, collect_terminals }.install();
 }
 
 /// The options of partial-order reduction by name.

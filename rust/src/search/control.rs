@@ -2,10 +2,12 @@
 
 use crate::por::classes::Split;
 use crate::por::stubborn::{Relations, Seeds};
+use crate::search::test_hooks::TestHooks;
 use crate::search::visited::Visited;
 use crate::system::model::{Fault, PropertyKind, Result, Shape};
 use crate::system::tables::Tables;
 use crate::system::view::Reads;
+use crate::util::memory::resident;
 use parking_lot::{Condvar, Mutex, RwLock};
 use rustc_hash::FxHashSet;
 use std::io;
@@ -42,10 +44,6 @@ pub struct Options {
     pub spos: bool,
     /// Stateless search: dynamic partial-order reduction.
     pub dpor: bool,
-    /// Collect the fingerprints of terminal states.
-    pub terminals: bool,
-    /// Rules of reductions to leave out, so that tests can show that each is needed.
-    pub forget: Vec<String>,
 }
 
 /// How partial-order reduction is done.
@@ -69,8 +67,6 @@ impl Default for Options {
             por: None,
             spos: true,
             dpor: false,
-            terminals: false,
-            forget: Vec::new(),
         }
     }
 }
@@ -89,6 +85,7 @@ pub struct Finding {
 
 pub struct Control {
     pub options: Options,
+    hooks: TestHooks,
     pub kinds: Vec<PropertyKind>,
     pub visited: Visited,
     pub reads: Reads,
@@ -131,6 +128,7 @@ impl Control {
             kinds: shape.properties.clone(),
             open: (0..=shape.properties.len()).map(|_| AtomicBool::new(true)).collect(),
             options,
+            hooks: TestHooks::current(),
             transitions: AtomicU64::new(0),
             terminal: AtomicU64::new(0),
             depth: AtomicU32::new(0),
@@ -251,10 +249,10 @@ impl Control {
         }
     }
 
-    /// A terminal state was met; remembered only if asked for.
+    /// A terminal state was met; only tests have it remembered.
     #[inline]
     pub fn note_terminal(&self, fingerprint: u64) {
-        if self.options.terminals {
+        if self.hooks.collect_terminals {
             self.terminals.lock().insert(fingerprint);
         }
     }
@@ -263,8 +261,9 @@ impl Control {
         self.terminals.lock().iter().copied().collect()
     }
 
-    pub fn forgets(&self, rule: &str) -> bool {
-        self.options.forget.iter().any(|forgotten| forgotten == rule)
+    /// Whether a test has this rule left out.
+    pub fn leaves_out(&self, rule: &str) -> bool {
+        self.hooks.leaves_out(rule)
     }
 
     pub fn assertion(&self) -> usize {
@@ -334,11 +333,4 @@ impl Control {
     pub fn findings(&self) -> Vec<Finding> {
         self.findings.lock().clone()
     }
-}
-
-/// Resident memory of this process, where the system tells.
-pub fn resident() -> Option<usize> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: usize = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * 4096)
 }

@@ -131,8 +131,8 @@ impl<'t, 'c> Search<'t, 'c> {
         Ok(Search {
             lens: Lens::new(tables),
             control,
-            wakes: !control.forgets("dpor-wakes"),
-            ends: !control.forgets("dpor-ends"),
+            wakes: !control.leaves_out("dpor-wakes"),
+            ends: !control.leaves_out("dpor-ends"),
             processes: shape.processes,
             network: shape.network,
             initial: tables.initial()?,

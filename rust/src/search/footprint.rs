@@ -110,7 +110,7 @@ impl Index<ActId> for Acts {
 impl Acts {
     /// No transitions yet; those will be visible that change what was `seen`.
     pub(crate) fn new(shape: &Shape, control: &Control, seen: Vec<(u64, u64)>) -> Acts {
-        let rule = |name: &str| !control.forgets(name);
+        let rule = |name: &str| !control.leaves_out(name);
         Acts {
             rules: Rules {
                 visibility: rule("dpor-visibility"),

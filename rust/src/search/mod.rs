@@ -10,5 +10,6 @@ pub mod dpor;
 mod footprint;
 pub mod path;
 pub mod run;
+pub mod test_hooks;
 pub mod visited;
 pub mod walk;

@@ -66,8 +66,8 @@ fn pass(tables: &Tables, control: &Control, strategy: Strategy) -> Result<()> {
 /// Search with partial-order reduction: passes, each with the relations that are known when it begins, until one of them
 /// meets nothing that its relations do not cover. (A violation is real whatever the relations, and ends the search.)
 fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> Result<()> {
-    let rules = Rules::without(&control.options.forget);
-    if !control.forgets("learning") {
+    let rules = Rules::of(control);
+    if !control.leaves_out("learning") {
         walk::learn(tables, control)?;
     }
     let begin = |relations: Option<Relations>| -> Result<()> {

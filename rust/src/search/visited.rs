@@ -6,8 +6,8 @@
 //! any entry can be looked up by its hint, and growing is one sequential pass in place. 12.8 bytes a slot at a load of 57 % to
 //! 80 % make 16 to 22.4 bytes a state. Where states are numbered (`graph`), the number takes the place of the hint.
 
-use crate::search::control::resident;
 use crate::util::mapped_array;
+use crate::util::memory::resident;
 use memmap2::MmapMut;
 use parking_lot::{RwLock, RwLockReadGuard};
 use std::io;

@@ -20,9 +20,6 @@ from plait.kernel.verdict import Verdict
 from plait.model.system import System, selected, with_properties
 from plait.model.temporal import Atom, Temporal
 
-_FORGET: list[str] = []
-"""Rules of the reductions that are left out: tests show with it that each is needed."""
-
 
 def check(
     system: System,
@@ -68,7 +65,7 @@ def check(
         asked = []  # to cover more must not make a model too large to check
     more = [premise.atom for premise in asked]
     system = with_properties(system, liveness.flattened(checked, more))
-    reductions = plan(system, options, temporal, _FORGET)
+    reductions = plan(system, options, temporal)
     if reductions.dpor:  # it decides what to try by what it met before
         options = dataclasses.replace(options, workers=1)
     runner = reductions.runner(system, Recorder(system) if options.coverage else None)
@@ -99,10 +96,10 @@ def _searched(
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
     if temporal and options.search == "bfs" and options.max_depth is None and not reduced:
         # The graph has all states: what is asked of states can be asked on the way, breadth first.
-        runs = liveness.search(runner, temporal, more, options, safety=True, progress=told, forget=_FORGET)
+        runs = liveness.search(runner, temporal, more, options, safety=True, progress=told)
         if not violated(system, runs.report):
             return runs.report, runs
-    report = runner.search(options, por=reductions.por, dpor=reductions.dpor, progress=told, forget=_FORGET)
+    report = runner.search(options, por=reductions.por, dpor=reductions.dpor, progress=told)
     if not temporal or (violated(system, report) and not options.keep_going) or report["bound"] is not None:
         return report, None
     left = None if options.timeout is None else max(0.0, options.timeout - report["seconds"])
@@ -114,7 +111,6 @@ def _searched(
         whole=lambda: reductions._replace(decomposition=None).runner(system),
         por=reductions.por and report["given_up"] is None,
         progress=told,
-        forget=_FORGET,
     )
     report["seconds"] += runs.report["seconds"]
     report["memory_bytes"] = max(report["memory_bytes"], runs.report["memory_bytes"])

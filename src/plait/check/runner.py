@@ -60,7 +60,6 @@ class Runner:
         por: bool = False,
         dpor: bool = False,
         progress: Callable[[dict[str, Any]], None] | None = None,
-        forget: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Search with these options, and with the reductions that apply."""
         return self.engine.search(
@@ -77,7 +76,6 @@ class Runner:
             por=(options.split, options.seeds) if por else None,
             dpor=dpor,
             progress=progress,
-            forget=forget,
         )
 
     def holds(self, number: int, state: Sequence[int]) -> bool:

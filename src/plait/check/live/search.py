@@ -76,7 +76,6 @@ def search(
     safety: bool = False,
     por: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
-    forget: Sequence[str] = (),
 ) -> Findings:
     """Look for a fair run that violates each of the properties; evaluate more predicates in all states on the way.
 
@@ -106,7 +105,6 @@ def search(
         progress=progress,
         safety=safety,
         por=(options.split, options.seeds) if por else None,
-        forget=list(forget),
         workers=options.workers or 1,
         max_states=options.max_states,
         timeout=options.timeout,
@@ -115,7 +113,7 @@ def search(
     if runner.decomposition and found["silent"]:
         # A step that changes auxiliary fields only can go on for ever, which the graph of relevant parts does not show.
         full = whole() if whole else Runner(system)
-        return search(full, properties, more, options, por=por, progress=progress, forget=forget)
+        return search(full, properties, more, options, por=por, progress=progress)
     traces = [
         None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=not options.raw)
         for p, lasso in zip(properties, found["lassos"], strict=True)

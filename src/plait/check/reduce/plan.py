@@ -65,10 +65,10 @@ class Plan(NamedTuple):
         return runner
 
 
-def plan(system: System, options: Options, temporal: Sequence[Temporal] = (), forget: Sequence[str] = ()) -> Plan:
+def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) -> Plan:
     """Decide which reductions to apply. One that was named and cannot be applied is refused with the reason.
 
-    `temporal` are the temporal properties. `forget` has rules that a test leaves out.
+    `temporal` are the temporal properties.
     """
     search, history = options.search, options.history
     asked, automatic = options.reductions
@@ -105,7 +105,7 @@ def plan(system: System, options: Options, temporal: Sequence[Temporal] = (), fo
     if decomposition is not None and decomposition.audited:
         unable = "auxiliary fields are declared that could not be proven to be: "
         unable += "they are audited process by process, without regard to symmetry"
-    if symmetry and unable is None and "own-fairness" not in forget:
+    if symmetry and unable is None:
         unable = _keeps_names_apart(system, temporal, symmetry)
     if images > MOST_IMAGES:
         unable = f"a state has {images:,} images ({roles}), more than {MOST_IMAGES:,}"

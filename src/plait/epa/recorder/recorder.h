@@ -12,7 +12,8 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 #define RARE(x) __builtin_expect(!!(x), 0)
 
-#define PAGE 4096u
+/* The state of a thread at the head of its file: part of the format, whatever the page size of the machine. */
+#define HEAD 4096u
 #define HALF (64u << 10)
 #define MAGIC 0x3441504545434152ull
 

@@ -1,0 +1,29 @@
+//! Switches for tests alone. They are set for the whole process and read when a search begins.
+
+use parking_lot::RwLock;
+
+#[derive(Clone, Debug, Default)]
+pub struct TestHooks {
+    /// Rules of reductions and of fairness that searches leave out: a test shows that each rule is needed.
+    pub left_out: Vec<String>,
+    /// Collect the fingerprints of terminal states.
+    pub collect_terminals: bool,
+}
+
+static CURRENT: RwLock<TestHooks> = RwLock::new(TestHooks { left_out: Vec::new(), collect_terminals: false });
+
+impl TestHooks {
+    /// The switches as they are now.
+    pub fn current() -> TestHooks {
+        CURRENT.read().clone()
+    }
+
+    /// Set the switches for all later searches. Returns the previous ones.
+    pub fn install(self) -> TestHooks {
+        std::mem::replace(&mut *CURRENT.write(), self)
+    }
+
+    pub fn leaves_out(&self, rule: &str) -> bool {
+        self.left_out.iter().any(|name| name == rule)
+    }
+}
