@@ -1,6 +1,6 @@
 //! The searches on models written in Rust, with counts that can be computed by hand. No Python.
 
-use _native::live::graph::{Graph, Looks};
+use _native::live::graph::{Graph, Labelling};
 use _native::search::control::{Control, Limit, Options};
 use _native::search::path;
 use _native::search::run::{Strategy, run};
@@ -12,7 +12,7 @@ use _native::system::model::{
     Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
 use _native::system::tables::Tables;
-use _native::system::view::Lens;
+use _native::system::view::View;
 use std::sync::Arc;
 
 /// n counters that go from 0 to k, each step tells a collector which takes the messages in any order.
@@ -294,15 +294,15 @@ fn any_number_of_workers_build_the_same_graph() {
         let model = Counters::new(4, 14, false, Network::Bag);
         let control = Control::new(&model.shape, options).unwrap();
         let tables = Tables::new(Arc::new(model));
-        let looks = Looks { control: &control, predicates: &[0], safety: false };
-        let mut lens = Lens::new(&tables);
-        let graph = Graph::explored(&mut lens, looks, None).unwrap();
+        let labelling = Labelling { control: &control, predicates: &[0], safety: false };
+        let mut view = View::new(&tables);
+        let graph = Graph::explored(&mut view, labelling, None).unwrap();
         assert_eq!(graph.depth, 4 * 14);
         let ids = 0..graph.len() as u32;
         // Layers follow each other: the numbers of states that are met later are greater than those of all before.
         let sum = |id: u32| graph.state(id).iter().map(|&node| tables.node(node).local).sum::<u32>();
         assert!(ids.clone().skip(1).all(|id| sum(id - 1) <= sum(id)));
-        let fingerprints: Vec<u64> = ids.clone().map(|id| lens.fingerprint(&graph.state(id))).collect();
+        let fingerprints: Vec<u64> = ids.clone().map(|id| view.fingerprint(&graph.state(id))).collect();
         let mut states: Vec<_> = ids
             .map(|id| {
                 let targets: Vec<u64> = graph.targets(id).iter().map(|&target| fingerprints[target as usize]).collect();

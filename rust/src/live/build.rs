@@ -8,13 +8,14 @@
 //!
 //! Partial-order reduction needs to know of each successor whether it will be expanded later, and is done by one worker.
 
-use crate::live::graph::{Graph, Looks, StateId, edges};
-use crate::live::merge::{Found, Fringe, take_in};
+use crate::live::graph::{Graph, Labelling, StateId, edges};
+use crate::live::merge::{Frontier, RoundOutput, merge};
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Finding, Limit};
 use crate::search::visited::{Session, Visited};
 use crate::system::model::{Fault, Result};
-use crate::system::view::{Lens, Successor, Touched, Way, look};
+use crate::system::reads::{Changes, evaluate_properties};
+use crate::system::view::{Successor, TransitionRef, View};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
@@ -36,13 +37,13 @@ const RECENT: usize = 1 << 14;
 const MOST_STATES: u32 = 1 << 31;
 
 /// States beyond the limits have no edges, and are not terminal.
-pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -> Result<Graph> {
-    let control = looks.control;
-    let initial = lens.tables.initial()?;
-    let root = lens.fingerprint(&initial);
-    let label = judge(lens, looks, &initial, root, Touched::EVERYWHERE, 0)?;
-    let mut graph = Graph::new(initial.len(), looks.predicates.len())?;
-    let mut fringe = Fringe { start: 0, end: 1, these: vec![root], next: Vec::new() };
+pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stubborn>) -> Result<Graph> {
+    let control = labelling.control;
+    let initial = view.tables.initial()?;
+    let root = view.fingerprint(&initial);
+    let label = judge(view, labelling, &initial, root, Changes::EVERYWHERE, 0)?;
+    let mut graph = Graph::new(initial.len(), labelling.predicates.len())?;
+    let mut frontier = Frontier { start: 0, end: 1, these: vec![root], next: Vec::new() };
     graph.states.grow(1, initial.iter().copied().max().unwrap_or(0))?;
     graph.states.set(0, &initial);
     graph.labels.grow(1)?;
@@ -53,21 +54,21 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
     control.visits.store(1, Relaxed);
     control.transitions.store(0, Relaxed);
 
-    let tables = lens.tables;
+    let tables = view.tables;
     let workers = if stubborn.is_some() { 1 } else { control.options.workers.max(1) };
-    let mut others: Vec<Lens> = (1..workers).map(|_| Lens::new(tables)).collect();
-    let mut crew: Vec<Worker> = std::iter::once(lens).chain(&mut others).map(Worker::new).collect();
+    let mut others: Vec<View> = (1..workers).map(|_| View::new(tables)).collect();
+    let mut crew: Vec<Worker> = std::iter::once(view).chain(&mut others).map(Worker::new).collect();
     crew[0].stubborn = stubborn;
     let (mut start, mut busy) = (0, false);
     while start < graph.len() && !control.stopped() {
         let degree = graph.targets.len() / start.max(1) + 1;
-        let end = fringe.end.min(start + (ROUND / degree).max(SMALL));
+        let end = frontier.end.min(start + (ROUND / degree).max(SMALL));
         let asked = tables.fillings();
         let alone = workers == 1 || end - start < SMALL || busy;
         let round = Round {
             graph: &graph,
-            fringe: &fringe,
-            looks,
+            frontier: &frontier,
+            labelling,
             numbering: &numbering,
             next: &next,
             alone,
@@ -88,12 +89,12 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
             return Err(fault);
         }
         busy = (tables.fillings() - asked) * ASKING > end - start;
-        let found: Vec<&Found> = crew.iter().map(|worker| &worker.found).collect();
-        take_in(&mut graph, &mut fringe, &found, start..end, !alone)?;
+        let output: Vec<&RoundOutput> = crew.iter().map(|worker| &worker.output).collect();
+        merge(&mut graph, &mut frontier, &output, start..end, !alone)?;
         crew.iter_mut().for_each(Worker::begin);
         start = end;
-        if start == fringe.end && start < graph.len() {
-            fringe.advance();
+        if start == frontier.end && start < graph.len() {
+            frontier.advance();
             graph.depth += 1;
         }
         control.depth.store(graph.depth, Relaxed);
@@ -111,8 +112,8 @@ pub(crate) fn build(lens: &mut Lens, looks: Looks, stubborn: Option<Stubborn>) -
 /// What the workers share in a round.
 struct Round<'a> {
     graph: &'a Graph,
-    fringe: &'a Fringe,
-    looks: Looks<'a>,
+    frontier: &'a Frontier,
+    labelling: Labelling<'a>,
     numbering: &'a Visited,
     next: &'a AtomicU32,
     /// One worker does it.
@@ -124,7 +125,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     fn session(&self, count: usize) -> Result<Session<'_>> {
-        let others = if self.alone { 0 } else { self.looks.control.options.workers - 1 };
+        let others = if self.alone { 0 } else { self.labelling.control.options.workers - 1 };
         Ok(self.numbering.session(count, others * MOST)?)
     }
 }
@@ -133,13 +134,13 @@ impl Round<'_> {
 struct Pending {
     fingerprint: u64,
     parent: StateId,
-    way: Way,
+    via: TransitionRef,
 }
 
 /// Aligned, so that two workers share no cache line.
 #[repr(align(128))]
 struct Worker<'a, 't> {
-    lens: &'a mut Lens<'t>,
+    view: &'a mut View<'t>,
     /// The one that is expanded.
     state: Vec<u32>,
     /// Fingerprints with their places among the numbers that were looked up, in all rounds; so many were in earlier ones.
@@ -149,22 +150,22 @@ struct Worker<'a, 't> {
     /// What of the batch has no number, and what is new.
     unknown: Vec<usize>,
     fresh: Vec<usize>,
-    found: Found,
+    output: RoundOutput,
     fault: Option<Fault>,
     stubborn: Option<Stubborn>,
 }
 
 impl<'a, 't> Worker<'a, 't> {
-    fn new(lens: &'a mut Lens<'t>) -> Self {
+    fn new(view: &'a mut View<'t>) -> Self {
         Worker {
-            lens,
+            view,
             state: Vec::new(),
             recent: vec![(0, 0); RECENT].into(),
             earlier: 0,
             batch: Vec::new(),
             unknown: Vec::new(),
             fresh: Vec::new(),
-            found: Found::default(),
+            output: RoundOutput::default(),
             fault: None,
             stubborn: None,
         }
@@ -172,13 +173,13 @@ impl<'a, 't> Worker<'a, 't> {
 
     /// Forget what was found in the last round.
     fn begin(&mut self) {
-        self.earlier += self.found.numbers.len() as u64;
-        self.found.clear();
+        self.earlier += self.output.numbers.len() as u64;
+        self.output.clear();
     }
 
     /// Expand chunks until none is left.
     fn work(&mut self, round: &Round) {
-        let control = round.looks.control;
+        let control = round.labelling.control;
         while !control.stopped() {
             let first = round.at.fetch_add(CHUNK, Relaxed);
             if first >= round.end {
@@ -200,43 +201,43 @@ impl<'a, 't> Worker<'a, 't> {
 
     /// Find the edges of some states.
     fn expand(&mut self, round: &Round, ids: Range<usize>) -> Result<()> {
-        let Looks { control, safety, .. } = round.looks;
+        let Labelling { control, safety, .. } = round.labelling;
         let graph = round.graph;
-        let begin = self.found.targets.len();
-        self.found.chunks.push((ids.start, begin, self.found.ends.len()));
+        let begin = self.output.targets.len();
+        self.output.chunks.push((ids.start, begin, self.output.ends.len()));
         let mut met = 0;
         for id in ids {
-            let fingerprint = round.fringe.fingerprint(id);
+            let fingerprint = round.frontier.fingerprint(id);
             self.state.clear();
             graph.states.read(id, &mut self.state);
             let mut processes = ALL;
             if self.stubborn.is_some() {
                 processes = self.processes(round, id)?;
-                self.found.taken.push(processes);
+                self.output.taken.push(processes);
             }
-            let Worker { lens, state, recent, earlier, batch, found: Found { targets, numbers, .. }, .. } = self;
-            let told = edges(lens, state, fingerprint, processes, |successor| {
+            let Worker { view, state, recent, earlier, batch, output: RoundOutput { targets, numbers, .. }, .. } = self;
+            let summary = edges(view, state, fingerprint, processes, |successor| {
                 let met = &mut recent[successor.fingerprint as usize & (RECENT - 1)];
                 if met.0 != successor.fingerprint || met.1 < *earlier {
                     *met = (successor.fingerprint, *earlier + (numbers.len() + batch.len()) as u64);
-                    let Successor { fingerprint, way, .. } = successor;
-                    batch.push(Pending { fingerprint, parent: id as StateId, way });
+                    let Successor { fingerprint, via, .. } = successor;
+                    batch.push(Pending { fingerprint, parent: id as StateId, via });
                 }
                 targets.push((met.1 - *earlier) as u32);
             })?;
-            self.found.ends.push((targets.len() - begin) as u32);
-            met += told.met;
-            self.found.silent |= told.silent;
+            self.output.ends.push((targets.len() - begin) as u32);
+            met += summary.met;
+            self.output.silent |= summary.silent;
             let finding = |property| Finding { property, fingerprint, depth: 0, run: None };
-            if told.fails && safety {
+            if summary.fails && safety {
                 // It is a violation, or a mistake of the model, which ends the search here.
-                lens.outlook(state, fingerprint, ALL, |_, _| {})?;
+                view.for_each_successor(state, fingerprint, ALL, |_, _| {})?;
                 control.record(finding(control.assertion()));
             }
-            if !told.moves {
-                self.found.terminals.push(id);
+            if !summary.moves {
+                self.output.terminals.push(id);
                 if safety {
-                    look(lens, control, state, Touched::EVERYWHERE, true, |property| {
+                    evaluate_properties(view, control, state, Changes::EVERYWHERE, true, |property| {
                         control.record(finding(property));
                     })?;
                 }
@@ -254,7 +255,7 @@ impl<'a, 't> Worker<'a, 't> {
     ///
     /// With other workers, reads come first, so that their misses overlap: see `bfs`.
     fn look_up(&mut self, round: &Round) -> Result<()> {
-        let Worker { batch, unknown, fresh, found: Found { numbers, .. }, .. } = self;
+        let Worker { batch, unknown, fresh, output: RoundOutput { numbers, .. }, .. } = self;
         let begin = numbers.len();
         fresh.clear();
         for (part, first) in batch.chunks(MOST).zip((0..).step_by(MOST)) {
@@ -297,17 +298,17 @@ impl<'a, 't> Worker<'a, 't> {
 
     /// Build and judge the new states of the batch, whose numbers begin there.
     fn keep_fresh(&mut self, round: &Round, begin: usize) -> Result<()> {
-        let Worker { lens, batch, fresh, found, .. } = self;
+        let Worker { view, batch, fresh, output, .. } = self;
         for &place in fresh.iter() {
-            let Pending { fingerprint, parent, way } = batch[place];
-            let start = found.states.len();
-            round.graph.states.read(parent as usize, &mut found.states);
-            let state = &mut found.states[start..];
-            let touched = lens.take(state, way)?;
-            let label = judge(lens, round.looks, state, fingerprint, touched, round.graph.label(parent))?;
-            found.new.push(found.numbers[begin + place]);
-            found.fingerprints.push(fingerprint);
-            found.labels.push(label);
+            let Pending { fingerprint, parent, via } = batch[place];
+            let start = output.states.len();
+            round.graph.states.read(parent as usize, &mut output.states);
+            let state = &mut output.states[start..];
+            let changes = view.take(state, via)?;
+            let label = judge(view, round.labelling, state, fingerprint, changes, round.graph.label(parent))?;
+            output.new.push(output.numbers[begin + place]);
+            output.fingerprints.push(fingerprint);
+            output.labels.push(label);
         }
         Ok(())
     }
@@ -315,50 +316,50 @@ impl<'a, 't> Worker<'a, 't> {
     /// The processes whose transitions are enough in a state.
     fn processes(&mut self, round: &Round, id: usize) -> Result<u64> {
         let Some(stubborn) = &mut self.stubborn else { return Ok(ALL) };
-        let processes = stubborn.processes(self.lens.tables, &self.state)?;
+        let processes = stubborn.processes(self.view.tables, &self.state)?;
         if processes == ALL {
             return Ok(ALL);
         }
         let proviso = stubborn.relations().needs_proviso();
         let mut successors = Vec::new();
-        let fingerprint = round.fringe.fingerprint(id);
-        let told = edges(self.lens, &self.state, fingerprint, processes, |successor| successors.push(successor))?;
+        let fingerprint = round.frontier.fingerprint(id);
+        let summary = edges(self.view, &self.state, fingerprint, processes, |successor| successors.push(successor))?;
         // What leaves its own process as it is may be silent elsewhere, in a state that is left out.
-        let stays = successors.iter().any(|successor| self.lens.stays(&self.state, successor.way));
-        self.found.silent |= told.silent || stays;
+        let stays = successors.iter().any(|successor| self.view.stays(&self.state, successor.via));
+        self.output.silent |= summary.silent || stays;
         let session = round.session(0)?;
         let later = |fingerprint: u64| session.number(fingerprint).is_none_or(|known| known as usize > id);
         // The cycle proviso is that of whole runs, and not the one that is enough for states. (A test leaves it out.)
         let mut later = successors.iter().map(|successor| later(successor.fingerprint));
-        let every = !round.looks.control.leaves_out("every-cycle");
+        let every = !round.labelling.control.leaves_out("every-cycle");
         let forward = !proviso || if every { later.all(|later| later) } else { later.any(|later| later) };
-        Ok(if told.moves && forward { processes } else { ALL })
+        Ok(if summary.moves && forward { processes } else { ALL })
     }
 }
 
 /// The label of a state, from that of its parent: evaluate the predicates that a change may have touched. Properties of
 /// states are looked at as well, if that is asked for.
 fn judge(
-    lens: &mut Lens,
-    looks: Looks,
+    view: &mut View,
+    labelling: Labelling,
     state: &[u32],
     fingerprint: u64,
-    touched: Touched,
+    changes: Changes,
     mut label: u64,
 ) -> Result<u64> {
-    let control = looks.control;
-    if looks.safety {
-        look(lens, control, state, touched, false, |property| {
+    let control = labelling.control;
+    if labelling.safety {
+        evaluate_properties(view, control, state, changes, false, |property| {
             control.record(Finding { property, fingerprint, depth: 0, run: None });
         })?;
     }
-    for (bit, &predicate) in looks.predicates.iter().enumerate() {
-        if !control.reads.concern(predicate, touched) {
+    for (bit, &predicate) in labelling.predicates.iter().enumerate() {
+        if !control.reads.concern(predicate, changes) {
             continue;
         }
-        let value = lens.evaluate(predicate, state, &control.reads)?;
-        if lens.orbits.any() {
-            lens.audit_property(predicate, state, value, &control.reads)?;
+        let value = view.evaluate(predicate, state, &control.reads)?;
+        if view.orbits.any() {
+            view.audit_property(predicate, state, value, &control.reads)?;
         }
         label = label & !(1 << bit) | u64::from(value) << bit;
     }

@@ -6,7 +6,7 @@
 use crate::live::graph::{Graph, StateId};
 use crate::system::model::{MessageId, Result};
 use crate::system::tables::{Kind, NodeId};
-use crate::system::view::{Lens, Way};
+use crate::system::view::{TransitionRef, View};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub type ClassId = u32;
 /// The number of the assumption, and where there is one for each message, which and whose.
 type Class = (usize, Option<(u16, MessageId)>);
 
-pub struct Offers<'a> {
+pub struct FairClasses<'a> {
     fairness: &'a [Fairness],
     ids: FxHashMap<Class, ClassId>,
     /// By number.
@@ -47,9 +47,9 @@ const UNKNOWN: u32 = u32::MAX;
 const VARIES: u32 = u32::MAX - 1;
 const NOTHING: Local = Local { edges: UNKNOWN, classes: (0, 0) };
 
-impl<'a> Offers<'a> {
+impl<'a> FairClasses<'a> {
     pub fn new(fairness: &'a [Fairness]) -> Self {
-        Offers { fairness, ids: FxHashMap::default(), known: Vec::new(), of_node: Vec::new(), classes: Vec::new() }
+        FairClasses { fairness, ids: FxHashMap::default(), known: Vec::new(), of_node: Vec::new(), classes: Vec::new() }
     }
 
     /// Whether nothing is assumed.
@@ -81,14 +81,14 @@ impl<'a> Offers<'a> {
     }
 
     /// The classes that are enabled in a state, each with the numbers of the edges that are steps of it.
-    pub fn list(&mut self, lens: &mut Lens, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
-        self.list_of(lens, graph, id, 0..lens.processes, found)
+    pub fn list(&mut self, view: &mut View, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
+        self.list_of(view, graph, id, 0..view.processes, found)
     }
 
     /// The same for the steps of some processes; those of others may be among them.
     pub fn list_of(
         &mut self,
-        lens: &mut Lens,
+        view: &mut View,
         graph: &Graph,
         id: StateId,
         processes: Range<usize>,
@@ -103,10 +103,10 @@ impl<'a> Offers<'a> {
             let node = graph.component(id, process);
             let mut local = self.of_node.get(node as usize).copied().unwrap_or(NOTHING);
             if local.edges == UNKNOWN {
-                local = self.local(lens, process, node)?;
+                local = self.local(view, process, node)?;
             }
             if local.edges == VARIES {
-                return self.whole(lens, graph, id, found);
+                return self.whole(view, graph, id, found);
             }
             if process >= processes.start {
                 let classes = &self.classes[local.classes.0 as usize..local.classes.1 as usize];
@@ -118,25 +118,25 @@ impl<'a> Offers<'a> {
     }
 
     /// The same from all transitions of the state.
-    fn whole(&mut self, lens: &mut Lens, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
+    fn whole(&mut self, view: &mut View, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
         found.clear();
-        for (way, edge) in graph.ways(lens, id)?.into_iter().zip(0..) {
-            let node = graph.component(id, way.process as usize);
-            self.classes(lens, node, way, |class| found.push((class, edge)))?;
+        for (via, edge) in graph.transition_refs(view, id)?.into_iter().zip(0..) {
+            let node = graph.component(id, via.process as usize);
+            self.classes(view, node, via, |class| found.push((class, edge)))?;
         }
         Ok(())
     }
 
     /// Work out what a node offers.
     #[cold]
-    fn local(&mut self, lens: &mut Lens, process: usize, node: NodeId) -> Result<Local> {
+    fn local(&mut self, view: &mut View, process: usize, node: NodeId) -> Result<Local> {
         let mut local = Local { edges: VARIES, classes: (0, 0) };
-        if let Some(moves) = lens.local_moves(node)? {
+        if let Some(moves) = view.local_moves(node)? {
             let mut classes = Vec::new();
             local.edges = 0;
-            for (transition, _) in (0..).zip(moves).filter(|(_, moves)| *moves) {
-                let way = Way { process: process as u16, transition };
-                self.classes(lens, node, way, |class| classes.push((class, local.edges)))?;
+            for (index, _) in (0..).zip(moves).filter(|(_, moves)| *moves) {
+                let via = TransitionRef { process: process as u16, index };
+                self.classes(view, node, via, |class| classes.push((class, local.edges)))?;
                 local.edges += 1;
             }
             local.classes.0 = self.classes.len() as u32;
@@ -151,19 +151,25 @@ impl<'a> Offers<'a> {
     }
 
     /// The classes that a step is in.
-    fn classes(&mut self, lens: &mut Lens, node: NodeId, way: Way, mut each: impl FnMut(ClassId)) -> Result<()> {
-        let expansion = lens.expansion(node)?;
-        let details = &expansion.details[way.transition as usize];
+    fn classes(
+        &mut self,
+        view: &mut View,
+        node: NodeId,
+        via: TransitionRef,
+        mut each: impl FnMut(ClassId),
+    ) -> Result<()> {
+        let expansion = view.expansion(node)?;
+        let details = &expansion.details[via.index as usize];
         if details.kind != Kind::Step {
             return Ok(());
         }
         for (number, fairness) in self.fairness.iter().enumerate() {
-            if !fairness.handlers.contains(&(way.process, details.handler)) {
+            if !fairness.handlers.contains(&(via.process, details.handler)) {
                 continue;
             }
             if fairness.by_message {
                 for &message in &details.consumed {
-                    each(self.id((number, Some((way.process, message)))));
+                    each(self.id((number, Some((via.process, message)))));
                 }
             } else {
                 each(self.id((number, None)));

@@ -1,7 +1,7 @@
 //! The graph of all states with their transitions, for what asks about infinite runs (`product`).
 //!
 //! States are numbered in the order of a breadth-first search, which is the order in which they are expanded (`build`);
-//! the transitions of a state are the targets in the order in which `Lens::successors` lists them, so that the number of an
+//! the transitions of a state are the targets in the order in which `View::successors` lists them, so that the number of an
 //! edge says which transition it is.
 //!
 //! With symmetry, a state stands for its orbit. With partial-order reduction, some states have the transitions of some
@@ -13,8 +13,8 @@ use crate::live::packed::{Labels, Offsets, States};
 use crate::por::stubborn::{ALL, Relations, Rules, Stubborn};
 use crate::search::control::{Control, Por};
 use crate::system::model::Result;
-use crate::system::view::{Lens, Successor, Way};
-use crate::util::mapped_array::Large;
+use crate::system::view::{Successor, TransitionRef, View};
+use crate::util::mapped_array::MappedArray;
 use std::io;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Graph {
     pub(crate) states: States,
     /// Where the edges of each state begin; one more than there are states.
     pub(crate) offsets: Offsets,
-    pub(crate) targets: Large<StateId>,
+    pub(crate) targets: MappedArray<StateId>,
     /// Per state, whether it is terminal, and after that bit, which of the predicates are true.
     pub(crate) labels: Labels,
     /// Per state, the processes whose transitions it has; empty without partial-order reduction.
@@ -39,7 +39,7 @@ pub struct Graph {
 
 /// What is looked at in each state.
 #[derive(Clone, Copy)]
-pub struct Looks<'a> {
+pub struct Labelling<'a> {
     pub control: &'a Control,
     /// Evaluated everywhere: the labels.
     pub predicates: &'a [usize],
@@ -54,24 +54,25 @@ pub(crate) const TERMINAL: u64 = 1;
 impl Graph {
     /// All states that can be reached, up to the limits of the search, or as many as partial-order reduction leaves. As in
     /// other searches there are passes, until one has met nothing that its relations do not cover.
-    pub fn explored(lens: &mut Lens, looks: Looks, por: Option<Por>) -> Result<Graph> {
-        let Looks { control, predicates, .. } = looks;
-        let Some(por) = por else { return build(lens, looks, None) };
+    pub fn explored(view: &mut View, labelling: Labelling, por: Option<Por>) -> Result<Graph> {
+        let Labelling { control, predicates, .. } = labelling;
+        let Some(por) = por else { return build(view, labelling, None) };
         let rules = Rules { strict: !control.leaves_out("strict"), ..Rules::of(control) };
-        let shape = lens.tables.model.shape();
+        let shape = view.tables.model.shape();
         // What the predicates read at first is a start.
-        let initial = lens.tables.initial()?;
+        let initial = view.tables.initial()?;
         for &predicate in predicates {
-            lens.evaluate(predicate, &initial, &control.reads)?;
+            view.evaluate(predicate, &initial, &control.reads)?;
         }
         loop {
-            let sight = control.reads.seen(predicates);
-            let relations =
-                lens.tables.facts(|facts| Relations::new(facts, shape, por.split, por.seeds, rules, sight))?;
+            let read_set = control.reads.seen(predicates);
+            let relations = view
+                .tables
+                .known_effects(|known| Relations::new(known, shape, por.split, por.seeds, rules, read_set))?;
             let relations = Arc::new(relations);
-            let graph = build(lens, looks, Some(Stubborn::new(relations.clone(), shape)))?;
-            let sight = control.reads.seen(predicates);
-            if control.stopped() || lens.tables.facts(|facts| relations.covers(facts, sight)) {
+            let graph = build(view, labelling, Some(Stubborn::new(relations.clone(), shape)))?;
+            let read_set = control.reads.seen(predicates);
+            if control.stopped() || view.tables.known_effects(|known| relations.covers(known, read_set)) {
                 return Ok(graph);
             }
         }
@@ -84,7 +85,7 @@ impl Graph {
         Ok(Graph {
             states: States::new(width)?,
             offsets,
-            targets: Large::zeros(0)?,
+            targets: MappedArray::zeros(0)?,
             labels: Labels::new(predicates + 1)?,
             taken: Vec::new(),
             silent: false,
@@ -108,15 +109,15 @@ impl Graph {
     }
 
     /// The fingerprints of a shortest run to each of some states.
-    pub fn runs_to(&self, lens: &mut Lens) -> impl FnMut(u64) -> Option<Vec<u64>> {
+    pub fn runs_to(&self, view: &mut View) -> impl FnMut(u64) -> Option<Vec<u64>> {
         let mut parents = None;
         move |fingerprint| {
             let parents = parents.get_or_insert_with(|| self.parents());
-            let mut at = (0..self.len() as StateId).find(|&id| lens.fingerprint(&self.state(id)) == fingerprint)?;
+            let mut at = (0..self.len() as StateId).find(|&id| view.fingerprint(&self.state(id)) == fingerprint)?;
             let mut run = vec![fingerprint];
             while at != 0 {
                 at = parents[at as usize];
-                run.push(lens.fingerprint(&self.state(at)));
+                run.push(view.fingerprint(&self.state(at)));
             }
             run.reverse();
             Some(run)
@@ -185,12 +186,12 @@ impl Graph {
     }
 
     /// The transitions of a state, in the order of its targets.
-    pub fn ways(&self, lens: &mut Lens, id: StateId) -> Result<Vec<Way>> {
+    pub fn transition_refs(&self, view: &mut View, id: StateId) -> Result<Vec<TransitionRef>> {
         let mut successors = Vec::new();
         let processes = self.taken.get(id as usize).copied().unwrap_or(ALL);
         let state = self.state(id);
-        let fingerprint = lens.fingerprint(&state);
-        edges(lens, &state, fingerprint, processes, |s| successors.push(s.way))?;
+        let fingerprint = view.fingerprint(&state);
+        edges(view, &state, fingerprint, processes, |s| successors.push(s.via))?;
         Ok(successors)
     }
 }
@@ -198,7 +199,7 @@ impl Graph {
 /// Of the transitions of a state: how many there are, whether an edge is a step of a process, whether a step changes
 /// nothing, and whether one fails.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Told {
+pub(crate) struct EdgeSummary {
     pub met: u64,
     pub moves: bool,
     pub silent: bool,
@@ -208,22 +209,22 @@ pub(crate) struct Told {
 /// The successors that are edges. A step that changes nothing is none, and one that fails leads nowhere.
 #[inline]
 pub(crate) fn edges(
-    lens: &mut Lens,
+    view: &mut View,
     state: &[u32],
     fingerprint: u64,
     processes: u64,
     mut each: impl FnMut(Successor),
-) -> Result<Told> {
-    let mut told = Told::default();
-    lens.successors(state, fingerprint, processes, |successor| {
+) -> Result<EdgeSummary> {
+    let mut summary = EdgeSummary::default();
+    view.successors(state, fingerprint, processes, |successor| {
         let moves = successor.moves || successor.fingerprint != fingerprint;
-        told.met += 1;
-        told.silent |= !moves;
-        told.fails |= successor.fails;
+        summary.met += 1;
+        summary.silent |= !moves;
+        summary.fails |= successor.fails;
         if moves && !successor.fails {
-            told.moves |= successor.moves;
+            summary.moves |= successor.moves;
             each(successor);
         }
     })?;
-    Ok(told)
+    Ok(summary)
 }

@@ -6,7 +6,7 @@ use crate::live::product::{Node, Product};
 use crate::live::scc::{Component, Local};
 use crate::search::path::{self, Step};
 use crate::system::model::Result;
-use crate::system::view::Lens;
+use crate::system::view::View;
 use crate::util::bits::Bits;
 
 /// Each step is the state that it leaves and the number of its edge there.
@@ -23,9 +23,9 @@ impl Lasso {
     /// With symmetry, a state of the graph stands for its orbit, and where the run comes back to a state of the graph it may
     /// have come to another state of the orbit. It goes on, by the same steps but for the names, until it comes to a state
     /// where a round began; what came before the round belongs to the stem.
-    pub fn steps(&self, lens: &mut Lens, graph: &Graph) -> Result<(Vec<Step>, Vec<Step>)> {
-        let mut run = Run { state: lens.tables.initial()?, steps: Vec::new() };
-        run.follow(lens, graph, &self.stem)?;
+    pub fn steps(&self, view: &mut View, graph: &Graph) -> Result<(Vec<Step>, Vec<Step>)> {
+        let mut run = Run { state: view.tables.initial()?, steps: Vec::new() };
+        run.follow(view, graph, &self.stem)?;
         let mut rounds: Vec<(Vec<u32>, usize)> = Vec::new();
         let mut begin = run.steps.len();
         while !self.cycle.is_empty() {
@@ -34,7 +34,7 @@ impl Lasso {
                 break;
             }
             rounds.push((run.state.clone(), run.steps.len()));
-            run.follow(lens, graph, &self.cycle)?;
+            run.follow(view, graph, &self.cycle)?;
         }
         let cycle = run.steps.split_off(begin);
         Ok((run.steps, cycle))
@@ -48,23 +48,23 @@ struct Run {
 }
 
 impl Run {
-    fn follow(&mut self, lens: &mut Lens, graph: &Graph, path: &[(StateId, u32)]) -> Result<()> {
+    fn follow(&mut self, view: &mut View, graph: &Graph, path: &[(StateId, u32)]) -> Result<()> {
         for &(from, edge) in path {
-            let way = graph.ways(lens, from)?[edge as usize];
-            let expansion = lens.expansion(graph.component(from, way.process as usize))?;
-            let wanted = &expansion.details[way.transition as usize];
-            let there = lens.fingerprint(&graph.state(graph.targets(from)[edge as usize]));
-            let shape = lens.tables.model.shape();
-            let image = |process: usize| shape.group.moves(way.process as usize, process);
-            let here = lens.fingerprint(&self.state);
+            let via = graph.transition_refs(view, from)?[edge as usize];
+            let expansion = view.expansion(graph.component(from, via.process as usize))?;
+            let wanted = &expansion.details[via.index as usize];
+            let there = view.fingerprint(&graph.state(graph.targets(from)[edge as usize]));
+            let shape = view.tables.model.shape();
+            let image = |process: usize| shape.group.moves(via.process as usize, process);
+            let here = view.fingerprint(&self.state);
             let fits = |step: &Step| {
                 let details = &step.expansion.details[step.transition];
                 let alike = details.kind == wanted.kind && details.handler == wanted.handler && image(step.process);
                 let exact = graph.state(from) != self.state
-                    || (step.process, step.transition) == (way.process as usize, way.transition as usize);
+                    || (step.process, step.transition) == (via.process as usize, via.index as usize);
                 !step.fails && alike && exact && step.fingerprint == there
             };
-            let found = path::successors(lens, &self.state, here)?.into_iter().find(fits);
+            let found = path::successors(view, &self.state, here)?.into_iter().find(fits);
             let step = found.ok_or("a step of the graph is none of the system: two states share a fingerprint")?;
             self.state.clone_from(&step.state);
             self.steps.push(step);
@@ -74,7 +74,7 @@ impl Run {
 }
 
 /// Nodes with the edges that are taken there, and the node that they lead to.
-type Way = (Vec<(u32, u32)>, u32);
+type Path = (Vec<(u32, u32)>, u32);
 
 /// What a run has to come by in a component.
 enum Goal {
@@ -146,8 +146,8 @@ impl Product<'_, '_> {
         let mut records: Vec<(usize, bool)> = Vec::new();
         for &(node, edge) in cycle {
             let state = self.regions[component.region].split(node).0;
-            self.offers.list(self.lens, self.graph, state, &mut offered)?;
-            records.resize(self.offers.len(), (0, false));
+            self.fair_classes.list(self.view, self.graph, state, &mut offered)?;
+            records.resize(self.fair_classes.len(), (0, false));
             for &(class, step) in &offered {
                 records[class as usize].1 |= step == edge;
             }
@@ -155,7 +155,7 @@ impl Product<'_, '_> {
             offered.dedup_by_key(|(class, _)| *class);
             offered.iter().for_each(|&(class, _)| records[class as usize].0 += 1);
         }
-        Ok(records.iter().zip(0..).find_map(|(&(enabled, happens), class)| match self.offers.is_strong(class) {
+        Ok(records.iter().zip(0..).find_map(|(&(enabled, happens), class)| match self.fair_classes.is_strong(class) {
             _ if happens || enabled == 0 => None,
             true => Some(Goal::Happens(class)),
             false => (enabled == cycle.len()).then_some(Goal::Ceases(class)),
@@ -216,7 +216,7 @@ impl Product<'_, '_> {
         };
         let mut offered = Vec::new();
         let state = self.regions[component.region].split(node).0;
-        self.offers.list(self.lens, self.graph, state, &mut offered)?;
+        self.fair_classes.list(self.view, self.graph, state, &mut offered)?;
         offered.retain(|(one, _)| *one == class);
         if offered.is_empty() {
             return Ok((may_cease, None));
@@ -236,7 +236,7 @@ impl Product<'_, '_> {
         tour: &Tour,
         from: Local,
         goal: impl FnMut(&mut Self, Local) -> Result<bool>,
-    ) -> Result<Way> {
+    ) -> Result<Path> {
         let region = tour.component.region;
         let edges =
             |product: &Self, node: Local, each: &mut Each| product.regions[region].edges(product.graph, node, each);
@@ -250,7 +250,7 @@ impl Product<'_, '_> {
         from: &[u32],
         edges: impl Fn(&Self, u32, &mut Each) -> Option<(u32, u32)>,
         mut goal: impl FnMut(&mut Self, u32) -> Result<bool>,
-    ) -> Result<Option<Way>> {
+    ) -> Result<Option<Path>> {
         // The nodes that were met, and the places here of those that they were met from.
         let mut met: Vec<u32> = from.iter().copied().filter(|&node| left.remove(node)).collect();
         let roots = met.len();

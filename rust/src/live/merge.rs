@@ -6,14 +6,14 @@ use std::io;
 use std::ops::Range;
 
 /// The fingerprints of the states of the layer that is expanded, and of those that were met for the next one.
-pub(crate) struct Fringe {
+pub(crate) struct Frontier {
     pub start: usize,
     pub end: usize,
     pub these: Vec<u64>,
     pub next: Vec<u64>,
 }
 
-impl Fringe {
+impl Frontier {
     /// Of a state of the layer.
     #[inline]
     pub fn fingerprint(&self, id: usize) -> u64 {
@@ -30,7 +30,7 @@ impl Fringe {
 
 /// What a worker has found in a round. Its memory is used again in the next one.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct RoundOutput {
     /// Chunks of states that follow each other: the first state, and where its edges and its ends begin.
     pub chunks: Vec<(usize, usize, usize)>,
     /// Where the edges lead to: places among the numbers that were looked up.
@@ -58,7 +58,7 @@ struct Chunk<'a> {
     ends: &'a [u32],
 }
 
-impl Found {
+impl RoundOutput {
     fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
         let end = (0, self.targets.len(), self.ends.len());
         // Each with the next one, which begins where it ends.
@@ -86,16 +86,16 @@ impl Found {
 }
 
 /// Put what was found in a round into the graph; with help, by two threads.
-pub(crate) fn take_in(
+pub(crate) fn merge(
     graph: &mut Graph,
-    fringe: &mut Fringe,
-    found: &[&Found],
+    frontier: &mut Frontier,
+    output: &[&RoundOutput],
     round: Range<usize>,
     helped: bool,
 ) -> io::Result<()> {
-    graph.silent |= found.iter().any(|one| one.silent);
+    graph.silent |= output.iter().any(|one| one.silent);
     let Graph { states, labels, offsets, targets, taken, .. } = graph;
-    let mut chunks: Vec<Chunk> = found.iter().flat_map(|one| one.chunks()).collect();
+    let mut chunks: Vec<Chunk> = output.iter().flat_map(|one| one.chunks()).collect();
     chunks.sort_unstable_by_key(|chunk| chunk.first);
     let begin = targets.len();
     let mut ends = Vec::with_capacity(round.len());
@@ -108,21 +108,21 @@ pub(crate) fn take_in(
     }
     ends.resize(round.len(), base);
     offsets.extend(ends.into_iter())?;
-    found.iter().for_each(|one| taken.extend(&one.taken));
+    output.iter().for_each(|one| taken.extend(&one.taken));
     targets.grow(base as usize)?;
-    let new: usize = found.iter().map(|one| one.new.len()).sum();
+    let new: usize = output.iter().map(|one| one.new.len()).sum();
     let mut nodes = || -> io::Result<()> {
         let len = labels.len() + new;
-        let greatest = found.iter().flat_map(|one| &one.states).copied().max().unwrap_or(0);
+        let greatest = output.iter().flat_map(|one| &one.states).copied().max().unwrap_or(0);
         states.grow(len, greatest)?;
         labels.grow(len)?;
-        fringe.next.resize(len - fringe.end, 0);
-        for one in found {
+        frontier.next.resize(len - frontier.end, 0);
+        for one in output {
             let width = one.states.len() / one.new.len().max(1);
             for (at, &number) in one.new.iter().enumerate() {
                 let number = number as usize;
                 states.set(number, &one.states[at * width..][..width]);
-                fringe.next[number - fringe.end] = one.fingerprints[at];
+                frontier.next[number - frontier.end] = one.fingerprints[at];
                 labels.set(number, one.labels[at] << 1);
             }
             one.terminals.iter().for_each(|&id| labels.set(id, labels.get(id) | TERMINAL));

@@ -1,6 +1,6 @@
 //! What a graph knows of each state, in few bytes: memory that is touched for the first time is most of what a graph costs.
 
-use crate::util::mapped_array::{Large, prefetch};
+use crate::util::mapped_array::{MappedArray, prefetch};
 use std::io;
 
 /// Lists of so many numbers each, in 1, 2 or 4 bytes: as few as the greatest of them needs.
@@ -8,12 +8,12 @@ pub(crate) struct States {
     len: usize,
     width: usize,
     size: usize,
-    bytes: Large<u8>,
+    bytes: MappedArray<u8>,
 }
 
 impl States {
     pub fn new(width: usize) -> io::Result<States> {
-        Ok(States { len: 0, width, size: 1, bytes: Large::zeros(0)? })
+        Ok(States { len: 0, width, size: 1, bytes: MappedArray::zeros(0)? })
     }
 
     /// Make it longer, with room for numbers up to the greatest that will come; what is new is zeros.
@@ -24,7 +24,7 @@ impl States {
             _ => 4,
         };
         if size > self.size {
-            let mut wider = States { size, bytes: Large::zeros(0)?, ..*self };
+            let mut wider = States { size, bytes: MappedArray::zeros(0)?, ..*self };
             wider.bytes.grow(len * self.width * size)?;
             let mut state = Vec::new();
             for at in 0..self.len {
@@ -94,12 +94,12 @@ fn write<const SIZE: usize>(bytes: &mut [u8], numbers: &[u32]) {
 /// Sets of so many bits each, in whole bytes.
 pub(crate) struct Labels {
     width: usize,
-    bytes: Large<u8>,
+    bytes: MappedArray<u8>,
 }
 
 impl Labels {
     pub fn new(bits: usize) -> io::Result<Labels> {
-        Ok(Labels { width: bits.div_ceil(8), bytes: Large::zeros(0)? })
+        Ok(Labels { width: bits.div_ceil(8), bytes: MappedArray::zeros(0)? })
     }
 
     pub fn len(&self) -> usize {
@@ -134,14 +134,14 @@ impl Labels {
 /// Numbers that never decrease: those of a block by what they exceed its first one.
 pub(crate) struct Offsets {
     firsts: Vec<u64>,
-    within: Large<u32>,
+    within: MappedArray<u32>,
 }
 
 impl Offsets {
     const BLOCK: usize = 1 << 10;
 
     pub fn new() -> io::Result<Offsets> {
-        Ok(Offsets { firsts: Vec::new(), within: Large::zeros(0)? })
+        Ok(Offsets { firsts: Vec::new(), within: MappedArray::zeros(0)? })
     }
 
     pub fn len(&self) -> usize {

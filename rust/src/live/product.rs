@@ -15,24 +15,24 @@
 //! A terminal state, which no step of a process leads out of, stutters: the run stays there. Faults need not happen.
 
 use crate::live::automaton::{Automaton, Part};
-use crate::live::fairness::{ClassId, Fairness, Offers};
+use crate::live::fairness::{ClassId, FairClasses, Fairness};
 use crate::live::graph::{Graph, StateId};
 use crate::live::lasso::Lasso;
 use crate::live::reach::Reach;
 use crate::live::scc::{Component, Local, Region};
 use crate::search::control::Control;
 use crate::system::model::Result;
-use crate::system::view::Lens;
+use crate::system::view::View;
 use std::io;
 
 /// A node of the product: state times the number of automaton nodes, plus the automaton node.
 pub type Node = u32;
 
 pub struct Product<'a, 't> {
-    pub(crate) lens: &'a mut Lens<'t>,
+    pub(crate) view: &'a mut View<'t>,
     pub(crate) graph: &'a Graph,
     pub(crate) automaton: &'a Automaton,
-    pub(crate) offers: Offers<'a>,
+    pub(crate) fair_classes: FairClasses<'a>,
     control: &'a Control,
     /// The promising parts of the automaton, and per node of the automaton, its region and its number there.
     pub(crate) regions: Vec<Region>,
@@ -53,7 +53,7 @@ enum Judgement {
 
 impl<'a, 't> Product<'a, 't> {
     pub fn new(
-        lens: &'a mut Lens<'t>,
+        view: &'a mut View<'t>,
         control: &'a Control,
         graph: &'a Graph,
         automaton: &'a Automaton,
@@ -70,11 +70,11 @@ impl<'a, 't> Product<'a, 't> {
             without_strong: control.leaves_out("strong-fairness"),
             without_weak: control.leaves_out("weak-fairness"),
             far: if control.leaves_out("near") { 3 } else { 1 << 20 },
-            lens,
+            view,
             control,
             graph,
             automaton,
-            offers: Offers::new(fairness),
+            fair_classes: FairClasses::new(fairness),
             regions: Vec::new(),
             homes: vec![None; automaton.nodes.len()],
         })
@@ -200,13 +200,13 @@ impl<'a, 't> Product<'a, 't> {
     }
 
     fn judge(&mut self, component: &Component) -> Result<Judgement> {
-        if self.offers.none() {
+        if self.fair_classes.none() {
             return Ok(Judgement::Fair);
         }
         if !self.without_weak && self.starves(component)? {
             return Ok(Judgement::Unfair);
         }
-        if self.without_weak || self.without_strong || !self.offers.any_strong() {
+        if self.without_weak || self.without_strong || !self.fair_classes.any_strong() {
             return Ok(Judgement::Fair);
         }
         let classes = self.fruitless(component)?;
@@ -217,11 +217,11 @@ impl<'a, 't> Product<'a, 't> {
     fn starves(&mut self, component: &Component) -> Result<bool> {
         let mut offered = Vec::new();
         // The classes of which this is so up to here, and their processes.
-        let (mut classes, mut processes): (Vec<ClassId>, _) = (Vec::new(), 0..self.lens.processes);
+        let (mut classes, mut processes): (Vec<ClassId>, _) = (Vec::new(), 0..self.view.processes);
         for (at, &node) in component.nodes.iter().enumerate() {
             let Product { regions, graph, .. } = self;
             let region = &regions[component.region];
-            self.offers.list_of(self.lens, graph, region.split(node).0, processes.clone(), &mut offered)?;
+            self.fair_classes.list_of(self.view, graph, region.split(node).0, processes.clone(), &mut offered)?;
             if at == 0 {
                 classes = offered.iter().map(|&(class, _)| class).collect();
                 classes.sort_unstable();
@@ -236,7 +236,7 @@ impl<'a, 't> Product<'a, 't> {
                 return Ok(false);
             }
             if at == 0 || classes.len() < before {
-                processes = self.offers.processes(&classes);
+                processes = self.fair_classes.processes(&classes);
             }
         }
         Ok(true)
@@ -248,11 +248,11 @@ impl<'a, 't> Product<'a, 't> {
         let (mut enabled, mut happens): (Vec<bool>, Vec<bool>) = (Vec::new(), Vec::new());
         for &node in &component.nodes {
             let state = self.regions[component.region].split(node).0;
-            self.offers.list(self.lens, self.graph, state, &mut offered)?;
-            enabled.resize(self.offers.len(), false);
-            happens.resize(self.offers.len(), false);
+            self.fair_classes.list(self.view, self.graph, state, &mut offered)?;
+            enabled.resize(self.fair_classes.len(), false);
+            happens.resize(self.fair_classes.len(), false);
             for &(class, edge) in &offered {
-                if self.offers.is_strong(class) && !happens[class as usize] {
+                if self.fair_classes.is_strong(class) && !happens[class as usize] {
                     enabled[class as usize] = true;
                     happens[class as usize] = self.regions[component.region].stays(self.graph, component, node, edge);
                 }
@@ -267,7 +267,7 @@ impl<'a, 't> Product<'a, 't> {
         let mut rest = Vec::new();
         for &node in &component.nodes {
             let state = self.regions[component.region].split(node).0;
-            self.offers.list(self.lens, self.graph, state, &mut offered)?;
+            self.fair_classes.list(self.view, self.graph, state, &mut offered)?;
             if !offered.iter().any(|(class, _)| classes.contains(class)) {
                 rest.push(node);
             }

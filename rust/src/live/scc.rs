@@ -7,7 +7,7 @@
 use crate::live::automaton::{Automaton, AutomatonNode, Part};
 use crate::live::graph::{Graph, StateId};
 use crate::search::control::Control;
-use crate::util::mapped_array::{Large, prefetch};
+use crate::util::mapped_array::{MappedArray, prefetch};
 use std::io;
 
 /// A node of a region: state times the width of the region, plus the place of the automaton node there.
@@ -36,7 +36,7 @@ pub(crate) struct Region {
     plain: bool,
     width: u32,
     all: u64,
-    marks: Large<Mark>,
+    marks: MappedArray<Mark>,
     /// The number of the next component.
     component: Mark,
 }
@@ -60,7 +60,7 @@ impl Region {
             next = vec![vec![0]];
         }
         let width = next.len();
-        let mut marks = Large::<Mark>::zeros(graph.len() * width)?;
+        let mut marks = MappedArray::<Mark>::zeros(graph.len() * width)?;
         for (state, marks) in (0..).zip(marks.chunks_exact_mut(width)) {
             let label = graph.label(state);
             if plain {

@@ -5,11 +5,11 @@ pub const MOST_CLASSES: usize = 64 * WORDS;
 
 /// A set of classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Set([u64; WORDS]);
+pub struct ClassSet([u64; WORDS]);
 
-impl Set {
-    pub fn one(class: usize) -> Set {
-        let mut set = Set::default();
+impl ClassSet {
+    pub fn one(class: usize) -> ClassSet {
+        let mut set = ClassSet::default();
         set.0[class / 64] = 1 << (class % 64);
         set
     }
@@ -18,15 +18,15 @@ impl Set {
         self.0[class / 64] >> (class % 64) & 1 == 1
     }
 
-    pub fn with(self, other: Set) -> Set {
-        Set(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    pub fn with(self, other: ClassSet) -> ClassSet {
+        ClassSet(std::array::from_fn(|i| self.0[i] | other.0[i]))
     }
 
-    pub fn without(self, other: Set) -> Set {
-        Set(std::array::from_fn(|i| self.0[i] & !other.0[i]))
+    pub fn without(self, other: ClassSet) -> ClassSet {
+        ClassSet(std::array::from_fn(|i| self.0[i] & !other.0[i]))
     }
 
-    pub fn meets(self, other: Set) -> bool {
+    pub fn meets(self, other: ClassSet) -> bool {
         (0..WORDS).any(|i| self.0[i] & other.0[i] != 0)
     }
 
@@ -36,7 +36,7 @@ impl Set {
     }
 
     pub fn is_empty(&self) -> bool {
-        *self == Set::default()
+        *self == ClassSet::default()
     }
 
     pub fn len(&self) -> u32 {
@@ -55,8 +55,8 @@ impl Set {
     }
 }
 
-impl FromIterator<usize> for Set {
-    fn from_iter<T: IntoIterator<Item = usize>>(classes: T) -> Set {
-        classes.into_iter().fold(Set::default(), |set, class| set.with(Set::one(class)))
+impl FromIterator<usize> for ClassSet {
+    fn from_iter<T: IntoIterator<Item = usize>>(classes: T) -> ClassSet {
+        classes.into_iter().fold(ClassSet::default(), |set, class| set.with(ClassSet::one(class)))
     }
 }

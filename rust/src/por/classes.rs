@@ -1,10 +1,13 @@
-//! Classes of transitions, as partial-order reduction tells them apart, and which of them do not commute.
+//! Classes of transitions, as static partial-order reduction tells them apart.
 
-use crate::por::observed::{Deeds, Facts, Label, Tag};
-use crate::system::model::{Network, Shape};
+use crate::por::effects::{Effects, KnownEffects, Label, Tag};
+use crate::por::footprint::Footprint;
+use crate::system::model::{Network, Shape, monitor_bit};
+use crate::system::reads::ReadSet;
+use crate::system::view::bit;
 use std::collections::BTreeSet;
 
-/// Which transitions are told apart by the senders of what they consume (paper 003).
+/// Which transitions are told apart by the senders of what they consume (MP-Basset).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     None,
@@ -22,25 +25,25 @@ pub struct Class {
     pub senders: Option<Vec<u16>>,
     /// What it costs one of.
     pub budget: Option<u8>,
-    pub deeds: Deeds,
+    pub effects: Effects,
+    pub footprint: Footprint,
 }
 
-/// Transitions of different processes that do not commute, whatever they do to inboxes.
-pub fn dependent(shape: &Shape, a: &Class, b: &Class) -> bool {
-    if a.process == b.process {
-        return false; // The rule about the own process says so.
+impl Class {
+    /// Whether transitions of two classes of different processes may depend on each other, apart from messages that one
+    /// consumes and the other sends. (For classes of one process there is a rule of its own.)
+    pub fn depends_on(&self, other: &Class) -> bool {
+        let (mine, theirs) = (self.process as usize, other.process as usize);
+        mine != theirs && !self.footprint.commutes(mine, &other.footprint, theirs)
     }
-    let one_way = |a: &Class, b: &Class| {
-        let fills = a.deeds.slots.contains(&b.process);
-        // In a set, sending what is there already is no change, but after a loss it is one.
-        let restores = shape.network == Network::Set && b.tag == Tag::Lose && a.deeds.reaches.contains(&b.process);
-        fills || restores
-    };
-    (a.deeds.announces && b.deeds.announces)
-        || (a.budget.is_some() && a.budget == b.budget)
-        || !a.deeds.slots.is_disjoint(&b.deeds.slots)
-        || one_way(a, b)
-        || one_way(b, a)
+
+    /// Whether a transition of the class may change what the properties read.
+    pub fn is_visible(&self, read: ReadSet) -> bool {
+        let monitors = (0..4).map(monitor_bit).sum::<u64>();
+        let altered = self.effects.altered | if self.effects.announces { monitors } else { 0 };
+        let inboxes = self.footprint.sends | bit(self.process as usize);
+        read.fields & altered != 0 || read.inboxes & inboxes != 0
+    }
 }
 
 /// All classes, process by process, each with the labels that it consists of.
@@ -48,28 +51,30 @@ pub fn dependent(shape: &Shape, a: &Class, b: &Class) -> bool {
 /// There is a class for everything that *could* happen, seen or not: for each handler that was met in any way (as armed, or
 /// as the receiver of a message), after a split for each set of senders that it could take messages from, and for each
 /// fault. What was not seen yet could otherwise be kept from happening, and would then never be seen.
-pub fn classes(facts: &Facts, shape: &Shape, split: Split) -> Vec<(Class, Vec<Label>)> {
-    let mut handlers: BTreeSet<(u16, u16)> = facts.counts.keys().chain(facts.senders.keys()).copied().collect();
-    for (label, deeds) in &facts.deeds {
-        handlers.extend(deeds.arms.iter().copied());
+pub fn classes(known: &KnownEffects, shape: &Shape, split: Split) -> Vec<(Class, Vec<Label>)> {
+    let mut handlers: BTreeSet<(u16, u16)> = known.counts.keys().chain(known.senders.keys()).copied().collect();
+    for (label, effects) in &known.by_label {
+        handlers.extend(effects.arms.iter().copied());
         if let Tag::Step(handler) = label.tag {
             handlers.insert((label.process, handler));
         }
     }
     let mut classes = Vec::new();
     let mut add = |process: u16, tag: Tag, senders: Option<Vec<u16>>, labels: Vec<Label>| {
-        let mut deeds = Deeds::default();
-        for seen in labels.iter().filter_map(|label| facts.deeds.get(label)) {
-            deeds.join(seen);
+        let mut effects = Effects::default();
+        for seen in labels.iter().filter_map(|label| known.by_label.get(label)) {
+            effects.join(seen);
         }
-        classes.push((Class { process, tag, senders, budget: budget(shape, tag), deeds }, labels));
+        let budget = budget(shape, tag);
+        let footprint = footprint(shape, tag, budget, &effects);
+        classes.push((Class { process, tag, senders, budget, effects, footprint }, labels));
     };
     for process in 0..shape.processes as u16 {
         for &(_, handler) in handlers.range((process, 0)..=(process, u16::MAX)) {
             let tag = Tag::Step(handler);
             let seen: Vec<Label> =
-                facts.deeds.keys().filter(|label| label.process == process && label.tag == tag).cloned().collect();
-            match sender_sets(facts, (process, handler), &seen, split) {
+                known.by_label.keys().filter(|label| label.process == process && label.tag == tag).cloned().collect();
+            match sender_sets(known, (process, handler), &seen, split) {
                 Some(sets) => {
                     for set in sets {
                         let label = Label { process, tag, senders: set.clone() };
@@ -95,6 +100,21 @@ pub fn classes(facts: &Facts, shape: &Shape, split: Split) -> Vec<(Class, Vec<La
     classes
 }
 
+/// What transitions of a class do outside their process.
+fn footprint(shape: &Shape, tag: Tag, budget: Option<u8>, effects: &Effects) -> Footprint {
+    let bits = |set: &BTreeSet<u16>| set.iter().fold(0, |bits, &one| bits | bit(one as usize));
+    Footprint {
+        sends: bits(&effects.reaches),
+        spawns: bits(&effects.spawns),
+        expects: bits(&effects.expects),
+        budgets: budget.map_or(0, |budget| bit(budget as usize)),
+        announces: effects.announces,
+        // In a set, sending what is there already changes nothing, but after a loss it does. In a bag and in queues, a send
+        // and a loss commute.
+        loses: tag == Tag::Lose && shape.network == Network::Set,
+    }
+}
+
 /// The budget that transitions of a kind cost.
 fn budget(shape: &Shape, tag: Tag) -> Option<u8> {
     let budget = match tag {
@@ -107,11 +127,11 @@ fn budget(shape: &Shape, tag: Tag) -> Option<u8> {
 }
 
 /// The sets of senders that a handler may take messages from, if it is to be split by them.
-fn sender_sets(facts: &Facts, handler: (u16, u16), seen: &[Label], split: Split) -> Option<Vec<Vec<u16>>> {
+fn sender_sets(known: &KnownEffects, handler: (u16, u16), seen: &[Label], split: Split) -> Option<Vec<Vec<u16>>> {
     const MOST_SETS: usize = 40;
-    let count = *facts.counts.get(&handler).filter(|&&count| count > 0 && !facts.varying.contains(&handler))?;
-    let deeds = || seen.iter().map(|label| &facts.deeds[label]);
-    let replies = deeds().any(|deeds| !deeds.reaches.is_empty()) && deeds().all(|deeds| !deeds.initiates);
+    let count = *known.counts.get(&handler).filter(|&&count| count > 0 && !known.varying.contains(&handler))?;
+    let effects = || seen.iter().map(|label| &known.by_label[label]);
+    let replies = effects().any(|effects| !effects.reaches.is_empty()) && effects().all(|effects| !effects.initiates);
     let apart = match split {
         Split::None => false,
         Split::Reply => replies,
@@ -121,7 +141,7 @@ fn sender_sets(facts: &Facts, handler: (u16, u16), seen: &[Label], split: Split)
     if !apart {
         return None;
     }
-    let senders: Vec<u16> = facts.senders.get(&handler)?.iter().copied().collect();
+    let senders: Vec<u16> = known.senders.get(&handler)?.iter().copied().collect();
     let mut sets: Vec<Vec<u16>> = vec![Vec::new()];
     for _ in 0..count {
         let later = |set: &Vec<u16>, sender: u16| set.last().is_none_or(|&last| last < sender);

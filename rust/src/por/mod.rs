@@ -5,6 +5,7 @@
 
 mod class_set;
 pub mod classes;
-pub mod observed;
+pub mod effects;
+pub mod footprint;
 mod profile;
 pub mod stubborn;

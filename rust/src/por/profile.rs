@@ -1,14 +1,14 @@
-//! What partial-order reduction learns from a node: its profile, and facts about what its transitions do (`observed`).
+//! What static partial-order reduction learns from a node: its profile, and the effects of its transitions (`effects`).
 
-use crate::por::observed::{Deeds, Facts, Label, Mail, Profile, Tag};
+use crate::por::effects::{Effects, KnownEffects, Label, Mail, Profile, Tag};
 use crate::system::inbox;
 use crate::system::model::{Armed, LocalId, Network, Result, Status};
 use crate::system::tables::{Details, Expander, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
 use std::sync::Arc;
 
 impl Tables {
-    /// What partial-order reduction needs to know of a node. What its transitions do becomes a fact; with symmetry also
-    /// what those of its images do, which stand in no state that the search visits.
+    /// What partial-order reduction needs to know of a node. The effects of its transitions become known; with symmetry also
+    /// those of its images, which are in no state that the search visits.
     pub fn profile(&self, node: NodeId) -> Result<Arc<Profile>> {
         if let Some(found) = self.inner.lock().profiles.get(&node) {
             return Ok(found.clone());
@@ -40,14 +40,14 @@ impl Tables {
         Ok(shared)
     }
 
-    /// What is known about the steps that were profiled so far.
-    pub fn facts<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
-        look(&self.inner.lock().facts)
+    /// The effects of the transitions that were profiled so far.
+    pub fn known_effects<T>(&self, look: impl FnOnce(&KnownEffects) -> T) -> T {
+        look(&self.inner.lock().known_effects)
     }
 }
 
 impl Expander<'_, '_> {
-    /// What the node offers to partial-order reduction. Notes what its transitions do.
+    /// The profile of the node. Notes the effects of its transitions.
     fn profile(mut self, expansion: &Expansion) -> Result<Profile> {
         let node = self.inner.nodes[self.node as usize];
         let pending = self.inner.inboxes[node.inbox as usize].clone();
@@ -55,13 +55,13 @@ impl Expander<'_, '_> {
         let mut profile = Profile { process: node.process, armed: armed.to_vec(), ..Profile::default() };
         profile.transitions = expansion.transitions.len() as u32;
         for &armed in armed.iter() {
-            self.inner.facts.note_count(node.process, armed);
+            self.inner.known_effects.note_count(node.process, armed);
         }
         let deliverable = inbox::deliverable(self.model, &pending);
         for &message in pending.iter() {
             let sender = self.model.sender(message);
             for &handler in self.handlers(node.process, message)?.iter() {
-                self.inner.facts.note_sender((node.process, handler), sender);
+                self.inner.known_effects.note_sender((node.process, handler), sender);
                 let guard = self.inner.guards.get(&(node.process, node.local, handler, message));
                 let accepted = guard.is_some_and(Option::is_some)
                     && armed.iter().any(|a| a.handler == handler)
@@ -74,8 +74,8 @@ impl Expander<'_, '_> {
         for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
             let label = self.label(node.process, details);
             profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
-            let deeds = self.deeds(node, &armed, transition, details)?;
-            self.inner.facts.note(&label, deeds);
+            let effects = self.effects(node, &armed, transition, details)?;
+            self.inner.known_effects.note(&label, effects);
             profile.enabled.push(label);
         }
         profile.enabled.sort_unstable();
@@ -96,22 +96,22 @@ impl Expander<'_, '_> {
         Label { process, tag, senders }
     }
 
-    fn deeds(&mut self, node: Node, armed: &[Armed], transition: &Transition, details: &Details) -> Result<Deeds> {
+    fn effects(&mut self, node: Node, armed: &[Armed], transition: &Transition, details: &Details) -> Result<Effects> {
         let shape = self.model.shape();
         let after = self.inner.nodes[transition.target as usize];
-        let mut deeds = Deeds {
+        let mut effects = Effects {
             altered: if details.spawns().is_empty() { transition.altered } else { u64::MAX },
             announces: shape.monitors > 0 && !details.events().is_empty(),
-            ..Deeds::default()
+            ..Effects::default()
         };
         for &(to, message) in details.sends() {
-            deeds.reaches.insert(to);
-            deeds.initiates |= !details.consumed.iter().any(|&m| self.model.sender(m) == to);
-            deeds.feeds.extend(self.handlers(to, message)?.iter().map(|&handler| (to, handler)));
+            effects.reaches.insert(to);
+            effects.initiates |= !details.consumed.iter().any(|&m| self.model.sender(m) == to);
+            effects.feeds.extend(self.handlers(to, message)?.iter().map(|&handler| (to, handler)));
         }
         let mut arms = |process: u16, now: &[Armed], before: &[Armed]| {
             let fresh = now.iter().filter(|a| before.iter().all(|b| b.handler != a.handler));
-            deeds.arms.extend(fresh.map(|a| (process, a.handler)));
+            effects.arms.extend(fresh.map(|a| (process, a.handler)));
         };
         if details.failure().is_none() {
             arms(node.process, &self.armed_in(node.process, after.local)?, armed);
@@ -119,19 +119,19 @@ impl Expander<'_, '_> {
         for &(slot, local) in details.spawns() {
             arms(slot, &self.armed_in(slot, local)?, &[]);
         }
-        deeds.slots.extend(details.spawns().iter().map(|&(slot, _)| slot));
-        deeds.slots.extend(details.expected().iter().map(|&(slot, _)| slot));
-        let facts = &mut self.inner.facts;
+        effects.spawns.extend(details.spawns().iter().map(|&(slot, _)| slot));
+        effects.expects.extend(details.expected().iter().map(|&(slot, _)| slot));
+        let known_effects = &mut self.inner.known_effects;
         if transition.budget == NO_BUDGET && details.failure().is_none() {
             if node.local != after.local {
-                facts.note_move(node.process, node.local, after.local);
+                known_effects.note_move(node.process, node.local, after.local);
             } else if shape.network == Network::Set && details.kind == Kind::Step {
-                facts.note_turn(&[], std::iter::empty()); // It consumes nothing.
+                known_effects.note_turn(&[], std::iter::empty()); // It consumes nothing.
             } else {
-                facts.note_turn(&details.consumed, details.sends().iter().map(|&(_, message)| message));
+                known_effects.note_turn(&details.consumed, details.sends().iter().map(|&(_, message)| message));
             }
         }
-        Ok(deeds)
+        Ok(effects)
     }
 
     /// The handlers that may run in a local state; none where the process does not run.

@@ -1,10 +1,10 @@
-//! Static partial-order reduction: stubborn sets over transition classes (paper 003; DESIGN section 5).
+//! Static partial-order reduction: stubborn sets over transition classes (MP-Basset).
 //!
-//! Two transitions of different processes commute, because a send only adds to another inbox; what remains is to know
-//! which other transitions have to be looked at together. `Relations` are computed from the facts before a pass of the
-//! search; during it, only which classes are enabled in the nodes of a state is looked up, and the answer is remembered
-//! for all states that look the same. Since transitions of one process depend on each other, the enabled part of a
-//! stubborn set consists of all transitions of some processes: the answer is a set of processes.
+//! Most transitions of different processes commute (`footprint`). A stubborn set contains the transitions that have to be
+//! explored together. `Relations` between classes are computed from the known effects before a pass of the search. During
+//! the pass, a worker only looks up which classes are enabled in the nodes of a state, and remembers the answer for all
+//! states in the same situation. Since transitions of one process depend on each other, the enabled part of a stubborn set
+//! consists of all transitions of some processes. So the answer is a set of processes.
 //!
 //! The rules, for a set T of classes in a state (the proof is in `docs/internals/reductions/por.md`):
 //!
@@ -15,12 +15,13 @@
 //!    enabled, one of them must happen.
 //! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
 
-use crate::por::class_set::{MOST_CLASSES, Set};
-use crate::por::classes::{Class, Split, classes, dependent};
-use crate::por::observed::{Facts, Label, Profile, Tag};
+use crate::por::class_set::{ClassSet, MOST_CLASSES};
+use crate::por::classes::{Class, Split, classes};
+use crate::por::effects::{KnownEffects, Label, Profile, Tag};
 use crate::search::control::Control;
 use crate::system::hash;
-use crate::system::model::{Result, Shape, monitor_bit};
+use crate::system::model::{Result, Shape};
+use crate::system::reads::ReadSet;
 use crate::system::tables::{NodeId, Tables};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -32,7 +33,7 @@ pub const ALL: u64 = u64::MAX;
 /// Which enabled class a stubborn set starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seeds {
-    /// One that starts an instance of the protocol (consumes nothing), else one that does not end one (sends) (paper 003).
+    /// One that starts an instance of the protocol (consumes nothing), else one that does not end one (sends).
     Instance,
     /// The one whose set has the fewest processes, and of several the first in that order. (To count transitions instead of
     /// processes is worse: preferring the same processes in all states makes more of their successors meet. To take the
@@ -64,52 +65,32 @@ impl Rules {
     }
 }
 
-/// What the properties read, as bits of fields and of processes whose inbox they read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sight {
-    pub fields: u64,
-    pub inboxes: u64,
-}
-
-impl Sight {
-    pub fn covers(self, other: Sight) -> bool {
-        other.fields & !self.fields == 0 && other.inboxes & !self.inboxes == 0
-    }
-
-    fn sees(self, class: &Class) -> bool {
-        let touched = class.deeds.reaches.iter().fold(1 << (class.process % 64), |bits, to| bits | 1 << (to % 64));
-        let monitors = (0..4).map(monitor_bit).sum::<u64>();
-        let altered = class.deeds.altered | if class.deeds.announces { monitors } else { 0 };
-        self.fields & altered != 0 || self.inboxes & touched != 0
-    }
-}
-
 /// The relations between classes, fixed for one pass of a search.
 pub struct Relations {
     classes: Vec<Class>,
     /// Class of a label.
     class_of: FxHashMap<Label, usize>,
     /// Classes of each process; they are numbered process by process.
-    of_process: Vec<Set>,
+    of_process: Vec<ClassSet>,
     first: Vec<usize>,
     /// Per handler: classes that may send it a message, by the sender.
-    feeders: FxHashMap<(u16, u16), Vec<(u16, Set)>>,
+    feeders: FxHashMap<(u16, u16), Vec<(u16, ClassSet)>>,
     /// Per process: classes that may send it anything.
-    mailers: Vec<Set>,
+    mailers: Vec<ClassSet>,
     /// Per process: classes that may spawn it.
-    fillers: Vec<Set>,
+    fillers: Vec<ClassSet>,
     /// Per handler: classes that may make its local condition true.
-    arming: FxHashMap<(u16, u16), Set>,
+    arming: FxHashMap<(u16, u16), ClassSet>,
     varying: BTreeSet<(u16, u16)>,
     /// Handlers that take no messages.
     actions: BTreeSet<(u16, u16)>,
     /// Per class: those of other processes that it does not commute with.
-    partners: Vec<Set>,
-    visible: Set,
+    partners: Vec<ClassSet>,
+    visible: ClassSet,
     rules: Rules,
     seeds: Seeds,
-    pub sight: Sight,
-    /// Of the facts that this was made from.
+    pub read_set: ReadSet,
+    /// The version of the effects that this was made from.
     pub version: u64,
     /// A run may come back to a state, so that a transition could be put off for ever.
     pub cyclic: bool,
@@ -117,55 +98,55 @@ pub struct Relations {
 
 impl Relations {
     pub fn new(
-        facts: &Facts,
+        known: &KnownEffects,
         shape: &Shape,
         split: Split,
         seeds: Seeds,
         rules: Rules,
-        sight: Sight,
+        read_set: ReadSet,
     ) -> std::result::Result<Relations, String> {
-        let mut classes = classes(facts, shape, split);
+        let mut classes = classes(known, shape, split);
         if classes.len() > MOST_CLASSES {
-            classes = crate::por::classes::classes(facts, shape, Split::None);
+            classes = crate::por::classes::classes(known, shape, Split::None);
         }
         if classes.len() > MOST_CLASSES {
             let count = classes.len();
             return Err(format!("the system has {count} classes of transitions, more than {MOST_CLASSES}"));
         }
         let mut class_of = FxHashMap::default();
-        let mut of_process = vec![Set::default(); shape.processes];
+        let mut of_process = vec![ClassSet::default(); shape.processes];
         let mut first = vec![0; shape.processes];
         for (index, (class, labels)) in classes.iter().enumerate().rev() {
-            of_process[class.process as usize] = of_process[class.process as usize].with(Set::one(index));
+            of_process[class.process as usize] = of_process[class.process as usize].with(ClassSet::one(index));
             first[class.process as usize] = index;
             class_of.extend(labels.iter().map(|label| (label.clone(), index)));
         }
         let classes: Vec<Class> = classes.into_iter().map(|(class, _)| class).collect();
-        let all = |pick: &dyn Fn(&Class) -> bool| -> Set {
+        let all = |pick: &dyn Fn(&Class) -> bool| -> ClassSet {
             classes.iter().enumerate().filter(|(_, class)| pick(class)).map(|(index, _)| index).collect()
         };
-        let mut feeders: FxHashMap<(u16, u16), Vec<(u16, Set)>> = FxHashMap::default();
-        let mut arming: FxHashMap<(u16, u16), Set> = FxHashMap::default();
+        let mut feeders: FxHashMap<(u16, u16), Vec<(u16, ClassSet)>> = FxHashMap::default();
+        let mut arming: FxHashMap<(u16, u16), ClassSet> = FxHashMap::default();
         for (index, class) in classes.iter().enumerate() {
-            for &handler in &class.deeds.feeds {
+            for &handler in &class.effects.feeds {
                 let senders = feeders.entry(handler).or_default();
                 match senders.iter_mut().find(|(sender, _)| *sender == class.process) {
-                    Some((_, set)) => *set = set.with(Set::one(index)),
-                    None => senders.push((class.process, Set::one(index))),
+                    Some((_, set)) => *set = set.with(ClassSet::one(index)),
+                    None => senders.push((class.process, ClassSet::one(index))),
                 }
             }
-            for &handler in &class.deeds.arms {
+            for &handler in &class.effects.arms {
                 let set = arming.entry(handler).or_default();
-                *set = set.with(Set::one(index));
+                *set = set.with(ClassSet::one(index));
             }
         }
-        let per_process = |pick: &dyn Fn(&Class, u16) -> bool| -> Vec<Set> {
+        let per_process = |pick: &dyn Fn(&Class, u16) -> bool| -> Vec<ClassSet> {
             (0..shape.processes as u16).map(|p| all(&|class| pick(class, p))).collect()
         };
-        let mailers = per_process(&|class, p| class.deeds.reaches.contains(&p));
-        let fillers = per_process(&|class, p| class.deeds.slots.contains(&p));
-        let partners = classes.iter().map(|class| all(&|other| dependent(shape, class, other))).collect();
-        let visible = if rules.visibility { all(&|class| sight.sees(class)) } else { Set::default() };
+        let mailers = per_process(&|class, p| class.effects.reaches.contains(&p));
+        let fillers = per_process(&|class, p| class.effects.spawns.contains(&p) || class.effects.expects.contains(&p));
+        let partners = classes.iter().map(|class| all(&|other| class.depends_on(other))).collect();
+        let visible = if rules.visibility { all(&|class| class.is_visible(read_set)) } else { ClassSet::default() };
         Ok(Relations {
             class_of,
             of_process,
@@ -174,23 +155,23 @@ impl Relations {
             mailers,
             fillers,
             arming,
-            varying: facts.varying.clone(),
-            actions: facts.counts.iter().filter(|(_, count)| **count == 0).map(|(handler, _)| *handler).collect(),
+            varying: known.varying.clone(),
+            actions: known.counts.iter().filter(|(_, count)| **count == 0).map(|(handler, _)| *handler).collect(),
             partners,
             visible,
             rules,
             seeds,
-            sight,
-            version: facts.version,
-            cyclic: !facts.acyclic(),
+            read_set,
+            version: known.version,
+            cyclic: !known.acyclic(),
             classes,
         })
     }
 
     /// Whether they cover all that is known by now, and what properties were seen to read.
-    pub fn covers(&self, facts: &Facts, sight: Sight) -> bool {
-        let cyclic = self.cyclic || !facts.acyclic();
-        self.version == facts.version && self.cyclic == cyclic && self.sight.covers(sight)
+    pub fn covers(&self, known: &KnownEffects, read_set: ReadSet) -> bool {
+        let cyclic = self.cyclic || !known.acyclic();
+        self.version == known.version && self.cyclic == cyclic && self.read_set.covers(read_set)
     }
 
     /// Whether the search has to make sure that nothing is put off for ever.
@@ -199,20 +180,20 @@ impl Relations {
     }
 
     /// The classes that may send a message to a handler: all, or those of one process.
-    fn feeders(&self, handler: (u16, u16), sender: Option<u16>) -> Set {
+    fn feeders(&self, handler: (u16, u16), sender: Option<u16>) -> ClassSet {
         let known = self.feeders.get(&handler).map_or(&[][..], Vec::as_slice);
         let chosen = known.iter().filter(|(from, _)| sender.is_none_or(|sender| sender == *from));
-        chosen.fold(Set::default(), |set, (_, classes)| set.with(*classes))
+        chosen.fold(ClassSet::default(), |set, (_, classes)| set.with(*classes))
     }
 
     /// What each class of a process needs, in a node.
     fn situation(&self, profile: &Profile) -> Situation {
         let process = profile.process;
-        let mut enabled = Set::default();
+        let mut enabled = ClassSet::default();
         for label in &profile.enabled {
-            // A label that is new to the facts is no class yet; the pass is stale then, and will be run again.
+            // A label that is new is no class yet; the pass is stale then, and will run again.
             if let Some(&class) = self.class_of.get(label) {
-                enabled = enabled.with(Set::one(class));
+                enabled = enabled.with(ClassSet::one(class));
             }
         }
         let needs = self.of_process[process as usize].iter().map(|index| {
@@ -229,8 +210,8 @@ impl Relations {
 
     /// What all classes of a process need together, but for those that have a choice. Once one that is enabled is in, all are
     /// (*own*). Only where no budget decides what is enabled.
-    fn whole(&self, needs: &[Need], enabled: Set) -> Option<Set> {
-        let visible = if enabled.meets(self.visible) { self.visible } else { Set::default() };
+    fn whole(&self, needs: &[Need], enabled: ClassSet) -> Option<ClassSet> {
+        let visible = if enabled.meets(self.visible) { self.visible } else { ClassSet::default() };
         needs.iter().try_fold(visible, |whole, need| match need {
             Need::Enabled { together, budget: None } if self.rules.own => Some(whole.with(*together)),
             Need::Enabled { .. } => None,
@@ -240,7 +221,7 @@ impl Relations {
     }
 
     /// Rule 2.
-    fn together(&self, index: usize) -> Set {
+    fn together(&self, index: usize) -> ClassSet {
         let class = &self.classes[index];
         let mut set = self.partners[index];
         if self.rules.own {
@@ -252,18 +233,18 @@ impl Relations {
                 (Tag::Step(handler), Some(senders)) => senders
                     .iter()
                     .map(|&sender| self.feeders((class.process, handler), Some(sender)))
-                    .fold(Set::default(), Set::with),
+                    .fold(ClassSet::default(), ClassSet::with),
                 (Tag::Lose | Tag::Duplicate, _) => self.mailers[class.process as usize],
-                (Tag::Crash(_) | Tag::Recover, _) => Set::default(),
+                (Tag::Crash(_) | Tag::Recover, _) => ClassSet::default(),
             });
         }
         set
     }
 
     /// Rule 3: necessary enabling sets to choose from. Each says: before this class is enabled, one of these must happen.
-    fn enabling_sets(&self, class: &Class, profile: &Profile) -> Vec<Set> {
+    fn enabling_sets(&self, class: &Class, profile: &Profile) -> Vec<ClassSet> {
         if !self.rules.enabling {
-            return vec![Set::default()];
+            return vec![ClassSet::default()];
         }
         let own = self.of_process[class.process as usize];
         let Tag::Step(handler) = class.tag else {
@@ -318,14 +299,14 @@ impl Relations {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Need {
     /// Nothing of this when the budget is used up: it can never happen again.
-    Enabled { together: Set, budget: Option<u8> },
+    Enabled { together: ClassSet, budget: Option<u8> },
     /// One of these sets.
-    Disabled(Vec<Set>),
+    Disabled(Vec<ClassSet>),
 }
 
 impl Need {
     /// The sets, if there are several.
-    fn choices(&self) -> Option<&[Set]> {
+    fn choices(&self) -> Option<&[ClassSet]> {
         match self {
             Need::Disabled(sets) if sets.len() > 1 => Some(sets),
             _ => None,
@@ -337,8 +318,8 @@ impl Need {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Situation {
     needs: Vec<Need>,
-    whole: Option<Set>,
-    enabled: Set,
+    whole: Option<ClassSet>,
+    enabled: ClassSet,
     steps: bool,
     transitions: u32,
 }
@@ -425,7 +406,7 @@ impl Stubborn {
         let situations: Vec<&Situation> = state[..self.processes].iter().map(situation).collect();
         let left = state[self.budgets.clone()].iter().enumerate();
         let left = left.fold(0, |bits, (budget, &left)| bits | u32::from(left > 0) << (budget % 32));
-        let enabled = situations.iter().fold(Set::default(), |set, situation| set.with(situation.enabled));
+        let enabled = situations.iter().fold(ClassSet::default(), |set, situation| set.with(situation.enabled));
         let here = Here { relations: &self.relations, situations, enabled, left };
         let mut seeds: Vec<(u32, usize)> = (0..self.processes)
             .filter(|&process| here.situations[process].steps)
@@ -458,7 +439,7 @@ struct Here<'a> {
     relations: &'a Relations,
     situations: Vec<&'a Situation>,
     /// All classes that are enabled, but for budgets.
-    enabled: Set,
+    enabled: ClassSet,
     /// Budgets that are left, as bits.
     left: u32,
 }
@@ -486,7 +467,7 @@ impl Here<'_> {
         let steps = self.situations[process].enabled.iter().map(|class| &self.relations.classes[class]);
         let rank = |class: &Class| match class.tag {
             Tag::Step(handler) if self.relations.actions.contains(&(class.process, handler)) => 0,
-            _ if !class.deeds.reaches.is_empty() => 1,
+            _ if !class.effects.reaches.is_empty() => 1,
             _ => 2,
         };
         steps.map(rank).min().unwrap_or(2)
@@ -494,11 +475,11 @@ impl Here<'_> {
 
     /// The smallest set that the rules allow, from the transitions of a process on; or any with all that is enabled, once it
     /// comes to that.
-    fn close(&self, seed: usize) -> Set {
+    fn close(&self, seed: usize) -> ClassSet {
         let mut set = self.situations[seed].enabled;
-        let mut done = Set::default();
+        let mut done = ClassSet::default();
         // Disabled classes that have a choice of enabling sets: they choose last, knowing what is in anyway.
-        let mut choosing: Vec<&[Set]> = Vec::new();
+        let mut choosing: Vec<&[ClassSet]> = Vec::new();
         loop {
             while let Some(class) = set.without(done).first() {
                 if self.enabled.without(set).is_empty() {
@@ -511,7 +492,7 @@ impl Here<'_> {
                     done = done.with(self.relations.of_process[self.process(class)]);
                     continue;
                 }
-                done = done.with(Set::one(class));
+                done = done.with(ClassSet::one(class));
                 match self.need(class) {
                     Need::Enabled { together, budget } => {
                         if self.affords(*budget) {
@@ -529,7 +510,7 @@ impl Here<'_> {
             let Some(sets) = choosing.pop() else {
                 return set;
             };
-            let cost = |one: &&Set| {
+            let cost = |one: &&ClassSet| {
                 let news = one.without(set);
                 (news.iter().filter(|&class| self.is_enabled(class)).count(), news.len(), **one)
             };
@@ -538,11 +519,11 @@ impl Here<'_> {
     }
 
     /// Whether a step of the set may be seen by a property.
-    fn shows(&self, set: Set) -> bool {
+    fn shows(&self, set: ClassSet) -> bool {
         set.iter().any(|class| self.relations.visible.has(class) && self.is_enabled(class))
     }
 
-    fn processes(&self, set: Set) -> u64 {
+    fn processes(&self, set: ClassSet) -> u64 {
         let enabled = set.iter().filter(|&class| self.is_enabled(class));
         enabled.fold(0, |bits, class| bits | 1 << (self.relations.classes[class].process % 64))
     }

@@ -2,7 +2,7 @@
 
 use crate::live::automaton::{Automaton, AutomatonNode};
 use crate::live::fairness::Fairness;
-use crate::live::graph::{Graph, Looks, MOST_PREDICATES};
+use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
 use crate::live::product::Product;
 use crate::por::classes::Split;
 use crate::por::stubborn::{ALL, Seeds, Stubborn};
@@ -14,7 +14,7 @@ use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::Group;
 use crate::system::model::{CrashFault, Fault, Network, PropertyKind, Shape};
 use crate::system::tables::{Kind, Tables};
-use crate::system::view::Lens;
+use crate::system::view::View;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -228,15 +228,15 @@ impl Engine {
 
     #[pyo3(signature = (state, /))]
     fn fingerprint(&self, py: Python, state: Vec<u32>) -> u64 {
-        py.detach(|| Lens::new(&self.tables).fingerprint(&state))
+        py.detach(|| View::new(&self.tables).fingerprint(&state))
     }
 
     #[pyo3(signature = (state, /))]
     fn successors(&self, py: Python, state: Vec<u32>) -> PyResult<Vec<Transition>> {
         let steps = py.detach(|| {
-            let mut lens = Lens::new(&self.tables);
-            let fingerprint = lens.fingerprint(&state);
-            path::successors(&mut lens, &state, fingerprint)
+            let mut view = View::new(&self.tables);
+            let fingerprint = view.fingerprint(&state);
+            path::successors(&mut view, &state, fingerprint)
         });
         Ok(self.transitions(steps.map_err(raised)?))
     }
@@ -338,20 +338,20 @@ impl Engine {
         // Counted as a search without a visited set is: the graph has its own.
         self.watch(py, &control, Strategy::Stateless, progress, |tick| {
             watched(&self.tables, &control, tick, || {
-                let mut lens = Lens::new(&self.tables);
-                let looks = Looks { control: &control, predicates: &predicates, safety };
-                let graph = Graph::explored(&mut lens, looks, por)?;
+                let mut view = View::new(&self.tables);
+                let labelling = Labelling { control: &control, predicates: &predicates, safety };
+                let graph = Graph::explored(&mut view, labelling, por)?;
                 silent.store(graph.silent, Relaxed);
                 bytes.store(graph.bytes(), Relaxed);
                 if safety {
-                    let mut run_to = graph.runs_to(&mut lens);
+                    let mut run_to = graph.runs_to(&mut view);
                     control.keep_runs(|fingerprint| Ok(run_to(fingerprint)))?;
                     control.terminal.store(graph.terminals() as u64, Relaxed);
                 }
                 for (automaton, fairness) in &automata {
-                    let mut product = Product::new(&mut lens, &control, &graph, automaton, fairness)?;
+                    let mut product = Product::new(&mut view, &control, &graph, automaton, fairness)?;
                     let lasso = product.lasso()?;
-                    let steps = lasso.map(|lasso| lasso.steps(&mut lens, &graph)).transpose()?;
+                    let steps = lasso.map(|lasso| lasso.steps(&mut view, &graph)).transpose()?;
                     lassos.lock().push(steps);
                 }
                 Ok(())
@@ -469,8 +469,8 @@ impl Engine {
                         && shown.elapsed() > Duration::from_millis(100)
                     {
                         shown = Instant::now();
-                        let told = self.counters(py, control, strategy).and_then(|c| progress.call1(py, (c,)));
-                        if let Err(error) = told {
+                        let summary = self.counters(py, control, strategy).and_then(|c| progress.call1(py, (c,)));
+                        if let Err(error) = summary {
                             interrupt = Some(error);
                             return false;
                         }

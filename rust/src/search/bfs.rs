@@ -7,8 +7,9 @@ use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};
 use crate::search::visited::Session;
 use crate::system::model::Result;
+use crate::system::reads::{Changes, evaluate_properties};
 use crate::system::tables::Tables;
-use crate::system::view::{Lens, Outlook, Touched, Way, look};
+use crate::system::view::{SuccessorSummary, TransitionRef, View};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,7 +29,7 @@ type Chunk = Vec<u32>;
 /// Aligned, so that two workers share no cache line.
 #[repr(align(128))]
 struct Worker<'t> {
-    lens: Lens<'t>,
+    view: View<'t>,
     recent: Recent,
     batch: Batch,
     /// Indices of what is new in the batch.
@@ -62,7 +63,7 @@ impl Recent {
 struct Batch {
     fingerprints: Vec<u64>,
     /// Where in the chunk the parent is, and how to get from it to here.
-    origins: Vec<(u32, Way)>,
+    origins: Vec<(u32, TransitionRef)>,
 }
 
 struct Layer {
@@ -75,7 +76,7 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let workers = control.options.workers;
     let mut crew: Vec<Worker> = (0..workers)
         .map(|_| Worker {
-            lens: Lens::new(tables),
+            view: View::new(tables),
             recent: Recent::new(),
             batch: Batch::default(),
             fresh: Vec::new(),
@@ -84,12 +85,12 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
             partial: Vec::new(),
         })
         .collect();
-    let width = crew[0].lens.width + 2;
+    let width = crew[0].view.width + 2;
 
     let mut chunk = tables.initial()?;
-    let fingerprint = crew[0].lens.fingerprint(&chunk);
+    let fingerprint = crew[0].view.fingerprint(&chunk);
     control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
-    look(&mut crew[0].lens, control, &chunk, Touched::EVERYWHERE, false, |property| {
+    evaluate_properties(&mut crew[0].view, control, &chunk, Changes::EVERYWHERE, false, |property| {
         control.record(Finding { property, fingerprint, depth: 0, run: None });
     })?;
     chunk.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
@@ -139,30 +140,30 @@ impl Worker<'_> {
     }
 
     fn expand(&mut self, control: &Control, layer: &Layer, chunk: &[u32]) -> Result<()> {
-        let width = self.lens.width;
+        let width = self.view.width;
         let (mut transitions, mut terminals, mut partial) = (0, 0, 0);
         for (index, entry) in chunk.chunks_exact(width + 2).enumerate() {
             let (state, fingerprint) = parts(entry);
             let processes = match &mut self.stubborn {
-                Some(stubborn) => stubborn.processes(self.lens.tables, state)?,
+                Some(stubborn) => stubborn.processes(self.view.tables, state)?,
                 None => ALL,
             };
-            let mut outlook = self.outlook(index, state, fingerprint, processes)?;
-            if !outlook.moves && processes != ALL {
-                outlook.add(self.outlook(index, state, fingerprint, !processes)?);
+            let mut summary = self.for_each_successor(index, state, fingerprint, processes)?;
+            if !summary.moves && processes != ALL {
+                summary.add(self.for_each_successor(index, state, fingerprint, !processes)?);
             } else if processes != ALL && self.stubborn.as_ref().is_some_and(|s| s.relations().needs_proviso()) {
                 self.partial.push((index as u32, processes));
             }
-            transitions += outlook.transitions;
+            transitions += summary.transitions;
             partial += u64::from(processes != ALL);
-            if outlook.fails {
+            if summary.fails {
                 let property = control.assertion();
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             }
-            if !outlook.moves {
+            if !summary.moves {
                 terminals += 1;
                 control.note_terminal(fingerprint);
-                look(&mut self.lens, control, state, Touched::EVERYWHERE, true, |property| {
+                evaluate_properties(&mut self.view, control, state, Changes::EVERYWHERE, true, |property| {
                     control.record(Finding { property, fingerprint, depth: layer.depth, run: None });
                 })?;
             }
@@ -174,18 +175,24 @@ impl Worker<'_> {
         control.transitions.fetch_add(transitions, Relaxed);
         control.terminal.fetch_add(terminals, Relaxed);
         control.partial.fetch_add(partial, Relaxed);
-        control.pulse(self.lens.tables);
+        control.pulse(self.view.tables);
         Ok(())
     }
 
     /// Put the successors of a state of the chunk into the batch.
     #[inline]
-    fn outlook(&mut self, index: usize, state: &[u32], fingerprint: u64, processes: u64) -> Result<Outlook> {
+    fn for_each_successor(
+        &mut self,
+        index: usize,
+        state: &[u32],
+        fingerprint: u64,
+        processes: u64,
+    ) -> Result<SuccessorSummary> {
         let (recent, batch) = (&mut self.recent, &mut self.batch);
-        self.lens.outlook(state, fingerprint, processes, |there, way| {
+        self.view.for_each_successor(state, fingerprint, processes, |there, via| {
             if !recent.meet(there) {
                 batch.fingerprints.push(there);
-                batch.origins.push((index as u32, way));
+                batch.origins.push((index as u32, via));
             }
         })
     }
@@ -200,11 +207,11 @@ impl Worker<'_> {
             })?;
             partial.retain(|(index, _)| !led_on.contains(index));
             for (index, processes) in partial {
-                let from = index as usize * (self.lens.width + 2);
-                let (state, fingerprint) = parts(&chunk[from..from + self.lens.width + 2]);
-                let outlook = self.outlook(index as usize, state, fingerprint, !processes)?;
-                control.transitions.fetch_add(outlook.transitions, Relaxed);
-                if outlook.fails {
+                let from = index as usize * (self.view.width + 2);
+                let (state, fingerprint) = parts(&chunk[from..from + self.view.width + 2]);
+                let summary = self.for_each_successor(index as usize, state, fingerprint, !processes)?;
+                control.transitions.fetch_add(summary.transitions, Relaxed);
+                if summary.fails {
                     let property = control.assertion();
                     control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
                 }
@@ -219,8 +226,8 @@ impl Worker<'_> {
     /// memory before it. The new states are built without holding the visited set.
     /// Tells `led_on` the places in the chunk of the states that led to them.
     fn look_up(&mut self, control: &Control, layer: &Layer, chunk: &[u32], mut led_on: impl FnMut(u32)) -> Result<()> {
-        let Worker { lens, batch, fresh, next, .. } = self;
-        let (width, count) = (lens.width, batch.fingerprints.len());
+        let Worker { view, batch, fresh, next, .. } = self;
+        let (width, count) = (view.width, batch.fingerprints.len());
         let entry = |index: usize| {
             let from = batch.origins[index].0 as usize * (width + 2);
             &chunk[from..from + width + 2]
@@ -252,8 +259,8 @@ impl Worker<'_> {
             let fingerprint = batch.fingerprints[index];
             let start = next.len();
             next.extend_from_slice(&entry(index)[..width]);
-            let touched = lens.take(&mut next[start..], batch.origins[index].1)?;
-            look(lens, control, &next[start..], touched, false, |property| {
+            let changes = view.take(&mut next[start..], batch.origins[index].1)?;
+            evaluate_properties(view, control, &next[start..], changes, false, |property| {
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             })?;
             next.extend([fingerprint as u32, (fingerprint >> 32) as u32]);

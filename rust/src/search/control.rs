@@ -5,8 +5,9 @@ use crate::por::stubborn::{Relations, Seeds};
 use crate::search::test_hooks::TestHooks;
 use crate::search::visited::Visited;
 use crate::system::model::{Fault, PropertyKind, Result, Shape};
+use crate::system::reads::PropertyReads;
 use crate::system::tables::Tables;
-use crate::system::view::Reads;
+
 use crate::util::memory::resident;
 use parking_lot::{Condvar, Mutex, RwLock};
 use rustc_hash::FxHashSet;
@@ -88,7 +89,7 @@ pub struct Control {
     hooks: TestHooks,
     pub kinds: Vec<PropertyKind>,
     pub visited: Visited,
-    pub reads: Reads,
+    pub reads: PropertyReads,
     pub transitions: AtomicU64,
     pub terminal: AtomicU64,
     pub depth: AtomicU32,
@@ -124,7 +125,7 @@ impl Control {
     pub fn new(shape: &Shape, options: Options) -> io::Result<Control> {
         Ok(Control {
             visited: Visited::new(options.memory)?,
-            reads: Reads::new(shape.properties.len()),
+            reads: PropertyReads::new(shape.properties.len()),
             kinds: shape.properties.clone(),
             open: (0..=shape.properties.len()).map(|_| AtomicBool::new(true)).collect(),
             options,
@@ -204,7 +205,8 @@ impl Control {
 
     /// Whether the relations of this pass covered all that was met in it.
     pub fn covered(&self, tables: &Tables) -> bool {
-        self.relations().is_none_or(|relations| tables.facts(|facts| relations.covers(facts, self.reads.sight(self))))
+        self.relations()
+            .is_none_or(|relations| tables.known_effects(|known| relations.covers(known, self.reads.read_set(self))))
     }
 
     /// Ended for good, not to begin again.
@@ -288,8 +290,8 @@ impl Control {
         }
         if let Some(relations) = relations
             && self.visited.len() > PATIENCE << self.passes().min(30)
-            && (tables.facts(|facts| facts.version) != relations.version
-                || !relations.sight.covers(self.reads.sight(self)))
+            && (tables.known_effects(|known| known.version) != relations.version
+                || !relations.read_set.covers(self.reads.read_set(self)))
         {
             self.stale.store(true, Relaxed);
         }

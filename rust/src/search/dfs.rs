@@ -11,8 +11,9 @@
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};
 use crate::system::model::Result;
+use crate::system::reads::{Changes, evaluate_properties};
 use crate::system::tables::Tables;
-use crate::system::view::{Lens, Touched, Way, look};
+use crate::system::view::{TransitionRef, View};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -33,7 +34,7 @@ struct Frame {
 }
 
 /// A successor that has not been tried.
-type Untried = (u64, Way);
+type Untried = (u64, TransitionRef);
 
 /// A state with untried successors, handed from one worker to another.
 struct Job {
@@ -51,7 +52,7 @@ struct Exchange {
 }
 
 struct Worker<'t, 'c> {
-    lens: Lens<'t>,
+    view: View<'t>,
     control: &'c Control,
     exchange: &'c Exchange,
     stateful: bool,
@@ -77,10 +78,10 @@ struct Worker<'t, 'c> {
 pub fn search(tables: &Tables, control: &Control, stateful: bool) -> Result<()> {
     let exchange = Exchange::default();
     let initial = tables.initial()?;
-    let mut lens = Lens::new(tables);
-    let fingerprint = lens.fingerprint(&initial);
+    let mut view = View::new(tables);
+    let fingerprint = view.fingerprint(&initial);
     control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
-    look(&mut lens, control, &initial, Touched::EVERYWHERE, false, |property| {
+    evaluate_properties(&mut view, control, &initial, Changes::EVERYWHERE, false, |property| {
         control.record(Finding { property, fingerprint, depth: 0, run: Some(vec![fingerprint]) });
     })?;
     std::thread::scope(|scope| {
@@ -140,7 +141,7 @@ impl Exchange {
 impl<'t, 'c> Worker<'t, 'c> {
     fn new(tables: &'t Tables, control: &'c Control, exchange: &'c Exchange, stateful: bool) -> Self {
         Worker {
-            lens: Lens::new(tables),
+            view: View::new(tables),
             control,
             exchange,
             stateful,
@@ -190,9 +191,9 @@ impl<'t, 'c> Worker<'t, 'c> {
 
     /// Go on from the state that was not pushed; else try the next successor of the top frame, or leave the frame.
     fn advance(&mut self) -> Result<()> {
-        let width = self.lens.width;
+        let width = self.view.width;
         let in_place = self.single.take();
-        let (fingerprint, way) = if let Some(single) = in_place {
+        let (fingerprint, via) = if let Some(single) = in_place {
             single
         } else {
             let frame = self.frames.last_mut().expect("there is a frame");
@@ -220,10 +221,12 @@ impl<'t, 'c> Worker<'t, 'c> {
             self.states.extend_from_within(top - width..);
             self.frames.last_mut().expect("there is a frame").led_on = true;
         }
-        let touched = self.lens.take(&mut self.states[top..], way)?;
+        let changes = self.view.take(&mut self.states[top..], via)?;
         self.run.push(fingerprint);
         let mut found = Vec::new();
-        look(&mut self.lens, self.control, &self.states[top..], touched, false, |property| found.push(property))?;
+        evaluate_properties(&mut self.view, self.control, &self.states[top..], changes, false, |property| {
+            found.push(property)
+        })?;
         for property in found {
             self.record(property, 0);
         }
@@ -240,7 +243,7 @@ impl<'t, 'c> Worker<'t, 'c> {
     /// Enumerate the successors of the state at the end of `states`, the last of the run; put it on the stack with all
     /// of them untried, unless there is only one.
     fn push(&mut self) -> Result<()> {
-        let top = self.frames.len() * self.lens.width;
+        let top = self.frames.len() * self.view.width;
         let first = self.successors.len();
         let fingerprint = *self.run.last().expect("a run has a last state");
         let depth = self.run.len() as u32 - 1;
@@ -253,29 +256,34 @@ impl<'t, 'c> Worker<'t, 'c> {
         }
         let state = &self.states[top..];
         let mut processes = match &mut self.stubborn {
-            Some(stubborn) => stubborn.processes(self.lens.tables, state)?,
+            Some(stubborn) => stubborn.processes(self.view.tables, state)?,
             None => ALL,
         };
         let successors = &mut self.successors;
-        let mut outlook =
-            self.lens.outlook(state, fingerprint, processes, |there, way| successors.push((there, way)))?;
-        if !outlook.moves && processes != ALL {
-            let rest = |there, way| successors.push((there, way));
-            outlook.add(self.lens.outlook(state, fingerprint, !processes, rest)?);
+        let mut summary =
+            self.view.for_each_successor(state, fingerprint, processes, |there, via| successors.push((there, via)))?;
+        if !summary.moves && processes != ALL {
+            let rest = |there, via| successors.push((there, via));
+            summary.add(self.view.for_each_successor(state, fingerprint, !processes, rest)?);
             processes = ALL;
         }
-        self.transitions += outlook.transitions;
+        self.transitions += summary.transitions;
         self.partial += u64::from(processes != ALL);
-        if outlook.fails {
+        if summary.fails {
             self.record(self.control.assertion(), 1);
         }
-        if !outlook.moves {
+        if !summary.moves {
             self.terminal += 1;
             self.control.note_terminal(fingerprint);
             let mut found = Vec::new();
-            look(&mut self.lens, self.control, &self.states[top..], Touched::EVERYWHERE, true, |property| {
-                found.push(property)
-            })?;
+            evaluate_properties(
+                &mut self.view,
+                self.control,
+                &self.states[top..],
+                Changes::EVERYWHERE,
+                true,
+                |property| found.push(property),
+            )?;
             for property in found {
                 self.record(property, 0);
             }
@@ -300,14 +308,16 @@ impl<'t, 'c> Worker<'t, 'c> {
         frame.next = self.successors.len();
         self.run.truncate(frame.run);
         let fingerprint = *self.run.last().expect("a run has a last state");
-        let top = (self.frames.len() - 1) * self.lens.width;
+        let top = (self.frames.len() - 1) * self.view.width;
         let successors = &mut self.successors;
-        let outlook =
-            self.lens.outlook(&self.states[top..top + self.lens.width], fingerprint, processes, |there, way| {
-                successors.push((there, way))
-            })?;
-        self.transitions += outlook.transitions;
-        if outlook.fails {
+        let summary = self.view.for_each_successor(
+            &self.states[top..top + self.view.width],
+            fingerprint,
+            processes,
+            |there, via| successors.push((there, via)),
+        )?;
+        self.transitions += summary.transitions;
+        if summary.fails {
             self.record(self.control.assertion(), 1);
         }
         Ok(())
@@ -317,7 +327,7 @@ impl<'t, 'c> Worker<'t, 'c> {
     fn pop(&mut self) {
         let frame = self.frames.pop().expect("there is a frame");
         self.successors.truncate(frame.first);
-        self.states.truncate(self.frames.len() * self.lens.width);
+        self.states.truncate(self.frames.len() * self.view.width);
         self.operations += 1;
     }
 
@@ -330,7 +340,7 @@ impl<'t, 'c> Worker<'t, 'c> {
 
     /// Hand the untried successors of the lowest frame that has some to whoever waits, if there is other work to do.
     fn give(&mut self) {
-        let width = self.lens.width;
+        let width = self.view.width;
         for index in 0..self.frames.len() {
             let end = self.frames.get(index + 1).map_or(self.successors.len(), |f| f.first);
             let frame = &self.frames[index];
@@ -367,7 +377,7 @@ impl<'t, 'c> Worker<'t, 'c> {
         control.depth.fetch_max(self.deepest, Relaxed);
         control.frontier.store(self.frames.len(), Relaxed);
         if self.stateful {
-            control.pulse(self.lens.tables);
+            control.pulse(self.view.tables);
         } else if control.visits.load(Relaxed) > control.options.max_states as u64 {
             control.stop_at(Limit::MaxStates);
         }

@@ -38,10 +38,11 @@
 
 use crate::por::stubborn::ALL;
 use crate::search::control::{Control, Finding, Limit};
-use crate::search::footprint::{ActId, Acts};
+use crate::search::dpor_transitions::{DporTransitions, TransitionId};
 use crate::system::model::{MessageId, Network, PropertyKind, Result};
+use crate::system::reads::{Changes, evaluate_properties};
 use crate::system::tables::{Kind, NodeId, Tables};
-use crate::system::view::{Lens, Touched, Way, look};
+use crate::system::view::{TransitionRef, View};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -61,15 +62,15 @@ enum Part {
 
 struct Choice {
     process: usize,
-    way: Way,
+    via: TransitionRef,
     fingerprint: u64,
-    act: ActId,
+    transition: TransitionId,
 }
 
 /// A state of the current run.
 struct Frame {
     /// Transitions that are not to be tried: asleep from above, or tried already.
-    sleep: Vec<ActId>,
+    sleep: Vec<TransitionId>,
     /// What may be tried, process by process, and the next of it.
     choices: Vec<Choice>,
     next: usize,
@@ -78,14 +79,14 @@ struct Frame {
 
 /// A transition of the current run.
 #[derive(Clone, Copy)]
-struct Event {
-    act: ActId,
+struct Step {
+    transition: TransitionId,
     /// The node of its process before it.
     node: NodeId,
 }
 
 struct Search<'t, 'c> {
-    lens: Lens<'t>,
+    view: View<'t>,
     control: &'c Control,
     /// Rules that tests leave out to show that they are needed: what conflicts wakes, and ends are met as they are.
     wakes: bool,
@@ -95,17 +96,17 @@ struct Search<'t, 'c> {
     initial: Vec<u32>,
     /// Per property, the fields and inboxes that visible transitions change, in this pass.
     seen: Vec<(u64, u64)>,
-    acts: Acts,
+    transitions: DporTransitions,
     frames: Vec<Frame>,
     /// States of the frames, end to end.
     states: Vec<u32>,
     /// Their fingerprints.
     run: Vec<u64>,
     /// `events[i]` leads from frame i to frame i + 1.
-    events: Vec<Event>,
+    steps: Vec<Step>,
     /// Per event and process, one past the last event of the process that happens before the event, or is it.
     clocks: Vec<u32>,
-    transitions: u64,
+    counted: u64,
     terminal: u64,
     visits: u64,
 }
@@ -113,8 +114,8 @@ struct Search<'t, 'c> {
 /// Search with one worker, whatever the options say: what to try at a state depends on what was met below it.
 pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let mut search = Search::new(tables, control)?;
-    let fingerprint = search.lens.fingerprint(&search.initial);
-    look(&mut search.lens, control, &search.initial, Touched::EVERYWHERE, false, |property| {
+    let fingerprint = search.view.fingerprint(&search.initial);
+    evaluate_properties(&mut search.view, control, &search.initial, Changes::EVERYWHERE, false, |property| {
         control.record(Finding { property, fingerprint, depth: 0, run: Some(vec![fingerprint]) });
     })?;
     let mut complete = false;
@@ -129,7 +130,7 @@ impl<'t, 'c> Search<'t, 'c> {
     fn new(tables: &'t Tables, control: &'c Control) -> Result<Self> {
         let shape = tables.model.shape();
         Ok(Search {
-            lens: Lens::new(tables),
+            view: View::new(tables),
             control,
             wakes: !control.leaves_out("dpor-wakes"),
             ends: !control.leaves_out("dpor-ends"),
@@ -137,13 +138,13 @@ impl<'t, 'c> Search<'t, 'c> {
             network: shape.network,
             initial: tables.initial()?,
             seen: Vec::new(),
-            acts: Acts::new(shape, control, Vec::new()),
+            transitions: DporTransitions::new(shape, control, Vec::new()),
             frames: Vec::new(),
             states: Vec::new(),
             run: Vec::new(),
-            events: Vec::new(),
+            steps: Vec::new(),
             clocks: Vec::new(),
-            transitions: 0,
+            counted: 0,
             terminal: 0,
             visits: 0,
         })
@@ -152,9 +153,9 @@ impl<'t, 'c> Search<'t, 'c> {
     /// Search everything from the initial state; false if a property has read more than is held to be visible.
     fn pass(&mut self, fingerprint: u64) -> Result<bool> {
         self.seen = self.reads();
-        self.acts = Acts::new(self.lens.tables.model.shape(), self.control, self.seen.clone());
+        self.transitions = DporTransitions::new(self.view.tables.model.shape(), self.control, self.seen.clone());
         self.frames.clear();
-        self.events.clear();
+        self.steps.clear();
         self.clocks.clear();
         self.states.clone_from(&self.initial);
         self.run = vec![fingerprint];
@@ -203,49 +204,54 @@ impl<'t, 'c> Search<'t, 'c> {
 
     /// Execute a choice of the last frame.
     fn take(&mut self, choice: usize) -> Result<()> {
-        let width = self.lens.width;
+        let width = self.view.width;
         let depth = self.frames.len() - 1;
         let frame = &mut self.frames[depth];
-        let Choice { process, way, fingerprint, act } = frame.choices[choice];
-        let (acts, taken, wakes) = (&self.acts, &self.acts[act], self.wakes);
-        let stays = |z: &&ActId| {
-            let other = &acts[**z];
-            other.process != process && !(wakes && other.traits.conflict(other.process, &taken.traits, process))
+        let Choice { process, via, fingerprint, transition } = frame.choices[choice];
+        let (transitions, taken, wakes) = (&self.transitions, &self.transitions[transition], self.wakes);
+        let stays = |z: &&TransitionId| {
+            let other = &transitions[**z];
+            other.process != process
+                && !(wakes && other.dependence.conflicts(other.process, &taken.dependence, process))
         };
         let sleep = frame.sleep.iter().filter(stays).copied().collect();
-        frame.sleep.push(act);
+        frame.sleep.push(transition);
 
         let node = self.states[depth * width + process];
-        let mut clock = self.past(process, act);
-        for index in 0..self.events.len() {
-            let other = &self.acts[self.events[index].act];
-            if other.process != process && other.traits.conflict(other.process, &self.acts[act].traits, process) {
+        let mut clock = self.past(process, transition);
+        for index in 0..self.steps.len() {
+            let other = &self.transitions[self.steps[index].transition];
+            if other.process != process
+                && other.dependence.conflicts(other.process, &self.transitions[transition].dependence, process)
+            {
                 self.join(&mut clock, index);
             }
         }
         clock[process] = depth as u32 + 1;
         self.clocks.extend_from_slice(&clock);
-        self.events.push(Event { act, node });
+        self.steps.push(Step { transition, node });
         self.run.push(fingerprint);
         self.states.extend_from_within(depth * width..);
         let top = self.states.len() - width;
-        let touched = self.lens.take(&mut self.states[top..], way)?;
-        self.judge(touched, false)?;
+        let changes = self.view.take(&mut self.states[top..], via)?;
+        self.judge(changes, false)?;
         self.enter(sleep)
     }
 
     /// Take the last state off the run, with the event that led to it.
     fn leave(&mut self) {
         self.run.pop();
-        self.states.truncate(self.run.len() * self.lens.width);
-        self.events.pop();
-        self.clocks.truncate(self.events.len() * self.processes);
+        self.states.truncate(self.run.len() * self.view.width);
+        self.steps.pop();
+        self.clocks.truncate(self.steps.len() * self.processes);
     }
 
-    fn judge(&mut self, touched: Touched, terminal: bool) -> Result<()> {
-        let top = self.states.len() - self.lens.width;
+    fn judge(&mut self, changes: Changes, terminal: bool) -> Result<()> {
+        let top = self.states.len() - self.view.width;
         let mut found = Vec::new();
-        look(&mut self.lens, self.control, &self.states[top..], touched, terminal, |property| found.push(property))?;
+        evaluate_properties(&mut self.view, self.control, &self.states[top..], changes, terminal, |property| {
+            found.push(property)
+        })?;
         for property in found {
             self.record(property, 0);
         }
@@ -260,9 +266,9 @@ impl<'t, 'c> Search<'t, 'c> {
     }
 
     /// Make a frame of the last state of the run: find what may be tried, and what races with earlier events.
-    fn enter(&mut self, sleep: Vec<ActId>) -> Result<()> {
+    fn enter(&mut self, sleep: Vec<TransitionId>) -> Result<()> {
         let depth = self.run.len() - 1;
-        let top = self.states.len() - self.lens.width;
+        let top = self.states.len() - self.view.width;
         self.visits += 1;
         self.control.depth.fetch_max(depth as u32, Relaxed);
         if self.visits == PULSE {
@@ -275,27 +281,29 @@ impl<'t, 'c> Search<'t, 'c> {
         }
         let here = self.run[depth];
         let mut successors = Vec::new();
-        let outlook = self.lens.outlook(&self.states[top..], here, ALL, |there, way| successors.push((there, way)))?;
-        self.transitions += outlook.transitions;
-        if outlook.fails {
+        let summary =
+            self.view.for_each_successor(&self.states[top..], here, ALL, |there, via| successors.push((there, via)))?;
+        self.counted += summary.transitions;
+        if summary.fails {
             self.record(self.control.assertion(), 1);
         }
-        if !outlook.moves {
+        if !summary.moves {
             self.terminal += 1;
             self.control.note_terminal(here);
-            self.judge(Touched::EVERYWHERE, true)?;
+            self.judge(Changes::EVERYWHERE, true)?;
         }
         self.races()?;
 
         let mut frame = Frame { sleep, choices: Vec::new(), next: 0, parts: vec![Part::Out; self.processes] };
         let mut first = None;
-        for (fingerprint, way) in successors {
-            let process = way.process as usize;
-            let act = self.acts.menu(&mut self.lens, self.states[top + process])?.acts[way.transition as usize];
-            if !frame.sleep.contains(&act) {
+        for (fingerprint, via) in successors {
+            let process = via.process as usize;
+            let transition =
+                self.transitions.of_node(&mut self.view, self.states[top + process])?.ids[via.index as usize];
+            if !frame.sleep.contains(&transition) {
                 frame.parts[process] = Part::Waiting;
-                frame.choices.push(Choice { process, way, fingerprint, act });
-                if first.is_none() && (self.acts[act].kind == Kind::Step || !self.ends) {
+                frame.choices.push(Choice { process, via, fingerprint, transition });
+                if first.is_none() && (self.transitions[transition].kind == Kind::Step || !self.ends) {
                     first = Some(process);
                 }
             }
@@ -310,33 +318,33 @@ impl<'t, 'c> Search<'t, 'c> {
 
     /// Let what is possible in the last state come before the events that it interferes with.
     fn races(&mut self) -> Result<()> {
-        let Some(last) = self.events.len().checked_sub(1) else {
+        let Some(last) = self.steps.len().checked_sub(1) else {
             return Ok(());
         };
-        let width = self.lens.width;
+        let width = self.view.width;
         let (before, top) = (last * width, (last + 1) * width);
-        let event = self.events[last];
-        let mover = self.acts[event.act].process;
+        let step = self.steps[last];
+        let mover = self.transitions[step.transition].process;
         for process in 0..self.processes {
-            let menu = self.acts.menu(&mut self.lens, self.states[top + process])?;
+            let possible = self.transitions.of_node(&mut self.view, self.states[top + process])?;
             if process == mover {
-                for &act in &menu.acts {
-                    self.races_of(process, act)?;
+                for &transition in &possible.ids {
+                    self.races_of(process, transition)?;
                 }
                 continue;
             }
             // What was possible before the last event was compared with all events but that one.
-            let known = self.acts.menu(&mut self.lens, self.states[before + process])?;
-            let against = self.acts.menu(&mut self.lens, event.node)?;
+            let known = self.transitions.of_node(&mut self.view, self.states[before + process])?;
+            let against = self.transitions.of_node(&mut self.view, step.node)?;
             if known.all.interferes(process, &against.all, mover) {
-                let acts = known.acts.iter().map(|&act| self.acts[act].traits);
-                if acts.into_iter().any(|traits| traits.interferes(process, &against.all, mover)) {
+                let transitions = known.ids.iter().map(|&transition| self.transitions[transition].dependence);
+                if transitions.into_iter().any(|dependence| dependence.interferes(process, &against.all, mover)) {
                     self.reverse(last, process, None);
                 }
             }
-            if !Rc::ptr_eq(&menu, &known) {
-                for &act in menu.acts.iter().filter(|act| !known.acts.contains(act)) {
-                    self.races_of(process, act)?;
+            if !Rc::ptr_eq(&possible, &known) {
+                for &transition in possible.ids.iter().filter(|transition| !known.ids.contains(transition)) {
+                    self.races_of(process, transition)?;
                 }
             }
         }
@@ -344,15 +352,15 @@ impl<'t, 'c> Search<'t, 'c> {
     }
 
     /// The races of one possible transition with all events.
-    fn races_of(&mut self, process: usize, act: ActId) -> Result<()> {
-        let past = self.past(process, act);
-        let traits = self.acts[act].traits;
-        for index in (0..self.events.len()).rev() {
-            let Event { act: other, node } = self.events[index];
-            let other = self.acts[other].process;
+    fn races_of(&mut self, process: usize, transition: TransitionId) -> Result<()> {
+        let past = self.past(process, transition);
+        let dependence = self.transitions[transition].dependence;
+        for index in (0..self.steps.len()).rev() {
+            let Step { transition: other, node } = self.steps[index];
+            let other = self.transitions[other].process;
             if other != process
                 && past[other] <= index as u32
-                && traits.interferes(process, &self.acts.menu(&mut self.lens, node)?.all, other)
+                && dependence.interferes(process, &self.transitions.of_node(&mut self.view, node)?.all, other)
             {
                 self.reverse(index, process, Some(&past));
             }
@@ -380,13 +388,13 @@ impl<'t, 'c> Search<'t, 'c> {
     }
 
     /// What happens before a transition of a process after the current run, conflicts apart.
-    fn past(&self, process: usize, act: ActId) -> Vec<u32> {
+    fn past(&self, process: usize, transition: TransitionId) -> Vec<u32> {
         let mut past = vec![0; self.processes];
-        let own = |event: &Event| self.acts[event.act].process == process;
-        if let Some(last) = self.events.iter().rposition(own) {
+        let own = |step: &Step| self.transitions[step.transition].process == process;
+        if let Some(last) = self.steps.iter().rposition(own) {
             self.join(&mut past, last);
         }
-        for &message in &self.acts[act].consumed {
+        for &message in &self.transitions[transition].consumed {
             if let Some(sent) = self.origin(process, message) {
                 self.join(&mut past, sent);
             }
@@ -394,8 +402,8 @@ impl<'t, 'c> Search<'t, 'c> {
         past
     }
 
-    fn join(&self, clock: &mut [u32], event: usize) {
-        let other = &self.clocks[event * self.processes..(event + 1) * self.processes];
+    fn join(&self, clock: &mut [u32], step: usize) {
+        let other = &self.clocks[step * self.processes..(step + 1) * self.processes];
         for (mine, &theirs) in clock.iter_mut().zip(other) {
             *mine = (*mine).max(theirs);
         }
@@ -404,30 +412,30 @@ impl<'t, 'c> Search<'t, 'c> {
     /// The event that a message must have been sent by to be taken next by a process. Equal messages are interchangeable, so
     /// that the first taken is the first sent; and copies that the network made count first, as they need no sender.
     fn origin(&self, process: usize, message: MessageId) -> Option<usize> {
-        let model = &self.lens.tables.model;
+        let model = &self.view.tables.model;
         let sender = model.sender(message);
         if usize::from(sender) == process {
             return None;
         }
         let fifo = self.network == Network::Fifo;
         let alike = |m: MessageId| if fifo { model.sender(m) == sender } else { m == message };
-        let tables = self.lens.tables;
+        let tables = self.view.tables;
         let pending = tables.inbox(tables.node(self.initial[process]).inbox);
         let mut queue: VecDeque<(MessageId, Option<usize>)> =
             pending.iter().filter(|&&m| alike(m)).map(|&m| (m, None)).collect();
-        for (index, event) in self.events.iter().enumerate() {
-            let act = &self.acts[event.act];
-            if act.process == process {
-                for &taken in act.consumed.iter().filter(|&&m| alike(m)) {
-                    if act.kind == Kind::Duplicate {
+        for (index, step) in self.steps.iter().enumerate() {
+            let transition = &self.transitions[step.transition];
+            if transition.process == process {
+                for &taken in transition.consumed.iter().filter(|&&m| alike(m)) {
+                    if transition.kind == Kind::Duplicate {
                         queue.push_front((taken, None));
-                    } else if self.network != Network::Set || act.kind == Kind::Lose {
+                    } else if self.network != Network::Set || transition.kind == Kind::Lose {
                         let at = queue.iter().position(|&(m, _)| m == taken);
                         queue.remove(at.expect("a message that is taken is pending"));
                     }
                 }
-            } else if act.process == usize::from(sender) {
-                for &(to, sent) in &act.sends {
+            } else if transition.process == usize::from(sender) {
+                for &(to, sent) in &transition.sends {
                     let absorbed = self.network == Network::Set && !queue.is_empty();
                     if usize::from(to) == process && alike(sent) && !absorbed {
                         queue.push_back((sent, Some(index)));
@@ -440,7 +448,7 @@ impl<'t, 'c> Search<'t, 'c> {
 
     fn publish(&mut self) {
         let control = self.control;
-        control.transitions.fetch_add(std::mem::take(&mut self.transitions), Relaxed);
+        control.transitions.fetch_add(std::mem::take(&mut self.counted), Relaxed);
         control.terminal.fetch_add(std::mem::take(&mut self.terminal), Relaxed);
         control.frontier.store(self.frames.len(), Relaxed);
         control.visits.fetch_add(std::mem::take(&mut self.visits), Relaxed);

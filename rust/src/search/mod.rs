@@ -7,7 +7,7 @@ pub mod bfs;
 pub mod control;
 pub mod dfs;
 pub mod dpor;
-mod footprint;
+mod dpor_transitions;
 pub mod path;
 pub mod run;
 pub mod test_hooks;

@@ -4,7 +4,7 @@ use crate::por::stubborn::ALL;
 use crate::search::control::Control;
 use crate::system::model::Result;
 use crate::system::tables::{Expansion, Tables};
-use crate::system::view::{Lens, Successor};
+use crate::system::view::{Successor, View};
 use std::sync::Arc;
 
 /// One step of a run: which transition of which process's node was taken, and the state after it.
@@ -21,7 +21,7 @@ pub struct Step {
 /// The run from the initial state to a visited state. None only if hash collisions broke the chain.
 pub fn to(tables: &Tables, control: &Control, fingerprint: u64) -> Result<Option<Vec<Step>>> {
     let initial = tables.initial()?;
-    let root = Lens::new(tables).fingerprint(&initial);
+    let root = View::new(tables).fingerprint(&initial);
     // Backwards, over the few candidates that share a hint; a chain counts when it can be executed.
     let mut chain = vec![fingerprint];
     let mut choices: Vec<Vec<u64>> = vec![vec![]];
@@ -58,12 +58,12 @@ pub fn to(tables: &Tables, control: &Control, fingerprint: u64) -> Result<Option
 
 /// The steps of a run given by the fingerprints of its states, the initial one first.
 pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
-    let mut lens = Lens::new(tables);
+    let mut view = View::new(tables);
     let mut state = tables.initial()?;
     let mut here = run[0];
     let mut steps = Vec::new();
     for &next in &run[1..] {
-        let mut steps_here = successors(&mut lens, &state, here)?.into_iter();
+        let mut steps_here = successors(&mut view, &state, here)?.into_iter();
         let found = steps_here.find(|step| step.fingerprint == next && !step.fails);
         let Some(step) = found else { return Ok(None) };
         state.clone_from(&step.state);
@@ -74,19 +74,19 @@ pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
 }
 
 /// All transitions out of a state. A step that failed leads back to the state itself.
-pub fn successors(lens: &mut Lens, state: &[u32], fingerprint: u64) -> Result<Vec<Step>> {
+pub fn successors(view: &mut View, state: &[u32], fingerprint: u64) -> Result<Vec<Step>> {
     let mut found = Vec::new();
-    lens.successors(state, fingerprint, ALL, |successor| found.push(successor))?;
+    view.successors(state, fingerprint, ALL, |successor| found.push(successor))?;
     let mut steps = Vec::new();
-    for Successor { fingerprint: there, way, fails, .. } in found {
+    for Successor { fingerprint: there, via, fails, .. } in found {
         let mut after = state.to_vec();
         if !fails {
-            lens.take(&mut after, way)?;
+            view.take(&mut after, via)?;
         }
         steps.push(Step {
-            process: way.process as usize,
-            transition: way.transition as usize,
-            expansion: lens.expansion(state[way.process as usize])?,
+            process: via.process as usize,
+            transition: via.index as usize,
+            expansion: view.expansion(state[via.process as usize])?,
             state: after,
             fingerprint: if fails { fingerprint } else { there },
             fails,

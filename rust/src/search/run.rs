@@ -5,7 +5,7 @@ use crate::search::control::{Control, Por};
 use crate::search::{bfs, dfs, dpor, path, walk};
 use crate::system::model::Result;
 use crate::system::tables::Tables;
-use crate::system::view::Lens;
+use crate::system::view::View;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -74,15 +74,15 @@ fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> 
         // Runs to what was found so far are in the visited set, which is about to be forgotten.
         control.keep_runs(|fingerprint| {
             let steps = path::to(tables, control, fingerprint)?;
-            let start = Lens::new(tables).fingerprint(&tables.initial()?);
+            let start = View::new(tables).fingerprint(&tables.initial()?);
             Ok(steps.map(|steps| [start].into_iter().chain(steps.iter().map(|step| step.fingerprint)).collect()))
         })?;
         Ok(control.begin(relations)?)
     };
     while !control.ended() {
-        let sight = control.reads.sight(control);
+        let read_set = control.reads.read_set(control);
         let shape = tables.model.shape();
-        match tables.facts(|facts| Relations::new(facts, shape, por.split, por.seeds, rules, sight)) {
+        match tables.known_effects(|known| Relations::new(known, shape, por.split, por.seeds, rules, read_set)) {
             Ok(relations) => {
                 begin(Some(relations))?;
                 pass(tables, control, strategy)?;

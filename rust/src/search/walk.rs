@@ -6,8 +6,9 @@ use crate::por::stubborn::ALL;
 use crate::search::control::{Control, Finding, Limit};
 use crate::system::hash;
 use crate::system::model::Result;
+use crate::system::reads::{Changes, evaluate_properties};
 use crate::system::tables::Tables;
-use crate::system::view::{Lens, Touched, Way, look};
+use crate::system::view::{TransitionRef, View};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Walks end here even if the model does not, unless the user says otherwise.
@@ -26,27 +27,27 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
 
 /// Walk until enough walks were begun by all workers together.
 fn walks(tables: &Tables, control: &Control, initial: &[u32]) {
-    let mut lens = Lens::new(tables);
-    let fingerprint = lens.fingerprint(initial);
+    let mut view = View::new(tables);
+    let fingerprint = view.fingerprint(initial);
     while !control.stopped() {
         let number = control.walks.fetch_add(1, Relaxed);
         if number >= control.options.walks {
             control.walks.fetch_sub(1, Relaxed);
             return;
         }
-        if let Err(fault) = walk(&mut lens, control, initial, fingerprint, number) {
+        if let Err(fault) = walk(&mut view, control, initial, fingerprint, number) {
             control.fail(fault);
         }
     }
 }
 
-fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, number: u64) -> Result<()> {
+fn walk(view: &mut View, control: &Control, initial: &[u32], fingerprint: u64, number: u64) -> Result<()> {
     let mut dice = Dice(hash::sequence(control.options.seed, &[number]));
     let limit = if control.options.max_depth == u32::MAX { DEFAULT_DEPTH } else { control.options.max_depth };
     let mut state = initial.to_vec();
     let mut run = vec![fingerprint];
-    let mut touched = Touched::EVERYWHERE;
-    let mut successors: Vec<(u64, Way)> = Vec::new();
+    let mut changes = Changes::EVERYWHERE;
+    let mut successors: Vec<(u64, TransitionRef)> = Vec::new();
     loop {
         let here = *run.last().expect("a run has a last state");
         let depth = run.len() as u32 - 1;
@@ -54,27 +55,29 @@ fn walk(lens: &mut Lens, control: &Control, initial: &[u32], fingerprint: u64, n
         control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
         let finding =
             |property, depth, run: &Vec<u64>| Finding { property, fingerprint: here, depth, run: Some(run.clone()) };
-        look(lens, control, &state, touched, false, |property| control.record(finding(property, depth, &run)))?;
+        evaluate_properties(view, control, &state, changes, false, |property| {
+            control.record(finding(property, depth, &run))
+        })?;
 
         successors.clear();
-        let outlook = lens.outlook(&state, here, ALL, |there, way| successors.push((there, way)))?;
-        if outlook.fails {
+        let summary = view.for_each_successor(&state, here, ALL, |there, via| successors.push((there, via)))?;
+        if summary.fails {
             control.record(finding(control.assertion(), depth + 1, &run));
         }
-        if !outlook.moves {
+        if !summary.moves {
             control.terminal.fetch_add(1, Relaxed);
-            look(lens, control, &state, Touched::EVERYWHERE, true, |property| {
+            evaluate_properties(view, control, &state, Changes::EVERYWHERE, true, |property| {
                 control.record(finding(property, depth, &run))
             })?;
         }
-        control.transitions.fetch_add(outlook.transitions, Relaxed);
+        control.transitions.fetch_add(summary.transitions, Relaxed);
         control.depth.fetch_max(depth, Relaxed);
-        control.pulse(lens.tables);
+        control.pulse(view.tables);
         if successors.is_empty() || depth >= limit || control.stopped() {
             return Ok(());
         }
-        let (next, way) = successors[dice.below(successors.len())];
-        touched = lens.take(&mut state, way)?;
+        let (next, via) = successors[dice.below(successors.len())];
+        changes = view.take(&mut state, via)?;
         run.push(next);
     }
 }
@@ -85,29 +88,29 @@ pub fn learn(tables: &Tables, control: &Control) -> Result<()> {
     const WALKS: u64 = 2000;
     const STEPS: usize = 300;
     const IN_VAIN: u32 = 30;
-    let mut lens = Lens::new(tables);
+    let mut view = View::new(tables);
     let initial = tables.initial()?;
-    let start = lens.fingerprint(&initial);
+    let start = view.fingerprint(&initial);
     let mut vain = 0;
     for number in 0..WALKS {
         let mut dice = Dice(hash::sequence(0, &[number]));
-        let (mut state, mut here, mut touched) = (initial.clone(), start, Touched::EVERYWHERE);
-        let known = (tables.facts(|facts| facts.version), control.reads.sight(control));
+        let (mut state, mut here, mut changes) = (initial.clone(), start, Changes::EVERYWHERE);
+        let known = (tables.known_effects(|known| known.version), control.reads.read_set(control));
         for _ in 0..STEPS {
-            look(&mut lens, control, &state, touched, false, |_| {})?;
+            evaluate_properties(&mut view, control, &state, changes, false, |_| {})?;
             for &node in &state[..tables.model.shape().processes] {
                 tables.profile(node)?;
             }
-            let mut ways: Vec<(u64, Way)> = Vec::new();
-            lens.outlook(&state, here, ALL, |there, way| ways.push((there, way)))?;
-            if ways.is_empty() || control.stopped() {
+            let mut transition_refs: Vec<(u64, TransitionRef)> = Vec::new();
+            view.for_each_successor(&state, here, ALL, |there, via| transition_refs.push((there, via)))?;
+            if transition_refs.is_empty() || control.stopped() {
                 break;
             }
-            let (there, way) = ways[dice.below(ways.len())];
-            touched = lens.take(&mut state, way)?;
+            let (there, via) = transition_refs[dice.below(transition_refs.len())];
+            changes = view.take(&mut state, via)?;
             here = there;
         }
-        let news = known != (tables.facts(|facts| facts.version), control.reads.sight(control));
+        let news = known != (tables.known_effects(|known| known.version), control.reads.read_set(control));
         vain = if news { 0 } else { vain + 1 };
         if vain == IN_VAIN || control.stopped() {
             break;

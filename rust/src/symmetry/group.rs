@@ -7,7 +7,7 @@
 //! Whether the declared permutations are symmetries is not taken on trust. For every node that a search meets, the
 //! transitions of its image must be the images of its transitions (`Tables::audit`), for a set of permutations that
 //! generates the group; images are nodes met, so that whole orbits are looked at. The initial state must be its own image,
-//! and the properties must agree on all images of a state (`view::look`).
+//! and the properties must agree on all images of a state (`view::evaluate_properties`).
 
 use crate::system::inbox;
 use crate::system::model::{EventId, Fault, LocalId, MessageId, Model, MonitorId, Network, Result};
@@ -127,7 +127,7 @@ struct Whole {
     handler: u16,
     consumed: Vec<MessageId>,
     target: NodeId,
-    effects: Vec<(u16, Option<LocalId>, Vec<MessageId>)>,
+    deliveries: Vec<(u16, Option<LocalId>, Vec<MessageId>)>,
     budget: u8,
     events: Vec<EventId>,
     expected: Vec<(u16, bool)>,
@@ -256,8 +256,8 @@ impl Inner {
                 }
                 moved
             };
-            let range = transition.effects.0 as usize..transition.effects.1 as usize;
-            let mut effects: Vec<(u16, Option<LocalId>, Vec<MessageId>)> = expansion.effects[range]
+            let range = transition.deliveries.0 as usize..transition.deliveries.1 as usize;
+            let mut deliveries: Vec<(u16, Option<LocalId>, Vec<MessageId>)> = expansion.deliveries[range]
                 .iter()
                 .map(|&(to, bundle)| {
                     let bundle = &self.bundles[bundle as usize];
@@ -265,7 +265,7 @@ impl Inner {
                     (place(to), birth, moved(&bundle.messages, !in_order))
                 })
                 .collect();
-            effects.sort_unstable();
+            deliveries.sort_unstable();
             let mut expected: Vec<(u16, bool)> = details.expected().iter().map(|&(p, b)| (place(p), b)).collect();
             expected.sort_unstable();
             wholes.push(Whole {
@@ -273,7 +273,7 @@ impl Inner {
                 handler: details.handler,
                 consumed: moved(&details.consumed, true),
                 target: self.image(model, transition.target, element),
-                effects,
+                deliveries,
                 budget: transition.budget,
                 events: details.events().iter().map(|&e| model.event_image(e, element)).collect(),
                 expected,

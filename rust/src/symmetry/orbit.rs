@@ -1,15 +1,16 @@
-//! The part of a lens that knows symmetry: the fingerprints of all images of a state, and the audit of properties.
+//! The part of a view that knows symmetry: the fingerprints of all images of a state, and the audit of properties.
 //!
 //! A state stays as it was reached; the least of the fingerprints of its images stands for its orbit (`group`).
 
 use crate::symmetry::group::Evidence;
 use crate::system::hash;
 use crate::system::model::{Component, MessageId, MonitorId, Result, Shape};
+use crate::system::reads::PropertyReads;
 use crate::system::tables::{Expansion, NodeId};
-use crate::system::view::{Lens, Reads, Successor, UNMET, Way, bit};
+use crate::system::view::{Successor, TransitionRef, UNMET, View, bit};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What a lens keeps for symmetry; nothing without it.
+/// What a view keeps for symmetry; nothing without it.
 #[derive(Default)]
 pub(crate) struct Orbits {
     /// Images of a state.
@@ -17,7 +18,7 @@ pub(crate) struct Orbits {
     /// Per node, its images and their hashes.
     images: Vec<NodeId>,
     image_hashes: Vec<u64>,
-    /// Per transition in `Lens::hot`, what it adds to the fingerprint of each image.
+    /// Per transition in `View::hot`, what it adds to the fingerprint of each image.
     deltas: Vec<u64>,
     /// Per message, the hashes of its images.
     messages: FxHashMap<MessageId, Vec<u64>>,
@@ -47,7 +48,7 @@ impl Orbits {
     }
 }
 
-impl Lens<'_> {
+impl View<'_> {
     /// The same with the fingerprints of orbits: the least of those of all images.
     pub(crate) fn orbit_successors(
         &mut self,
@@ -64,19 +65,19 @@ impl Lens<'_> {
             }
             for index in range.0..range.1 {
                 let hot = self.hot[index as usize];
-                let way = Way { process: process as u16, transition: index - range.0 };
+                let via = TransitionRef { process: process as u16, index: index - range.0 };
                 if hot.plain {
                     let start = index as usize * sums.len();
                     let deltas = &self.orbits.deltas[start..start + sums.len()];
                     let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
                     let fingerprint = hash::orbit(least.expect("the identity is an image"));
-                    each(Successor { fingerprint, way, moves: hot.moves, fails: false });
+                    each(Successor { fingerprint, via, moves: hot.moves, fails: false });
                 } else {
                     let own = self.own_fingerprint(state);
-                    if let Some(mut successor) = self.involved(state, own, way)? {
+                    if let Some(mut successor) = self.involved(state, own, via)? {
                         if !successor.fails {
                             let mut after = state.to_vec();
-                            self.take(&mut after, way)?;
+                            self.take(&mut after, via)?;
                             successor.fingerprint = self.fingerprint(&after);
                         }
                         each(successor);
@@ -152,7 +153,13 @@ impl Lens<'_> {
     }
 
     /// Make sure that a property has the same value in all images of a state.
-    pub(crate) fn audit_property(&mut self, property: usize, state: &[u32], value: bool, reads: &Reads) -> Result<()> {
+    pub(crate) fn audit_property(
+        &mut self,
+        property: usize,
+        state: &[u32],
+        value: bool,
+        reads: &PropertyReads,
+    ) -> Result<()> {
         // All that the property has read in any image, closed under permutations: states that agree in this have images that
         // agree in what it reads.
         let mut key = std::mem::take(&mut self.orbits.key);

@@ -4,7 +4,7 @@
 //! once, here, perhaps with calls of Python; workers keep their own copies (`view`), so that the search itself reads
 //! without locks. One worker at a time asks the model (`filling`), and meanwhile the others may read what is known.
 
-use crate::por::observed::{Facts, Profile};
+use crate::por::effects::{KnownEffects, Profile};
 use crate::system::model::{
     Armed, CrashFault, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
 };
@@ -62,7 +62,7 @@ pub enum Kind {
 pub struct Transition {
     pub target: NodeId,
     /// Effects on others: a range of `Expansion::effects`.
-    pub effects: (u32, u32),
+    pub deliveries: (u32, u32),
     /// Which budget it costs one of, or NO_BUDGET.
     pub budget: u8,
     /// A step of a process, rather than of the network or the environment.
@@ -123,7 +123,7 @@ impl Details {
 #[derive(Clone, Debug, Default)]
 pub struct Expansion {
     pub transitions: Vec<Transition>,
-    pub effects: Vec<(u16, BundleId)>,
+    pub deliveries: Vec<(u16, BundleId)>,
     pub details: Vec<Details>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct Inner {
     expansions: FxHashMap<NodeId, Arc<Expansion>>,
     pub profiles: FxHashMap<NodeId, Arc<Profile>>,
     pub shared_profiles: FxHashSet<Arc<Profile>>,
-    pub facts: Facts,
+    pub known_effects: KnownEffects,
     /// What permutations make of nodes, and the nodes that were shown to be symmetric (`symmetry`).
     pub images: FxHashMap<(NodeId, u16), NodeId>,
     pub audited: FxHashSet<NodeId>,
@@ -504,7 +504,7 @@ impl Expander<'_, '_> {
         others: Vec<(u16, Bundle)>,
         details: Details,
     ) {
-        let start = expansion.effects.len() as u32;
+        let start = expansion.deliveries.len() as u32;
         let shape = self.model.shape();
         let additive = shape.network == Network::Bag
             && others.iter().all(|(to, bundle)| {
@@ -517,13 +517,13 @@ impl Expander<'_, '_> {
                 sent = sent.wrapping_add(hash::pending(to as usize, self.model.message_hash(message)));
             }
             let bundle = self.inner.bundle(bundle);
-            expansion.effects.push((to, bundle));
+            expansion.deliveries.push((to, bundle));
         }
         let altered = self.altered(target);
         let node = |id: NodeId| self.inner.nodes[id as usize];
         expansion.transitions.push(Transition {
             target,
-            effects: (start, expansion.effects.len() as u32),
+            deliveries: (start, expansion.deliveries.len() as u32),
             budget,
             moves: details.kind == Kind::Step,
             altered,

@@ -3,22 +3,21 @@
 //! The inner loop of every search is `successors`: a plain transition (nearly all are) costs one addition, because the
 //! fingerprint of a bag of messages is a sum. What a successor looks like is worked out (`take`) only if it is new.
 
-use crate::por::stubborn::Sight;
-use crate::search::control::Control;
 use crate::symmetry::orbit::Orbits;
 use crate::system::hash;
-use crate::system::model::{Component, EventId, MonitorId, PropertyKind, Result, Status, monitor_bit};
+use crate::system::model::{Component, EventId, MonitorId, Result, Status, monitor_bit};
 use crate::system::property::Tree;
+use crate::system::reads::{Changes, PropertyReads};
 use crate::system::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A successor that has not been built: its fingerprint, and how to get there.
 #[derive(Clone, Copy, Debug)]
 pub struct Successor {
     pub fingerprint: u64,
-    pub way: Way,
+    pub via: TransitionRef,
     /// A step of a process (not of the network or the environment) that leads to another state.
     pub moves: bool,
     /// The step failed, and leads nowhere.
@@ -27,7 +26,7 @@ pub struct Successor {
 
 /// The successors of a state as a whole.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outlook {
+pub struct SuccessorSummary {
     pub transitions: u64,
     /// A step of a process leads out of the state; if none does, the state is terminal.
     pub moves: bool,
@@ -35,9 +34,9 @@ pub struct Outlook {
     pub fails: bool,
 }
 
-impl Outlook {
+impl SuccessorSummary {
     /// With further successors of the same state.
-    pub fn add(&mut self, more: Outlook) {
+    pub fn add(&mut self, more: SuccessorSummary) {
         self.transitions += more.transitions;
         self.moves |= more.moves;
         self.fails |= more.fails;
@@ -46,18 +45,18 @@ impl Outlook {
 
 /// A transition of the node of a process, by its index there.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct TransitionRef {
     pub process: u16,
-    pub transition: u32,
+    pub index: u32,
 }
 
 /// What the inner loop reads of a transition.
 #[derive(Clone, Copy)]
-pub(crate) struct Hot {
+pub(crate) struct HotTransition {
     pub delta: u64,
     target: NodeId,
-    /// Its effects: a range of `Lens::effects`.
-    effects: (u32, u16),
+    /// Its effects: a range of `View::effects`.
+    deliveries: (u32, u16),
     pub moves: bool,
     altered: u64,
     /// Nothing but the delta matters for the fingerprint.
@@ -111,14 +110,14 @@ impl Nodes {
     }
 }
 
-pub struct Lens<'t> {
+pub struct View<'t> {
     pub tables: &'t Tables,
     pub(crate) nodes: Nodes,
     expansions: Vec<Option<Arc<Expansion>>>,
     /// Per node, its part of `hot`; empty and beginning at `u32::MAX` if it was not met yet.
     pub(crate) ranges: Vec<(u32, u32)>,
-    pub(crate) hot: Vec<Hot>,
-    effects: Vec<(u16, BundleId)>,
+    pub(crate) hot: Vec<HotTransition>,
+    deliveries: Vec<(u16, BundleId)>,
     /// (node, bundle) to the node after arrival.
     arrivals: FxHashMap<u64, NodeId>,
     observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
@@ -133,16 +132,16 @@ pub struct Lens<'t> {
 
 pub(crate) const UNMET: (u32, u32) = (u32::MAX, u32::MAX);
 
-impl<'t> Lens<'t> {
+impl<'t> View<'t> {
     pub fn new(tables: &'t Tables) -> Self {
         let shape = tables.model.shape();
-        Lens {
+        View {
             tables,
             nodes: Nodes::default(),
             expansions: Vec::new(),
             ranges: Vec::new(),
             hot: Vec::new(),
-            effects: Vec::new(),
+            deliveries: Vec::new(),
             arrivals: FxHashMap::default(),
             observations: FxHashMap::default(),
             monitor_hashes: FxHashMap::default(),
@@ -204,11 +203,11 @@ impl<'t> Lens<'t> {
             }
             for index in range.0..range.1 {
                 let hot = self.hot[index as usize];
-                let way = Way { process: process as u16, transition: index - range.0 };
+                let via = TransitionRef { process: process as u16, index: index - range.0 };
                 if hot.plain {
                     let fingerprint = hash::fingerprint(fingerprint.wrapping_add(hot.delta));
-                    each(Successor { fingerprint, way, moves: hot.moves, fails: false });
-                } else if let Some(successor) = self.involved(state, fingerprint, way)? {
+                    each(Successor { fingerprint, via, moves: hot.moves, fails: false });
+                } else if let Some(successor) = self.involved(state, fingerprint, via)? {
                     each(successor);
                 }
             }
@@ -218,33 +217,33 @@ impl<'t> Lens<'t> {
 
     /// Hand the fingerprint of every successor and the way to it to `each`, and tell what they are like as a whole.
     #[inline]
-    pub fn outlook(
+    pub fn for_each_successor(
         &mut self,
         state: &[u32],
         fingerprint: u64,
         processes: u64,
-        mut each: impl FnMut(u64, Way),
-    ) -> Result<Outlook> {
-        let mut outlook = Outlook::default();
-        let mut failed: Option<Way> = None;
+        mut each: impl FnMut(u64, TransitionRef),
+    ) -> Result<SuccessorSummary> {
+        let mut summary = SuccessorSummary::default();
+        let mut failed: Option<TransitionRef> = None;
         self.successors(state, fingerprint, processes, |successor| {
-            outlook.transitions += 1;
-            outlook.moves |= successor.moves;
+            summary.transitions += 1;
+            summary.moves |= successor.moves;
             if successor.fails {
-                failed = Some(successor.way);
+                failed = Some(successor.via);
             } else {
-                each(successor.fingerprint, successor.way);
+                each(successor.fingerprint, successor.via);
             }
         })?;
-        if let Some(way) = failed {
-            outlook.fails = true;
-            let expansion = self.expansion(state[way.process as usize])?;
-            let failure = expansion.details[way.transition as usize].failure();
+        if let Some(via) = failed {
+            summary.fails = true;
+            let expansion = self.expansion(state[via.process as usize])?;
+            let failure = expansion.details[via.index as usize].failure();
             if let Some(mistake) = failure.filter(|f| !f.violation) {
                 return Err(mistake.text.clone().into());
             }
         }
-        Ok(outlook)
+        Ok(summary)
     }
 
     #[cold]
@@ -260,17 +259,17 @@ impl<'t> Lens<'t> {
             self.load_deltas(node, &expansion);
         }
         let start = self.hot.len() as u32;
-        let effects = self.effects.len() as u32;
-        self.effects.extend_from_slice(&expansion.effects);
+        let deliveries = self.deliveries.len() as u32;
+        self.deliveries.extend_from_slice(&expansion.deliveries);
         self.hot.extend(expansion.transitions.iter().map(|t| {
             let simple = t.budget == NO_BUDGET && !t.special;
-            Hot {
+            HotTransition {
                 delta: t.delta,
                 target: t.target,
-                effects: (effects + t.effects.0, (t.effects.1 - t.effects.0) as u16),
+                deliveries: (deliveries + t.deliveries.0, (t.deliveries.1 - t.deliveries.0) as u16),
                 moves: t.moves && t.delta != t.history,
                 altered: t.altered,
-                plain: simple && (t.additive || t.effects.0 == t.effects.1),
+                plain: simple && (t.additive || t.deliveries.0 == t.deliveries.1),
                 simple,
             }
         }));
@@ -280,10 +279,15 @@ impl<'t> Lens<'t> {
     }
 
     /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to.
-    pub(crate) fn involved(&mut self, state: &[u32], fingerprint: u64, way: Way) -> Result<Option<Successor>> {
-        let expansion = self.expansion(state[way.process as usize])?;
-        let transition = expansion.transitions[way.transition as usize];
-        let details = &expansion.details[way.transition as usize];
+    pub(crate) fn involved(
+        &mut self,
+        state: &[u32],
+        fingerprint: u64,
+        via: TransitionRef,
+    ) -> Result<Option<Successor>> {
+        let expansion = self.expansion(state[via.process as usize])?;
+        let transition = expansion.transitions[via.index as usize];
+        let details = &expansion.details[via.index as usize];
         let mut sum = fingerprint.wrapping_add(transition.delta);
         if transition.budget != NO_BUDGET {
             let budget = transition.budget as usize;
@@ -308,7 +312,7 @@ impl<'t> Lens<'t> {
             }
         }
         if !transition.additive {
-            for &(to, bundle) in effects(&expansion, transition) {
+            for &(to, bundle) in deliveries(&expansion, transition) {
                 let before = state[to as usize];
                 let after = self.arrive(before, bundle);
                 let (old, new) = (self.nodes.at(self.tables, before), self.nodes.at(self.tables, after));
@@ -317,36 +321,42 @@ impl<'t> Lens<'t> {
         }
         let fails = details.failure().is_some();
         let moves = transition.moves && (fails || sum.wrapping_sub(transition.history) != fingerprint);
-        Ok(Some(Successor { fingerprint: hash::fingerprint(sum), way, moves, fails }))
+        Ok(Some(Successor { fingerprint: hash::fingerprint(sum), via, moves, fails }))
     }
 
     /// Turn a state into its successor, and tell where the two differ.
-    pub fn take(&mut self, state: &mut [u32], way: Way) -> Result<Touched> {
-        let process = way.process as usize;
+    pub fn take(&mut self, state: &mut [u32], via: TransitionRef) -> Result<Changes> {
+        let process = via.process as usize;
         let node = state[process];
         let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
         if range == UNMET {
             range = self.expand(node)?;
         }
-        let hot = self.hot[(range.0 + way.transition) as usize];
-        let mut touched = Touched { altered: hot.altered, changed: bit(process) };
+        let hot = self.hot[(range.0 + via.index) as usize];
+        let mut changes = Changes { altered: hot.altered, changed: bit(process) };
         if !hot.simple {
-            self.take_involved(state, node, way, &mut touched)?;
+            self.take_involved(state, node, via, &mut changes)?;
         }
         state[process] = hot.target;
-        for index in hot.effects.0..hot.effects.0 + u32::from(hot.effects.1) {
-            let (to, bundle) = self.effects[index as usize];
+        for index in hot.deliveries.0..hot.deliveries.0 + u32::from(hot.deliveries.1) {
+            let (to, bundle) = self.deliveries[index as usize];
             state[to as usize] = self.arrive(state[to as usize], bundle);
-            touched.changed |= bit(to as usize);
+            changes.changed |= bit(to as usize);
         }
-        Ok(touched)
+        Ok(changes)
     }
 
     /// The parts of `take` that few transitions have: budgets, monitors, births.
-    fn take_involved(&mut self, state: &mut [u32], node: NodeId, way: Way, touched: &mut Touched) -> Result<()> {
+    fn take_involved(
+        &mut self,
+        state: &mut [u32],
+        node: NodeId,
+        via: TransitionRef,
+        changes: &mut Changes,
+    ) -> Result<()> {
         let expansion = self.expansion(node)?;
-        let transition = expansion.transitions[way.transition as usize];
-        let details = &expansion.details[way.transition as usize];
+        let transition = expansion.transitions[via.index as usize];
+        let details = &expansion.details[via.index as usize];
         if transition.budget != NO_BUDGET {
             state[self.processes + self.monitors + transition.budget as usize] -= 1;
         }
@@ -355,19 +365,19 @@ impl<'t> Lens<'t> {
             let after = self.observe(monitor, state[position], details.events())?;
             if after != state[position] {
                 state[position] = after;
-                touched.altered |= monitor_bit(monitor);
+                changes.altered |= monitor_bit(monitor);
             }
         }
         if !details.spawns().is_empty() {
-            touched.altered = u64::MAX;
+            changes.altered = u64::MAX;
         }
         Ok(())
     }
 
     /// Whether a transition leaves the node of its process as it is.
-    pub fn stays(&self, state: &[u32], way: Way) -> bool {
-        let node = state[way.process as usize];
-        self.hot[(self.ranges[node as usize].0 + way.transition) as usize].target == node
+    pub fn stays(&self, state: &[u32], via: TransitionRef) -> bool {
+        let node = state[via.process as usize];
+        self.hot[(self.ranges[node as usize].0 + via.index) as usize].target == node
     }
 
     /// Which transitions of a node lead to another state; none if that depends on more than the node.
@@ -418,7 +428,7 @@ impl<'t> Lens<'t> {
     }
 
     /// A property on a state.
-    pub fn evaluate(&mut self, property: usize, state: &[u32], reads: &Reads) -> Result<bool> {
+    pub fn evaluate(&mut self, property: usize, state: &[u32], reads: &PropertyReads) -> Result<bool> {
         let (nodes, tables, processes) = (&mut self.nodes, self.tables, self.processes);
         let known = self.trees[property].find(|component| {
             if let Component::Local(i) | Component::Inbox(i) = component {
@@ -443,103 +453,12 @@ impl<'t> Lens<'t> {
 }
 
 #[inline]
-fn effects(expansion: &Expansion, transition: Transition) -> &[(u16, BundleId)] {
-    &expansion.effects[transition.effects.0 as usize..transition.effects.1 as usize]
+fn deliveries(expansion: &Expansion, transition: Transition) -> &[(u16, BundleId)] {
+    &expansion.deliveries[transition.deliveries.0 as usize..transition.deliveries.1 as usize]
 }
 
 /// A process as one of 64 bits; processes that share a bit are told apart less well, never wrongly.
 #[inline]
 pub(crate) fn bit(process: usize) -> u64 {
     1 << (process % 64)
-}
-
-/// Where a state differs from its parent.
-#[derive(Clone, Copy, Debug)]
-pub struct Touched {
-    /// Fields and monitors, as `field_bit`s and `monitor_bit`s.
-    altered: u64,
-    /// Processes whose node changed, perhaps only in its inbox.
-    changed: u64,
-}
-
-impl Touched {
-    /// A state that has no parent.
-    pub const EVERYWHERE: Touched = Touched { altered: u64::MAX, changed: u64::MAX };
-}
-
-/// Per property, what its evaluations have read so far, shared by all workers.
-///
-/// A successor that differs from its parent in nothing of this has the parent's value: the parent's evaluation read only
-/// such parts, and that was entered here before the parent was handed on.
-pub struct Reads {
-    fields: Vec<AtomicU64>,
-    inboxes: Vec<AtomicU64>,
-}
-
-impl Reads {
-    pub fn new(properties: usize) -> Reads {
-        let none = || (0..properties).map(|_| AtomicU64::new(0)).collect();
-        Reads { fields: none(), inboxes: none() }
-    }
-
-    /// What the properties that still matter have read, other than in terminal states.
-    pub fn sight(&self, control: &Control) -> Sight {
-        let mut sight = Sight::default();
-        for (property, &kind) in control.kinds.iter().enumerate() {
-            if kind.of_states() && control.is_open(property) {
-                sight.fields |= self.fields[property].load(Relaxed);
-                sight.inboxes |= self.inboxes[property].load(Relaxed);
-            }
-        }
-        sight
-    }
-
-    /// The fields and the inboxes that a property has read.
-    pub(crate) fn of(&self, property: usize) -> (u64, u64) {
-        (self.fields[property].load(Relaxed), self.inboxes[property].load(Relaxed))
-    }
-
-    /// What some properties have read.
-    pub fn seen(&self, properties: &[usize]) -> Sight {
-        properties.iter().map(|&property| self.of(property)).fold(Sight::default(), |sight, (fields, inboxes)| Sight {
-            fields: sight.fields | fields,
-            inboxes: sight.inboxes | inboxes,
-        })
-    }
-
-    #[inline]
-    pub(crate) fn concern(&self, property: usize, touched: Touched) -> bool {
-        touched.altered == u64::MAX
-            || self.fields[property].load(Relaxed) & touched.altered != 0
-            || self.inboxes[property].load(Relaxed) & touched.changed != 0
-    }
-}
-
-/// Evaluate the open properties on a state: the `final` ones if it is terminal, else the others that the changes may have
-/// touched. Hands every property that has a finding here to `found`.
-pub fn look(
-    lens: &mut Lens,
-    control: &Control,
-    state: &[u32],
-    touched: Touched,
-    terminal: bool,
-    mut found: impl FnMut(usize),
-) -> Result<()> {
-    for (property, &kind) in control.kinds.iter().enumerate() {
-        let due = if terminal { kind == PropertyKind::Final } else { kind.of_states() };
-        if !due || !control.is_open(property) {
-            continue;
-        }
-        if !terminal && !control.reads.concern(property, touched) {
-            continue;
-        }
-        let value = lens.evaluate(property, state, &control.reads)?;
-        if lens.orbits.any() {
-            lens.audit_property(property, state, value, &control.reads)?;
-        }
-        if value == (kind == PropertyKind::Reachable) {
-            found(property);
-        }
-    }
-    Ok(())
 }

@@ -48,19 +48,19 @@ mod sealed {
 }
 
 /// An array that grows at its end.
-pub struct Large<T: sealed::Number> {
+pub struct MappedArray<T: sealed::Number> {
     memory: MmapMut,
     len: usize,
     kind: PhantomData<T>,
 }
 
-impl<T: sealed::Number> Large<T> {
+impl<T: sealed::Number> MappedArray<T> {
     const LEAST_BYTES: usize = 1 << 16;
 
     /// So many zeros. Memory that is not written to is not taken.
     pub fn zeros(len: usize) -> io::Result<Self> {
         let memory = mapped((len * size_of::<T>()).max(Self::LEAST_BYTES))?;
-        Ok(Large { memory, len, kind: PhantomData })
+        Ok(MappedArray { memory, len, kind: PhantomData })
     }
 
     /// Make it longer; what is new is zero.
@@ -79,7 +79,7 @@ impl<T: sealed::Number> Large<T> {
     }
 }
 
-impl<T: sealed::Number> Deref for Large<T> {
+impl<T: sealed::Number> Deref for MappedArray<T> {
     type Target = [T];
 
     #[inline]
@@ -89,7 +89,7 @@ impl<T: sealed::Number> Deref for Large<T> {
     }
 }
 
-impl<T: sealed::Number> DerefMut for Large<T> {
+impl<T: sealed::Number> DerefMut for MappedArray<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above.
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn it_keeps_its_content_and_grows_by_zeros() {
-        let mut array = Large::<u32>::zeros(0).unwrap();
+        let mut array = MappedArray::<u32>::zeros(0).unwrap();
         let mut plain = Vec::new();
         for n in 1..300u32 {
             let len = plain.len();
@@ -130,6 +130,6 @@ mod tests {
         }
         assert_eq!(*array, plain);
         assert_eq!(array.bytes(), plain.len() * 4);
-        assert!(Large::<u64>::zeros(100_000).unwrap().iter().all(|&n| n == 0));
+        assert!(MappedArray::<u64>::zeros(100_000).unwrap().iter().all(|&n| n == 0));
     }
 }

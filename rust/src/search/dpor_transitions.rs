@@ -1,80 +1,60 @@
-//! Transitions as dynamic partial-order reduction sees them: what they do that matters for their order.
+//! Transitions as dynamic partial-order reduction knows them: numbered, and with what matters for their order.
 
+use crate::por::footprint::Footprint;
 use crate::search::control::Control;
 use crate::system::model::{LocalId, MessageId, Network, Result, Shape, monitor_bit};
 use crate::system::tables::{Details, Kind, NO_BUDGET, NodeId, Transition};
-use crate::system::view::{Lens, bit};
+use crate::system::view::{View, bit};
 use rustc_hash::FxHashMap;
 use std::ops::Index;
 use std::rc::Rc;
 
-pub(crate) type ActId = u32;
+pub(crate) type TransitionId = u32;
 
-/// What matters about a transition's order with those of other processes. Sets of processes, budgets and properties are 64
-/// bits; what shares a bit is told apart less well, never wrongly.
+/// What matters for the order of a transition and those of other processes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Traits {
-    sends: u64,
-    births: u64,
-    budgets: u64,
-    /// Properties that it may change the value of.
+pub(crate) struct Dependence {
+    footprint: Footprint,
+    /// Properties that it may change the value of, as 64 bits. Properties that share a bit are told apart less well, never
+    /// wrongly.
     visible: u64,
-    announces: bool,
-    /// It needs slots that are free or taken.
-    expects: bool,
-    /// It loses a message where the order of losses and sends matters.
-    loses: bool,
 }
 
-impl Traits {
-    fn join(&mut self, other: &Traits) {
-        self.sends |= other.sends;
-        self.births |= other.births;
-        self.budgets |= other.budgets;
+impl Dependence {
+    fn join(&mut self, other: &Dependence) {
+        self.footprint.join(&other.footprint);
         self.visible |= other.visible;
-        self.announces |= other.announces;
-        self.expects |= other.expects;
-        self.loses |= other.loses;
     }
 
-    /// Whether a transition like this of one process does not commute with one like the other of another.
-    pub(crate) fn conflict(&self, mine: usize, other: &Traits, theirs: usize) -> bool {
-        let spawn = |a: &Traits, b: &Traits| a.births != 0 && (b.births != 0 || b.expects);
-        let lose = |a: &Traits, owner: usize, b: &Traits| a.loses && b.sends & bit(owner) != 0;
-        self.announces && other.announces
-            || self.budgets & other.budgets != 0
-            || self.visible & other.visible != 0
-            || spawn(self, other)
-            || spawn(other, self)
-            || self.births & bit(theirs) != 0
-            || other.births & bit(mine) != 0
-            || lose(self, mine, other)
-            || lose(other, theirs, self)
+    /// Whether the order of a transition of process `mine` and one of another process matters: they do not commute, or a
+    /// property sees both.
+    pub(crate) fn conflicts(&self, mine: usize, other: &Dependence, theirs: usize) -> bool {
+        self.visible & other.visible != 0 || !self.footprint.commutes(mine, &other.footprint, theirs)
     }
 
-    /// Whether a transition like this of one process interferes with another that may do all of `other`.
-    pub(crate) fn interferes(&self, mine: usize, other: &Traits, theirs: usize) -> bool {
-        self.sends & bit(theirs) != 0 || self.conflict(mine, other, theirs)
+    /// Whether a transition of process `mine` interferes with another process that may do all of `other`.
+    pub(crate) fn interferes(&self, mine: usize, other: &Dependence, theirs: usize) -> bool {
+        self.footprint.sends & bit(theirs) != 0 || self.conflicts(mine, other, theirs)
     }
 }
 
-/// A transition apart from the inbox that it was found in: messages that arrive leave it what it is.
-pub(crate) struct Act {
+/// A transition without the inbox that it was met in: messages that arrive do not change it.
+pub(crate) struct DporTransition {
     pub(crate) process: usize,
     pub(crate) kind: Kind,
-    pub(crate) traits: Traits,
+    pub(crate) dependence: Dependence,
     pub(crate) consumed: Vec<MessageId>,
     pub(crate) sends: Vec<(u16, MessageId)>,
 }
 
 /// Process, local state, kind, handler, consumed messages, outcome; and a number for those that are equal in all this
 /// (losses of equal messages at different places of a queue).
-type ActKey = (usize, LocalId, u8, u16, Vec<MessageId>, usize, usize);
+type Key = (usize, LocalId, u8, u16, Vec<MessageId>, usize, usize);
 
 /// The transitions of a node, in the order of its expansion, and all that they do together.
-pub(crate) struct Menu {
-    pub(crate) acts: Vec<ActId>,
-    pub(crate) all: Traits,
+pub(crate) struct NodeTransitions {
+    pub(crate) ids: Vec<TransitionId>,
+    pub(crate) all: Dependence,
 }
 
 /// Which rules are in force: tests leave one out to show that it is needed.
@@ -87,31 +67,31 @@ struct Rules {
 }
 
 /// All transitions met so far, by number.
-pub(crate) struct Acts {
+pub(crate) struct DporTransitions {
     rules: Rules,
     processes: usize,
     network: Network,
     monitors: u64,
     /// Per property, the fields and the inboxes that a visible transition changes.
     seen: Vec<(u64, u64)>,
-    acts: Vec<Act>,
-    ids: FxHashMap<ActKey, ActId>,
-    menus: FxHashMap<NodeId, Rc<Menu>>,
+    known: Vec<DporTransition>,
+    ids: FxHashMap<Key, TransitionId>,
+    nodes: FxHashMap<NodeId, Rc<NodeTransitions>>,
 }
 
-impl Index<ActId> for Acts {
-    type Output = Act;
+impl Index<TransitionId> for DporTransitions {
+    type Output = DporTransition;
 
-    fn index(&self, id: ActId) -> &Act {
-        &self.acts[id as usize]
+    fn index(&self, id: TransitionId) -> &DporTransition {
+        &self.known[id as usize]
     }
 }
 
-impl Acts {
+impl DporTransitions {
     /// No transitions yet; those will be visible that change what was `seen`.
-    pub(crate) fn new(shape: &Shape, control: &Control, seen: Vec<(u64, u64)>) -> Acts {
+    pub(crate) fn new(shape: &Shape, control: &Control, seen: Vec<(u64, u64)>) -> DporTransitions {
         let rule = |name: &str| !control.leaves_out(name);
-        Acts {
+        DporTransitions {
             rules: Rules {
                 visibility: rule("dpor-visibility"),
                 sends: rule("dpor-sends"),
@@ -123,38 +103,39 @@ impl Acts {
             network: shape.network,
             monitors: (0..shape.monitors).map(monitor_bit).fold(0, |all, one| all | one),
             seen,
-            acts: Vec::new(),
+            known: Vec::new(),
             ids: FxHashMap::default(),
-            menus: FxHashMap::default(),
+            nodes: FxHashMap::default(),
         }
     }
 
-    /// The transitions of a node.
-    pub(crate) fn menu(&mut self, lens: &mut Lens, node: NodeId) -> Result<Rc<Menu>> {
-        if let Some(menu) = self.menus.get(&node) {
-            return Ok(menu.clone());
+    /// The transitions of a node, blocked ones (by a budget, by slots) included.
+    pub(crate) fn of_node(&mut self, view: &mut View, node: NodeId) -> Result<Rc<NodeTransitions>> {
+        if let Some(known) = self.nodes.get(&node) {
+            return Ok(known.clone());
         }
-        let expansion = lens.expansion(node)?;
-        let whose = lens.tables.node(node);
-        let (mut acts, mut all) = (Vec::new(), Traits::default());
+        let expansion = view.expansion(node)?;
+        let whose = view.tables.node(node);
+        let (mut ids, mut all) = (Vec::new(), Dependence::default());
         for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
-            let act = self.act(whose.process as usize, whose.local, transition, details, &acts);
-            all.join(&self.acts[act as usize].traits);
-            acts.push(act);
+            let id = self.number(whose.process as usize, whose.local, transition, details, &ids);
+            all.join(&self[id].dependence);
+            ids.push(id);
         }
-        let menu = Rc::new(Menu { acts, all });
-        self.menus.insert(node, menu.clone());
-        Ok(menu)
+        let transitions = Rc::new(NodeTransitions { ids, all });
+        self.nodes.insert(node, transitions.clone());
+        Ok(transitions)
     }
 
-    fn act(
+    /// The number of a transition, which differs from those of its `siblings`.
+    fn number(
         &mut self,
         process: usize,
         local: LocalId,
         transition: &Transition,
         details: &Details,
-        siblings: &[ActId],
-    ) -> ActId {
+        siblings: &[TransitionId],
+    ) -> TransitionId {
         let Details { kind, handler, consumed, outcome } = details;
         let choice = outcome.as_ref().map_or(0, |(_, index)| *index);
         let mut key = (process, local, *kind as u8, *handler, consumed.clone(), choice, 0);
@@ -164,28 +145,29 @@ impl Acts {
             }
             key.6 += 1;
         }
-        let id = self.acts.len() as ActId;
+        let id = self.known.len() as TransitionId;
         self.ids.insert(key, id);
-        self.acts.push(Act {
+        self.known.push(DporTransition {
             process,
             kind: *kind,
-            traits: self.traits(process, transition, details),
+            dependence: self.dependence(process, transition, details),
             consumed: consumed.clone(),
             sends: details.sends().to_vec(),
         });
         id
     }
 
-    fn traits(&self, process: usize, transition: &Transition, details: &Details) -> Traits {
+    fn dependence(&self, process: usize, transition: &Transition, details: &Details) -> Dependence {
         let rules = &self.rules;
         let receivers = details.sends().iter().fold(0, |all, &(to, _)| all | bit(to as usize));
-        let births = details.spawns().iter().fold(0, |all, &(slot, _)| all | bit(slot as usize));
+        let spawns = details.spawns().iter().fold(0, |all, &(slot, _)| all | bit(slot as usize));
+        let expects = details.expected().iter().fold(0, |all, &(slot, _)| all | bit(slot as usize));
         let sends = receivers & !if self.processes <= 64 { bit(process) } else { 0 };
         let announces = self.monitors != 0 && !details.events().is_empty();
         let keeps = details.kind == Kind::Recover
             || details.kind == Kind::Step && (details.consumed.is_empty() || self.network == Network::Set);
         let changed = receivers | if keeps { 0 } else { bit(process) };
-        let altered = match (births != 0, announces) {
+        let altered = match (spawns != 0, announces) {
             (true, _) => u64::MAX,
             (false, true) => transition.altered | self.monitors,
             (false, false) => transition.altered,
@@ -195,14 +177,16 @@ impl Acts {
                 (fields | inboxes != 0) && (altered == u64::MAX || altered & fields != 0) || changed & inboxes != 0;
             if touches { all | bit(property) } else { all }
         });
-        Traits {
+        let footprint = Footprint {
             sends: if rules.sends { sends } else { 0 },
-            births: if rules.spawns { births } else { 0 },
+            spawns: if rules.spawns { spawns } else { 0 },
+            expects: if rules.spawns { expects } else { 0 },
             budgets: if transition.budget != NO_BUDGET { bit(transition.budget as usize) } else { 0 },
-            visible: if rules.visibility { visible } else { 0 },
             announces: rules.monitors && announces,
-            expects: rules.spawns && !details.expected().is_empty(),
+            // In a queue, a loss and a send commute. But which of several losses of equal messages has which number depends
+            // on the content of the queue, and a number must mean the same transition before and after a send.
             loses: rules.losses && details.kind == Kind::Lose && self.network != Network::Bag,
-        }
+        };
+        Dependence { footprint, visible: if rules.visibility { visible } else { 0 } }
     }
 }

@@ -1,8 +1,8 @@
-//! What the steps met so far do to each other: the relations that partial-order reduction is computed from.
+//! The effects of the transitions met so far: static partial-order reduction is computed from them.
 //!
-//! Every fact is read off a tabulated step, none is guessed. A search that uses the facts adds to them while it runs; when
-//! it ends and has added nothing, they were right for all its steps, and that is all it needs (`docs/internals/reductions/por.md`
-//! has the proof). Otherwise it is run again.
+//! All effects are read off tabulated transitions, none is guessed. A search that uses them adds new ones while it runs. If
+//! it ends and has added none, the effects were complete for all its transitions, and the reduction was sound. Otherwise it
+//! runs again. `docs/internals/reductions/por.md` has the proof.
 
 use crate::system::model::{Armed, LocalId, MessageId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,9 +26,9 @@ pub struct Label {
     pub senders: Vec<u16>,
 }
 
-/// What transitions of one label were seen to do.
+/// The effects of the transitions of one label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deeds {
+pub struct Effects {
     /// Handlers (of a process) that take a message they sent.
     pub feeds: BTreeSet<(u16, u16)>,
     /// Processes that they sent anything to.
@@ -38,15 +38,17 @@ pub struct Deeds {
     /// Fields that they changed, as bits.
     pub altered: u64,
     pub announces: bool,
-    /// Slots that they filled, or whose emptiness they depend on.
-    pub slots: BTreeSet<u16>,
+    /// Slots that they filled.
+    pub spawns: BTreeSet<u16>,
+    /// Slots that they expected to be free or taken.
+    pub expects: BTreeSet<u16>,
     /// They sent to a process that had sent nothing of what they consumed.
     pub initiates: bool,
 }
 
-impl Deeds {
+impl Effects {
     /// Whether there is more than before.
-    pub fn join(&mut self, other: &Deeds) -> bool {
+    pub fn join(&mut self, other: &Effects) -> bool {
         fn add<T: Ord + Copy>(to: &mut BTreeSet<T>, from: &BTreeSet<T>) -> bool {
             from.iter().fold(false, |grown, &one| to.insert(one) | grown)
         }
@@ -57,20 +59,22 @@ impl Deeds {
         add(&mut self.feeds, &other.feeds)
             | add(&mut self.reaches, &other.reaches)
             | add(&mut self.arms, &other.arms)
-            | add(&mut self.slots, &other.slots)
+            | add(&mut self.spawns, &other.spawns)
+            | add(&mut self.expects, &other.expects)
             | (before != (self.altered, self.announces, self.initiates))
     }
 }
 
+/// All that is known about effects, by label.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
-    pub deeds: BTreeMap<Label, Deeds>,
+pub struct KnownEffects {
+    pub by_label: BTreeMap<Label, Effects>,
     /// How many messages each handler takes, and those whose number depends on the local state.
     pub counts: BTreeMap<(u16, u16), u16>,
     pub varying: BTreeSet<(u16, u16)>,
-    /// Who sends what each handler takes.
+    /// The processes that send what each handler takes.
     pub senders: BTreeMap<(u16, u16), BTreeSet<u16>>,
-    /// Grows with every fact above.
+    /// Grows with everything above.
     pub version: u64,
     /// Steps that change the local state of a process.
     moves: FxHashSet<(u16, LocalId, LocalId)>,
@@ -80,14 +84,14 @@ pub struct Facts {
     idle: bool,
 }
 
-impl Facts {
-    pub fn note(&mut self, label: &Label, deeds: Deeds) {
-        for &handler in &deeds.feeds {
+impl KnownEffects {
+    pub fn note(&mut self, label: &Label, effects: Effects) {
+        for &handler in &effects.feeds {
             self.note_sender(handler, label.process);
         }
-        let grown = match self.deeds.get_mut(label) {
-            Some(known) => known.join(&deeds),
-            None => self.deeds.insert(label.clone(), deeds).is_none(),
+        let grown = match self.by_label.get_mut(label) {
+            Some(known) => known.join(&effects),
+            None => self.by_label.insert(label.clone(), effects).is_none(),
         };
         self.version += u64::from(grown);
     }
@@ -200,37 +204,37 @@ mod tests {
 
     #[test]
     fn a_cycle_of_local_states_is_found() {
-        let mut facts = Facts::default();
-        facts.note_move(0, 1, 2);
-        facts.note_move(0, 2, 3);
-        facts.note_move(1, 3, 1);
-        assert!(facts.acyclic());
-        facts.note_move(0, 3, 1);
-        assert!(!facts.acyclic());
+        let mut known = KnownEffects::default();
+        known.note_move(0, 1, 2);
+        known.note_move(0, 2, 3);
+        known.note_move(1, 3, 1);
+        assert!(known.acyclic());
+        known.note_move(0, 3, 1);
+        assert!(!known.acyclic());
     }
 
     #[test]
     fn messages_that_bounce_are_a_cycle() {
-        let mut facts = Facts::default();
-        facts.note_turn(&[1, 2], [3].into_iter());
-        facts.note_turn(&[3], [4].into_iter());
-        assert!(facts.acyclic());
-        facts.note_turn(&[4], [2].into_iter());
-        assert!(!facts.acyclic());
-        let mut facts = Facts::default();
-        facts.note_turn(&[], [].into_iter());
-        assert!(!facts.acyclic());
+        let mut known = KnownEffects::default();
+        known.note_turn(&[1, 2], [3].into_iter());
+        known.note_turn(&[3], [4].into_iter());
+        assert!(known.acyclic());
+        known.note_turn(&[4], [2].into_iter());
+        assert!(!known.acyclic());
+        let mut known = KnownEffects::default();
+        known.note_turn(&[], [].into_iter());
+        assert!(!known.acyclic());
     }
 
     #[test]
     fn only_news_count_as_growth() {
-        let mut facts = Facts::default();
+        let mut known = KnownEffects::default();
         let label = Label { process: 0, tag: Tag::Step(1), senders: vec![2] };
-        facts.note(&label, Deeds { altered: 1, ..Deeds::default() });
-        let version = facts.version;
-        facts.note(&label, Deeds { altered: 1, ..Deeds::default() });
-        assert_eq!(facts.version, version);
-        facts.note(&label, Deeds { reaches: [3].into(), ..Deeds::default() });
-        assert!(facts.version > version);
+        known.note(&label, Effects { altered: 1, ..Effects::default() });
+        let version = known.version;
+        known.note(&label, Effects { altered: 1, ..Effects::default() });
+        assert_eq!(known.version, version);
+        known.note(&label, Effects { reaches: [3].into(), ..Effects::default() });
+        assert!(known.version > version);
     }
 }
