@@ -1,10 +1,9 @@
-//! Building the graph of all states, breadth first, by several workers.
+//! Building the graph of all states, breadth first, by several workers (`search::layers` has the driver).
 //!
-//! A round expands some states of one layer, in chunks. A worker lists the successors of a chunk and looks their numbers up
-//! in a batch, with their slots prefetched; a state that has none gets the next one. Layers follow each other, so that a
-//! state that is deeper has a greater number; within a layer, numbers are in the order in which states are met, which is
-//! the same each time only with one worker, or if the layer is small. After the round, what the workers have found is put
-//! into the graph.
+//! A round expands some states of one layer. The visited set gives numbers to states: a successor that has no number yet gets
+//! the next one. Layers follow each other, so that a deeper state has a greater number. Within a layer, numbers are in the
+//! order in which states are met, which is the same each time only with one worker, or if the layer is small. After the
+//! round, the edges and the new states that the workers found are merged into the graph (`merge`).
 //!
 //! Partial-order reduction needs to know of each successor whether it will be expanded later, and is done by one worker.
 
@@ -12,38 +11,28 @@ use crate::live::graph::{Graph, Labelling, StateId, edges};
 use crate::live::merge::{Frontier, RoundOutput, merge};
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Finding, Limit};
-use crate::search::visited::{Session, Visited};
+use crate::search::layers::{self, BATCH, Batch, CHUNK, Layered, Origin};
+use crate::search::visited::Visited;
 use crate::system::model::{Fault, Result};
 use crate::system::reads::{Changes, evaluate_properties};
-use crate::system::view::{Successor, TransitionRef, View};
+use crate::system::view::View;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 
-/// Edges that are found in a round, as far as can be said before: they are kept apart until it ends.
+/// Edges that a round finds, by estimate: they are kept apart until the round ends.
 const ROUND: usize = 1 << 21;
-const CHUNK: usize = 256;
-/// Successors that are looked up together.
-const BATCH: usize = 512;
-const AHEAD: usize = 16;
-/// In one session of the numbering, at most: a state may have many successors.
-const MOST: usize = 2 * BATCH;
-/// Rounds of fewer states are not worth waking the other workers for, nor are those in which the model is asked more often
-/// than once in so many states (see `bfs`).
-const SMALL: usize = 4 * CHUNK;
-const ASKING: usize = 128;
 /// Fingerprints that were met a short while ago: siblings' successors meet at once.
 const RECENT: usize = 1 << 14;
 const MOST_STATES: u32 = 1 << 31;
 
-/// States beyond the limits have no edges, and are not terminal.
+/// Build the graph. States beyond the limits have no edges, and are not terminal.
 pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stubborn>) -> Result<Graph> {
     let control = labelling.control;
     let initial = view.tables.initial()?;
     let root = view.fingerprint(&initial);
     let label = judge(view, labelling, &initial, root, Changes::EVERYWHERE, 0)?;
     let mut graph = Graph::new(initial.len(), labelling.predicates.len())?;
-    let mut frontier = Frontier { start: 0, end: 1, these: vec![root], next: Vec::new() };
     graph.states.grow(1, initial.iter().copied().max().unwrap_or(0))?;
     graph.states.set(0, &initial);
     graph.labels.grow(1)?;
@@ -55,116 +44,116 @@ pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stub
     control.transitions.store(0, Relaxed);
 
     let tables = view.tables;
-    let workers = if stubborn.is_some() { 1 } else { control.options.workers.max(1) };
-    let mut others: Vec<View> = (1..workers).map(|_| View::new(tables)).collect();
-    let mut crew: Vec<Worker> = std::iter::once(view).chain(&mut others).map(Worker::new).collect();
-    crew[0].stubborn = stubborn;
-    let (mut start, mut busy) = (0, false);
-    while start < graph.len() && !control.stopped() {
-        let degree = graph.targets.len() / start.max(1) + 1;
-        let end = frontier.end.min(start + (ROUND / degree).max(SMALL));
-        let asked = tables.fillings();
-        let alone = workers == 1 || end - start < SMALL || busy;
-        let round = Round {
-            graph: &graph,
-            frontier: &frontier,
-            labelling,
-            numbering: &numbering,
-            next: &next,
-            alone,
-            end,
-            at: start.into(),
-        };
-        if alone {
-            crew[0].work(&round);
-        } else {
-            std::thread::scope(|scope| {
-                for worker in &mut crew {
-                    let round = &round;
-                    scope.spawn(move || tables.model.in_thread(&mut || worker.work(round)));
-                }
-            });
-        }
-        if let Some(fault) = crew.iter_mut().find_map(|worker| worker.fault.take()) {
-            return Err(fault);
-        }
-        busy = (tables.fillings() - asked) * ASKING > end - start;
-        let output: Vec<&RoundOutput> = crew.iter().map(|worker| &worker.output).collect();
-        merge(&mut graph, &mut frontier, &output, start..end, !alone)?;
-        crew.iter_mut().for_each(Worker::begin);
-        start = end;
-        if start == frontier.end && start < graph.len() {
-            frontier.advance();
-            graph.depth += 1;
-        }
-        control.depth.store(graph.depth, Relaxed);
-    }
+    let reduced = stubborn.is_some();
+    let count = if reduced { 1 } else { control.options.workers.max(1) };
+    let mut others: Vec<View> = (1..count).map(|_| View::new(tables)).collect();
+    let mut workers: Vec<Worker> = std::iter::once(view).chain(&mut others).map(Worker::new).collect();
+    workers[0].stubborn = stubborn;
+    let frontier = Frontier { start: 0, end: 1, these: vec![root], next: Vec::new() };
+    let mut builder = Builder { graph, frontier, labelling, numbering, next, round: 0..0, at: 0.into() };
+    layers::run(tables, control, &mut builder, &mut workers)?;
+
+    let mut graph = builder.graph;
     control.frontier.store(0, Relaxed);
     let edges = graph.targets.len() as u64;
     let expanded = graph.offsets.len();
     graph.offsets.extend(std::iter::repeat_n(edges, graph.len() + 1 - expanded))?;
-    if crew[0].stubborn.is_some() {
+    if reduced {
         graph.taken.resize(graph.len(), ALL);
     }
     Ok(graph)
 }
 
-/// What the workers share in a round.
-struct Round<'a> {
-    graph: &'a Graph,
-    frontier: &'a Frontier,
+/// What the workers share.
+struct Builder<'a> {
+    graph: Graph,
+    frontier: Frontier,
     labelling: Labelling<'a>,
-    numbering: &'a Visited,
-    next: &'a AtomicU32,
-    /// One worker does it.
-    alone: bool,
-    /// The states that nobody has begun with yet.
+    numbering: Visited,
+    /// The number of the next new state.
+    next: AtomicU32,
+    /// The states of this round, and the first that no worker has taken yet.
+    round: Range<usize>,
     at: AtomicUsize,
-    end: usize,
 }
 
-impl Round<'_> {
-    fn session(&self, count: usize) -> Result<Session<'_>> {
-        let others = if self.alone { 0 } else { self.labelling.control.options.workers - 1 };
-        Ok(self.numbering.session(count, others * MOST)?)
+impl<'v, 't> Layered<Worker<'v, 't>> for Builder<'_> {
+    const SMALL: usize = 4 * CHUNK;
+
+    /// A round has states of one layer, and about as many edges as memory is set aside for.
+    fn begin(&mut self) -> Option<usize> {
+        let start = self.round.end;
+        if start == self.graph.len() {
+            return None;
+        }
+        let degree = self.graph.targets.len() / start.max(1) + 1;
+        self.round = start..self.frontier.end.min(start + (ROUND / degree).max(Self::SMALL));
+        self.at = start.into();
+        Some(self.round.len())
     }
-}
 
-/// A successor that waits to be looked up.
-struct Pending {
-    fingerprint: u64,
-    parent: StateId,
-    via: TransitionRef,
+    fn expand(&self, worker: &mut Worker<'v, 't>, alone: bool) {
+        let control = self.labelling.control;
+        let others = if alone { 0 } else { control.options.workers - 1 };
+        while !control.stopped() {
+            let first = self.at.fetch_add(CHUNK, Relaxed);
+            if first >= self.round.end {
+                break;
+            }
+            if let Err(fault) = worker.expand(self, first..self.round.end.min(first + CHUNK), others) {
+                worker.fault = Some(fault);
+                self.at.store(self.round.end, Relaxed);
+                break;
+            }
+            let met = self.next.load(Relaxed) as usize;
+            control.visits.store(met as u64, Relaxed);
+            control.frontier.store(met - first, Relaxed);
+            if met > control.options.max_states {
+                control.stop_at(Limit::MaxStates);
+            }
+        }
+    }
+
+    fn merge(&mut self, workers: &mut [Worker<'v, 't>], alone: bool) -> Result<()> {
+        if let Some(fault) = workers.iter_mut().find_map(|worker| worker.fault.take()) {
+            return Err(fault);
+        }
+        let outputs: Vec<&RoundOutput> = workers.iter().map(|worker| &worker.output).collect();
+        merge(&mut self.graph, &mut self.frontier, &outputs, self.round.clone(), !alone)?;
+        workers.iter_mut().for_each(Worker::begin);
+        if self.round.end == self.frontier.end && self.round.end < self.graph.len() {
+            self.frontier.advance();
+            self.graph.depth += 1;
+        }
+        self.labelling.control.depth.store(self.graph.depth, Relaxed);
+        Ok(())
+    }
 }
 
 /// Aligned, so that two workers share no cache line.
 #[repr(align(128))]
-struct Worker<'a, 't> {
-    view: &'a mut View<'t>,
+struct Worker<'v, 't> {
+    view: &'v mut View<'t>,
     /// The one that is expanded.
     state: Vec<u32>,
     /// Fingerprints with their places among the numbers that were looked up, in all rounds; so many were in earlier ones.
     recent: Box<[(u64, u64)]>,
     earlier: u64,
-    batch: Vec<Pending>,
-    /// What of the batch has no number, and what is new.
-    unknown: Vec<usize>,
-    fresh: Vec<usize>,
+    /// Its parents are states of the graph.
+    batch: Batch,
     output: RoundOutput,
     fault: Option<Fault>,
     stubborn: Option<Stubborn>,
 }
 
-impl<'a, 't> Worker<'a, 't> {
-    fn new(view: &'a mut View<'t>) -> Self {
+impl<'v, 't> Worker<'v, 't> {
+    fn new(view: &'v mut View<'t>) -> Self {
         Worker {
             view,
             state: Vec::new(),
             recent: vec![(0, 0); RECENT].into(),
             earlier: 0,
-            batch: Vec::new(),
-            unknown: Vec::new(),
-            fresh: Vec::new(),
+            batch: Batch::default(),
             output: RoundOutput::default(),
             fault: None,
             stubborn: None,
@@ -177,32 +166,10 @@ impl<'a, 't> Worker<'a, 't> {
         self.output.clear();
     }
 
-    /// Expand chunks until none is left.
-    fn work(&mut self, round: &Round) {
-        let control = round.labelling.control;
-        while !control.stopped() {
-            let first = round.at.fetch_add(CHUNK, Relaxed);
-            if first >= round.end {
-                break;
-            }
-            if let Err(fault) = self.expand(round, first..round.end.min(first + CHUNK)) {
-                self.fault = Some(fault);
-                round.at.store(round.end, Relaxed);
-                break;
-            }
-            let met = round.next.load(Relaxed) as usize;
-            control.visits.store(met as u64, Relaxed);
-            control.frontier.store(met - first, Relaxed);
-            if met > control.options.max_states {
-                control.stop_at(Limit::MaxStates);
-            }
-        }
-    }
-
     /// Find the edges of some states.
-    fn expand(&mut self, round: &Round, ids: Range<usize>) -> Result<()> {
+    fn expand(&mut self, round: &Builder, ids: Range<usize>, others: usize) -> Result<()> {
         let Labelling { control, safety, .. } = round.labelling;
-        let graph = round.graph;
+        let graph = &round.graph;
         let begin = self.output.targets.len();
         self.output.chunks.push((ids.start, begin, self.output.ends.len()));
         let mut met = 0;
@@ -220,8 +187,7 @@ impl<'a, 't> Worker<'a, 't> {
                 let met = &mut recent[successor.fingerprint as usize & (RECENT - 1)];
                 if met.0 != successor.fingerprint || met.1 < *earlier {
                     *met = (successor.fingerprint, *earlier + (numbers.len() + batch.len()) as u64);
-                    let Successor { fingerprint, via, .. } = successor;
-                    batch.push(Pending { fingerprint, parent: id as StateId, via });
+                    batch.push(successor.fingerprint, id as StateId, successor.via);
                 }
                 targets.push((met.1 - *earlier) as u32);
             })?;
@@ -243,51 +209,25 @@ impl<'a, 't> Worker<'a, 't> {
                 }
             }
             if self.batch.len() >= BATCH || self.stubborn.is_some() {
-                self.look_up(round)?;
+                self.look_up(round, others)?;
             }
         }
-        self.look_up(round)?;
+        self.look_up(round, others)?;
         control.transitions.fetch_add(met, Relaxed);
         Ok(())
     }
 
     /// Look up the numbers of the batch; what is new is judged.
-    ///
-    /// With other workers, reads come first, so that their misses overlap: see `bfs`.
-    fn look_up(&mut self, round: &Round) -> Result<()> {
-        let Worker { batch, unknown, fresh, output: RoundOutput { numbers, .. }, .. } = self;
+    fn look_up(&mut self, round: &Builder, others: usize) -> Result<()> {
+        let Worker { batch, output: RoundOutput { numbers, .. }, .. } = self;
         let begin = numbers.len();
-        fresh.clear();
-        for (part, first) in batch.chunks(MOST).zip((0..).step_by(MOST)) {
-            let mut session = round.session(part.len())?;
-            part.iter().take(AHEAD).for_each(|pending| session.prefetch(pending.fingerprint));
-            unknown.clear();
-            for (place, pending) in (first..).zip(part) {
-                if let Some(later) = batch.get(place + AHEAD) {
-                    session.prefetch(later.fingerprint);
-                }
-                if round.alone {
-                    let (number, new) = session.number_or(pending.fingerprint, round.next);
-                    numbers.push(number);
-                    if new {
-                        fresh.push(place);
-                    }
-                } else {
-                    let known = session.number(pending.fingerprint);
-                    numbers.push(known.unwrap_or(0));
-                    if known.is_none() {
-                        unknown.push(place);
-                    }
-                }
-            }
-            for &place in unknown.iter() {
-                let (number, new) = session.number_or(batch[place].fingerprint, round.next);
-                numbers[begin + place] = number;
-                if new {
-                    fresh.push(place);
-                }
-            }
-        }
+        batch.look_up(
+            &round.numbering,
+            others,
+            numbers,
+            |session, fingerprint| session.number(fingerprint),
+            |session, fingerprint, _| session.number_or(fingerprint, &round.next),
+        )?;
         if round.next.load(Relaxed) >= MOST_STATES {
             return Err("the graph has more than 2**31 states".into());
         }
@@ -297,10 +237,10 @@ impl<'a, 't> Worker<'a, 't> {
     }
 
     /// Build and judge the new states of the batch, whose numbers begin there.
-    fn keep_fresh(&mut self, round: &Round, begin: usize) -> Result<()> {
-        let Worker { view, batch, fresh, output, .. } = self;
-        for &place in fresh.iter() {
-            let Pending { fingerprint, parent, via } = batch[place];
+    fn keep_fresh(&mut self, round: &Builder, begin: usize) -> Result<()> {
+        let Worker { view, batch, output, .. } = self;
+        for &place in &batch.fresh {
+            let (fingerprint, Origin { parent, via }) = (batch.fingerprints[place], batch.origins[place]);
             let start = output.states.len();
             round.graph.states.read(parent as usize, &mut output.states);
             let state = &mut output.states[start..];
@@ -314,7 +254,7 @@ impl<'a, 't> Worker<'a, 't> {
     }
 
     /// The processes whose transitions are enough in a state.
-    fn processes(&mut self, round: &Round, id: usize) -> Result<u64> {
+    fn processes(&mut self, round: &Builder, id: usize) -> Result<u64> {
         let Some(stubborn) = &mut self.stubborn else { return Ok(ALL) };
         let processes = stubborn.processes(self.view.tables, &self.state)?;
         if processes == ALL {
@@ -327,7 +267,7 @@ impl<'a, 't> Worker<'a, 't> {
         // What leaves its own process as it is may be silent elsewhere, in a state that is left out.
         let stays = successors.iter().any(|successor| self.view.stays(&self.state, successor.via));
         self.output.silent |= summary.silent || stays;
-        let session = round.session(0)?;
+        let session = round.numbering.session(0, 0)?;
         let later = |fingerprint: u64| session.number(fingerprint).is_none_or(|known| known as usize > id);
         // The cycle proviso is that of whole runs, and not the one that is enough for states. (A test leaves it out.)
         let mut later = successors.iter().map(|successor| later(successor.fingerprint));

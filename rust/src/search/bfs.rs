@@ -1,27 +1,15 @@
-//! Breadth-first search, layer by layer: every counterexample is a shortest one, with any number of workers.
-//!
-//! A worker expands a chunk of the layer into a batch of successor fingerprints, and only then looks them up, with their
-//! slots prefetched: what bounds the speed is the latency of the visited set, and this way many misses overlap.
+//! Breadth-first search (`layers` has the driver): every counterexample is a shortest one, with any number of workers.
 
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};
-use crate::search::visited::Session;
+use crate::search::layers::{self, BATCH, Batch, CHUNK, Layered};
 use crate::system::model::Result;
 use crate::system::reads::{Changes, evaluate_properties};
 use crate::system::tables::Tables;
-use crate::system::view::{SuccessorSummary, TransitionRef, View};
+use crate::system::view::{SuccessorSummary, View};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering::Relaxed;
-
-const BATCH: usize = 512;
-const AHEAD: usize = 16;
-const CHUNK: usize = 256;
-/// Layers of fewer states are not worth waking the other workers for.
-const SMALL: usize = 2 * CHUNK;
-/// Nor are layers in which the model is asked more often than once in so many states: it is asked by one worker at a time,
-/// and asking takes longer than expanding this many.
-const ASKING: usize = 128;
 
 /// States laid end to end; each is its components and the two halves of its fingerprint.
 type Chunk = Vec<u32>;
@@ -31,9 +19,8 @@ type Chunk = Vec<u32>;
 struct Worker<'t> {
     view: View<'t>,
     recent: Recent,
+    /// Its parents are places in the chunk.
     batch: Batch,
-    /// Indices of what is new in the batch.
-    fresh: Vec<usize>,
     next: Chunk,
     stubborn: Option<Stubborn>,
     /// States of the chunk that were expanded in part, with the processes whose transitions were taken, where a run may
@@ -58,99 +45,98 @@ impl Recent {
     }
 }
 
-/// Successors that wait to be looked up.
-#[derive(Default)]
-struct Batch {
-    fingerprints: Vec<u64>,
-    /// Where in the chunk the parent is, and how to get from it to here.
-    origins: Vec<(u32, TransitionRef)>,
-}
-
-struct Layer {
+/// The layer that is expanded, and the states met for the next one.
+struct Layer<'c> {
+    control: &'c Control,
     depth: u32,
+    /// How many states.
+    size: usize,
     chunks: Mutex<Vec<Chunk>>,
     next: Mutex<Vec<Chunk>>,
+    /// Numbers per state in a chunk.
+    width: usize,
 }
 
 pub fn search(tables: &Tables, control: &Control) -> Result<()> {
-    let workers = control.options.workers;
-    let mut crew: Vec<Worker> = (0..workers)
+    let mut workers: Vec<Worker> = (0..control.options.workers)
         .map(|_| Worker {
             view: View::new(tables),
             recent: Recent::new(),
             batch: Batch::default(),
-            fresh: Vec::new(),
             next: Vec::new(),
             stubborn: control.relations().map(|relations| Stubborn::new(relations, tables.model.shape())),
             partial: Vec::new(),
         })
         .collect();
-    let width = crew[0].view.width + 2;
 
     let mut chunk = tables.initial()?;
-    let fingerprint = crew[0].view.fingerprint(&chunk);
+    let fingerprint = workers[0].view.fingerprint(&chunk);
     control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
-    evaluate_properties(&mut crew[0].view, control, &chunk, Changes::EVERYWHERE, false, |property| {
+    evaluate_properties(&mut workers[0].view, control, &chunk, Changes::EVERYWHERE, false, |property| {
         control.record(Finding { property, fingerprint, depth: 0, run: None });
     })?;
     chunk.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
 
-    let mut layer = Layer { depth: 0, chunks: Mutex::new(vec![chunk]), next: Mutex::default() };
-    let (mut size, mut busy) = (1, false);
-    while size > 0 && !control.stopped() {
-        control.depth.store(layer.depth, Relaxed);
-        control.frontier.store(size, Relaxed);
-        if layer.depth >= control.options.max_depth {
-            control.cut(Limit::MaxDepth);
-            return Ok(());
+    let (width, chunks) = (chunk.len(), Mutex::new(vec![chunk]));
+    let mut layer = Layer { control, depth: 0, size: 1, chunks, next: Mutex::default(), width };
+    layers::run(tables, control, &mut layer, &mut workers)
+}
+
+impl<'t> Layered<Worker<'t>> for Layer<'_> {
+    const SMALL: usize = 2 * CHUNK;
+
+    /// A round is a layer.
+    fn begin(&mut self) -> Option<usize> {
+        if self.size == 0 {
+            return None;
         }
-        let asked = tables.fillings();
-        if workers == 1 || size < SMALL || busy {
-            crew[0].work(control, &layer);
-        } else {
-            std::thread::scope(|scope| {
-                for worker in &mut crew {
-                    let layer = &layer;
-                    scope.spawn(move || tables.model.in_thread(&mut || worker.work(control, layer)));
-                }
-            });
+        self.control.depth.store(self.depth, Relaxed);
+        self.control.frontier.store(self.size, Relaxed);
+        if self.depth >= self.control.options.max_depth {
+            self.control.cut(Limit::MaxDepth);
+            return None;
         }
-        busy = (tables.fillings() - asked) * ASKING > size;
-        let chunks = std::mem::take(&mut *layer.next.lock());
-        size = chunks.iter().map(|c| c.len() / width).sum();
-        layer = Layer { depth: layer.depth + 1, chunks: Mutex::new(chunks), next: Mutex::default() };
+        Some(self.size)
     }
-    Ok(())
+
+    fn expand(&self, worker: &mut Worker<'t>, alone: bool) {
+        let others = if alone { 0 } else { self.control.options.workers - 1 };
+        while !self.control.stopped() {
+            let Some(chunk) = self.chunks.lock().pop() else {
+                break;
+            };
+            if let Err(fault) = worker.expand(self, &chunk, others) {
+                self.control.fail(fault);
+            }
+        }
+        if !worker.next.is_empty() {
+            self.next.lock().push(std::mem::take(&mut worker.next));
+        }
+    }
+
+    fn merge(&mut self, _: &mut [Worker<'t>], _: bool) -> Result<()> {
+        let chunks = std::mem::take(self.next.get_mut());
+        self.size = chunks.iter().map(|chunk| chunk.len() / self.width).sum();
+        *self.chunks.get_mut() = chunks;
+        self.depth += 1;
+        Ok(())
+    }
 }
 
 impl Worker<'_> {
-    /// Expand chunks of the layer until none is left.
-    fn work(&mut self, control: &Control, layer: &Layer) {
-        while !control.stopped() {
-            let Some(chunk) = layer.chunks.lock().pop() else {
-                break;
-            };
-            if let Err(fault) = self.expand(control, layer, &chunk) {
-                control.fail(fault);
-            }
-        }
-        if !self.next.is_empty() {
-            layer.next.lock().push(std::mem::take(&mut self.next));
-        }
-    }
-
-    fn expand(&mut self, control: &Control, layer: &Layer, chunk: &[u32]) -> Result<()> {
-        let width = self.view.width;
+    /// Expand the states of a chunk.
+    fn expand(&mut self, layer: &Layer, chunk: &[u32], others: usize) -> Result<()> {
+        let control = layer.control;
         let (mut transitions, mut terminals, mut partial) = (0, 0, 0);
-        for (index, entry) in chunk.chunks_exact(width + 2).enumerate() {
+        for (index, entry) in chunk.chunks_exact(layer.width).enumerate() {
             let (state, fingerprint) = parts(entry);
             let processes = match &mut self.stubborn {
                 Some(stubborn) => stubborn.processes(self.view.tables, state)?,
                 None => ALL,
             };
-            let mut summary = self.for_each_successor(index, state, fingerprint, processes)?;
+            let mut summary = self.push_successors(index, state, fingerprint, processes)?;
             if !summary.moves && processes != ALL {
-                summary.add(self.for_each_successor(index, state, fingerprint, !processes)?);
+                summary.add(self.push_successors(index, state, fingerprint, !processes)?);
             } else if processes != ALL && self.stubborn.as_ref().is_some_and(|s| s.relations().needs_proviso()) {
                 self.partial.push((index as u32, processes));
             }
@@ -167,11 +153,11 @@ impl Worker<'_> {
                     control.record(Finding { property, fingerprint, depth: layer.depth, run: None });
                 })?;
             }
-            if self.batch.fingerprints.len() >= BATCH {
-                self.flush(control, layer, chunk)?;
+            if self.batch.len() >= BATCH {
+                self.flush(layer, chunk, others)?;
             }
         }
-        self.flush(control, layer, chunk)?;
+        self.flush(layer, chunk, others)?;
         control.transitions.fetch_add(transitions, Relaxed);
         control.terminal.fetch_add(terminals, Relaxed);
         control.partial.fetch_add(partial, Relaxed);
@@ -181,7 +167,7 @@ impl Worker<'_> {
 
     /// Put the successors of a state of the chunk into the batch.
     #[inline]
-    fn for_each_successor(
+    fn push_successors(
         &mut self,
         index: usize,
         state: &[u32],
@@ -191,25 +177,24 @@ impl Worker<'_> {
         let (recent, batch) = (&mut self.recent, &mut self.batch);
         self.view.for_each_successor(state, fingerprint, processes, |there, via| {
             if !recent.meet(there) {
-                batch.fingerprints.push(there);
-                batch.origins.push((index as u32, via));
+                batch.push(there, index as u32, via);
             }
         })
     }
 
     /// Look the batch up, and then what follows from the states that turned out to be expanded too little.
-    fn flush(&mut self, control: &Control, layer: &Layer, chunk: &[u32]) -> Result<()> {
+    fn flush(&mut self, layer: &Layer, chunk: &[u32], others: usize) -> Result<()> {
+        let control = layer.control;
         let mut partial = std::mem::take(&mut self.partial);
         if !partial.is_empty() {
-            let mut led_on = FxHashSet::default();
-            self.look_up(control, layer, chunk, |index| {
-                led_on.insert(index);
-            })?;
+            self.look_up(layer, chunk, others)?;
+            let led_on: FxHashSet<u32> = self.batch.fresh.iter().map(|&at| self.batch.origins[at].parent).collect();
+            self.batch.clear();
             partial.retain(|(index, _)| !led_on.contains(index));
             for (index, processes) in partial {
-                let from = index as usize * (self.view.width + 2);
-                let (state, fingerprint) = parts(&chunk[from..from + self.view.width + 2]);
-                let summary = self.for_each_successor(index as usize, state, fingerprint, !processes)?;
+                let from = index as usize * layer.width;
+                let (state, fingerprint) = parts(&chunk[from..from + layer.width]);
+                let summary = self.push_successors(index as usize, state, fingerprint, !processes)?;
                 control.transitions.fetch_add(summary.transitions, Relaxed);
                 if summary.fails {
                     let property = control.assertion();
@@ -217,60 +202,41 @@ impl Worker<'_> {
                 }
             }
         }
-        self.look_up(control, layer, chunk, drop)
+        self.look_up(layer, chunk, others)?;
+        self.batch.clear();
+        Ok(())
     }
 
-    /// Look the batch up in the visited set; what is new is judged and goes into the next layer.
-    ///
-    /// With other workers, reads come first, so that their misses overlap, and then the inserts, each of which waits for all
-    /// memory before it. The new states are built without holding the visited set.
-    /// Tells `led_on` the places in the chunk of the states that led to them.
-    fn look_up(&mut self, control: &Control, layer: &Layer, chunk: &[u32], mut led_on: impl FnMut(u32)) -> Result<()> {
-        let Worker { view, batch, fresh, next, .. } = self;
-        let (width, count) = (view.width, batch.fingerprints.len());
-        let entry = |index: usize| {
-            let from = batch.origins[index].0 as usize * (width + 2);
-            &chunk[from..from + width + 2]
-        };
-        let insert = |session: &mut Session, index: usize| {
-            session.insert(batch.fingerprints[index], u64::from(entry(index)[width + 1]) << 32)
-        };
-        let alone = control.options.workers == 1;
-        let others = (control.options.workers - 1) * count.max(2 * BATCH);
-        let mut session = control.visited.session(count, others)?;
-        for &fingerprint in batch.fingerprints.iter().take(AHEAD) {
-            session.prefetch(fingerprint);
-        }
-        fresh.clear();
-        for (index, &fingerprint) in batch.fingerprints.iter().enumerate() {
-            if let Some(&later) = batch.fingerprints.get(index + AHEAD) {
-                session.prefetch(later);
-            }
-            let new = if alone { insert(&mut session, index) } else { !session.contains(fingerprint) };
-            if new {
-                fresh.push(index);
-            }
-        }
-        if !alone {
-            fresh.retain(|&index| insert(&mut session, index));
-        }
-        drop(session);
-        for &index in fresh.iter() {
-            let fingerprint = batch.fingerprints[index];
+    /// Look the batch up in the visited set; what is new is judged and goes into the next layer. (The new states are built
+    /// without holding the visited set.)
+    fn look_up(&mut self, layer: &Layer, chunk: &[u32], others: usize) -> Result<()> {
+        let Worker { view, batch, next, .. } = self;
+        let (control, width) = (layer.control, layer.width);
+        let parent = |index: u32| &chunk[index as usize * width..][..width];
+        batch.look_up(
+            &control.visited,
+            others,
+            &mut Vec::new(),
+            |session, fingerprint| session.contains(fingerprint).then_some(()),
+            // The hint is the upper half of the parent's fingerprint.
+            |session, fingerprint, origin| {
+                let hint = u64::from(parent(origin.parent)[width - 1]) << 32;
+                ((), session.insert(fingerprint, hint))
+            },
+        )?;
+        for &at in &batch.fresh {
+            let (fingerprint, origin) = (batch.fingerprints[at], batch.origins[at]);
             let start = next.len();
-            next.extend_from_slice(&entry(index)[..width]);
-            let changes = view.take(&mut next[start..], batch.origins[index].1)?;
+            next.extend_from_slice(&parent(origin.parent)[..width - 2]);
+            let changes = view.take(&mut next[start..], origin.via)?;
             evaluate_properties(view, control, &next[start..], changes, false, |property| {
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             })?;
             next.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
-            if next.len() >= CHUNK * (width + 2) {
-                layer.next.lock().push(std::mem::replace(next, Vec::with_capacity(CHUNK * (width + 2))));
+            if next.len() >= CHUNK * width {
+                layer.next.lock().push(std::mem::replace(next, Vec::with_capacity(CHUNK * width)));
             }
         }
-        fresh.iter().for_each(|&index| led_on(batch.origins[index].0));
-        batch.fingerprints.clear();
-        batch.origins.clear();
         Ok(())
     }
 }

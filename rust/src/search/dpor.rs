@@ -1,19 +1,17 @@
 //! Dynamic partial-order reduction for the search without a visited set: of the runs that differ only in the order of
 //! independent transitions, few are searched (backtrack sets after Flanagan and Godefroid, and sleep sets).
 //!
-//! **Terms.** Two transitions of different processes *conflict* if both announce to monitors, cost the same budget, or are
-//! visible to the same property; if one spawns and the other spawns, expects a slot to be free or taken, or belongs to the
-//! spawned process; or if one loses a message of a set or a queue that the other sends to. All others commute: a send only
-//! adds to an inbox, and what was enabled stays enabled. A transition u of q *interferes* with p at a state if it sends to
+//! **Terms.** Two transitions of different processes *conflict* if they do not commute (`por::footprint`), or if both are
+//! visible to the same property. A transition u of q *interferes* with p at a state if it sends to
 //! p, or conflicts with a transition that p's node has there, be it blocked (by a budget, by slots) or not.
-//! An event of the run *happens before* a later one by program order, by conflict, or because that consumes what it sent:
+//! A step of the run *happens before* a later one by program order, by conflict, or because that consumes what it sent:
 //! of equal messages of one sender, the k-th taken is the k-th sent. (It happens before a u that was not executed if it is,
-//! or happens before, the last event of q or the sending of what u consumes: conflicts of u are what may be turned round.)
+//! or happens before, the last step of q or the sending of what u consumes: conflicts of u are what may be turned round.)
 //!
 //! **Search.** At a state some processes are chosen, and of these all transitions that are not asleep are tried. In each
-//! state, for each u of a q that is (or was, before something blocked it) possible there and each event e of the run, of
+//! state, for each u of a q that is (or was, before something blocked it) possible there and each step e of the run, of
 //! another process p: if u interferes with p at the state before e, and e does not happen before u, then u might come
-//! first. So at that state we choose q, or another process that has an event on the way from there to u; if none of these
+//! first. So at that state we choose q, or another process that has a step on the way from there to u; if none of these
 //! can move there, all that can. A transition that was tried sleeps in the subtrees of those tried after it, until
 //! something that conflicts with it (or its own process) wakes it.
 //!
@@ -102,9 +100,9 @@ struct Search<'t, 'c> {
     states: Vec<u32>,
     /// Their fingerprints.
     run: Vec<u64>,
-    /// `events[i]` leads from frame i to frame i + 1.
+    /// `steps[i]` leads from frame i to frame i + 1.
     steps: Vec<Step>,
-    /// Per event and process, one past the last event of the process that happens before the event, or is it.
+    /// Per step and process, one past the last step of the process that happens before the step, or is it.
     clocks: Vec<u32>,
     counted: u64,
     terminal: u64,
@@ -238,7 +236,7 @@ impl<'t, 'c> Search<'t, 'c> {
         self.enter(sleep)
     }
 
-    /// Take the last state off the run, with the event that led to it.
+    /// Take the last state off the run, with the step that led to it.
     fn leave(&mut self) {
         self.run.pop();
         self.states.truncate(self.run.len() * self.view.width);
@@ -265,7 +263,7 @@ impl<'t, 'c> Search<'t, 'c> {
         self.control.record(Finding { property, fingerprint, depth, run: Some(self.run.clone()) });
     }
 
-    /// Make a frame of the last state of the run: find what may be tried, and what races with earlier events.
+    /// Make a frame of the last state of the run: find what may be tried, and what races with earlier steps.
     fn enter(&mut self, sleep: Vec<TransitionId>) -> Result<()> {
         let depth = self.run.len() - 1;
         let top = self.states.len() - self.view.width;
@@ -316,7 +314,7 @@ impl<'t, 'c> Search<'t, 'c> {
         Ok(())
     }
 
-    /// Let what is possible in the last state come before the events that it interferes with.
+    /// Let what is possible in the last state come before the steps that it interferes with.
     fn races(&mut self) -> Result<()> {
         let Some(last) = self.steps.len().checked_sub(1) else {
             return Ok(());
@@ -333,7 +331,7 @@ impl<'t, 'c> Search<'t, 'c> {
                 }
                 continue;
             }
-            // What was possible before the last event was compared with all events but that one.
+            // What was possible before the last step was compared with all steps but that one.
             let known = self.transitions.of_node(&mut self.view, self.states[before + process])?;
             let against = self.transitions.of_node(&mut self.view, step.node)?;
             if known.all.interferes(process, &against.all, mover) {
@@ -351,7 +349,7 @@ impl<'t, 'c> Search<'t, 'c> {
         Ok(())
     }
 
-    /// The races of one possible transition with all events.
+    /// The races of one possible transition with all steps.
     fn races_of(&mut self, process: usize, transition: TransitionId) -> Result<()> {
         let past = self.past(process, transition);
         let dependence = self.transitions[transition].dependence;
@@ -368,7 +366,7 @@ impl<'t, 'c> Search<'t, 'c> {
         Ok(())
     }
 
-    /// Choose, at the state before an event, a process that leads to a transition of `process` with this past: of those that
+    /// Choose, at the state before a step, a process that leads to a transition of `process` with this past: of those that
     /// are in it.
     fn reverse(&mut self, index: usize, process: usize, past: Option<&[u32]>) {
         let parts = &mut self.frames[index].parts;
@@ -409,7 +407,7 @@ impl<'t, 'c> Search<'t, 'c> {
         }
     }
 
-    /// The event that a message must have been sent by to be taken next by a process. Equal messages are interchangeable, so
+    /// The step that a message must have been sent by to be taken next by a process. Equal messages are interchangeable, so
     /// that the first taken is the first sent; and copies that the network made count first, as they need no sender.
     fn origin(&self, process: usize, message: MessageId) -> Option<usize> {
         let model = &self.view.tables.model;
