@@ -18,6 +18,7 @@ ELSEWHERE = {"epa.md", "epa-tutorial.md", "bmc.md", "gyro.md", "gyro-serving.md"
 """Guides whose commands have tests of their own, or need a compiler or servers."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if page.name not in ELSEWHERE and any(parts(page))],
