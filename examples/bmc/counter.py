@@ -17,6 +17,6 @@ def careful_adder(s):
 
 
 def counter(n: int = 2, careful: bool = False) -> Program:
-    """So many threads, with or without a lock."""
+    """A program of n threads, with or without a lock."""
     one = careful_adder if careful else adder
     return build({"x": 0, "m": lock}, [one() for _ in range(n)], final={"nothing_is_lost": f"s.x == {n}"})

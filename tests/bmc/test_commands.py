@@ -71,7 +71,7 @@ def test_smt2(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["projections", "--depth", "x"], "--depth"),
         (["projections", "--smt2", "f.smt2"], "--smt2 needs a depth"),
         (["projections", "--html", "nowhere/r.html"], "--html"),
-        (["spin.plait"], "line 1: while (b == 0) can go on for ever"),
+        (["spin.plait"], "line 1: while (b == 0) can repeat forever"),
         (["bad.plait"], "bad.plait, line 2, column 3"),
     ],
 )

@@ -31,7 +31,7 @@ def left(text: str, *names: str) -> list[list[int]]:
     return [[sum(isinstance(a, Set) for a in step.body) for step in code.instructions] for code in cleaned.processes]
 
 
-def test_what_is_assigned_again_or_never_read_is_dead() -> None:
+def test_what_is_assigned_again_or_never_read_is_unused() -> None:
     assert left(USED, "y") == [[0, 1, 1], [1, 1]], "x is still read, by a step that is gone only now"
     assert left(USED, "y", "p.t") == [[1, 1, 1], [1, 1]], "a run may stop anywhere"
     assert left(USED, "x") == [[0, 1, 1], [1, 1]]
@@ -58,7 +58,7 @@ def _drop_failing(self: _Liveness, action: Set, live: set[Variable]) -> bool:
 def _kill_in_branches(self: _Liveness, actions: tuple[Action, ...], live: set[Variable]) -> Any:
     found: list[Action] = []
     for action in reversed(actions):
-        if isinstance(action, Set) and self._dead(action, live):
+        if isinstance(action, Set) and self._unused(action, live):
             continue
         found.append(action)
         if isinstance(action, Set | Branch):
@@ -68,11 +68,11 @@ def _kill_in_branches(self: _Liveness, actions: tuple[Action, ...], live: set[Va
 
 
 MUTANTS: dict[str, Any] = {
-    "what is read later is dead": (USED, "y", "_dead", _drop_all),
+    "what is read later is dead": (USED, "y", "_unused", _drop_all),
     "the end of a loop is the end": (LOOP, "y", "_after", lambda self, targets: set().union(
         *(self.live[t] for t in targets if t > 0)
     )),
-    "what may fail is dead": (FAILS, "bounds", "_dead", _drop_failing),
+    "what may fail is dead": (FAILS, "bounds", "_unused", _drop_failing),
     "what is perhaps assigned again is dead": (PERHAPS, "y", "_through", _kill_in_branches),
 }  # fmt: skip
 

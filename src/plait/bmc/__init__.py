@@ -1,8 +1,8 @@
 """Bounded model checking of concurrent programs with shared variables, with projections (Saissi 2019, ch. 4).
 
-In: a program as text or as Python functions. Out: a Verdict for runs of at most a depth, or for all runs. Open `api.py`
-first: it searches deeper and deeper. `language/` makes a `Program`, `analysis/` finds out what matters in it, `encoding/`
-turns its runs into formulas for a solver, `execution/` executes it.
+In: a program as text or as Python functions. Out: a Verdict for runs up to a depth, or for all runs. Open `api.py`
+first: it searches with increasing depth. `language/` makes a `Program`. `analysis/` finds the parts that matter for a
+property. `encoding/` turns runs into formulas for a solver. `execution/` executes the program.
 
 ```python
 from plait.bmc import check, parse_program

@@ -1,4 +1,7 @@
-"""Bounded model checking: deeper and deeper until a property is decided, every run is covered, or a limit is hit."""
+"""Bounded model checking with increasing depth.
+
+The search ends when it decides the property, when the depth covers all runs, or when it reaches a limit.
+"""
 
 from __future__ import annotations
 
@@ -38,19 +41,19 @@ from plait.bmc.language.program import (
     joined,
     variables_of,
 )
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 
 Encoding = Literal["auto", "steps", "clock", "explicit"]
 Projection = Literal["auto", "on", "off"]
 
 _FIRST, _GROWTH = 8, 1.6
-"""The depths of iterative deepening: the first, and how much deeper each next one is."""
+"""Iterative deepening: the first depth, and the factor from one depth to the next."""
 _WALKS = 20
 
 
 class Limits(NamedTuple):
-    """When to give up."""
+    """The limits of time and memory."""
 
     deadline: float | None = None
     memory: int | None = None
@@ -85,8 +88,9 @@ def check(
     parameters: Mapping[str, str | Value] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Check the properties of a program. Without `cover`, nobody asks whether there are runs beyond the depth;
-    `seed` is the solver's.
+    """Check the properties of a program.
+
+    Without `cover`, the search does not find out whether longer runs exist. `seed` is the random seed of the solver.
 
     >>> from plait.bmc import parse_program
     >>> check(parse_program("int x = 0; process p { x = x + 1; } always small: x < 1;")).status
@@ -98,9 +102,9 @@ def check(
         ("solver", solver, Solver),
     ):
         if value not in get_args(kinds):
-            raise UsageError(f"{name}={value!r} does not fit", hint=f"one of {', '.join(get_args(kinds))}")
+            raise UsageError((Argument(name, value), " does not fit"), hint=f"use one of {', '.join(get_args(kinds))}")
     if depth is not None and depth < 0:
-        raise UsageError(f"depth={depth} is negative", hint="give 0 or more")
+        raise UsageError((Argument("depth", depth), " is negative"), hint="give 0 or more")
     chosen = _chosen(program, properties)
     fits(program, width)
     search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
@@ -109,14 +113,23 @@ def check(
     endless = depth is None and not induction and encoding != "explicit"
     if endless and (loop := idle_loop(program)) is not None and None in map(search.longest_projection, chosen):
         raise UsageError(
-            f"{program.source.name}, line {loop.place.line}: {loop.label} can go on for ever without progress, so that no "
-            "depth covers all runs",
-            hint="give --depth K, try --induction or --encoding explicit, or wait with assume(…); instead of looping",
+            f"{program.source.name}, line {loop.place.line}: {loop.label} can repeat forever without progress. "
+            "So no depth covers all runs",
+            hint=(
+                "set ",
+                Argument("depth", 20),
+                ", try ",
+                Argument("induction", True),
+                " or ",
+                Argument("encoding", "explicit"),
+                ", or replace the loop by assume(…);",
+            ),
         )
     started = time.perf_counter()
     if not search.begins():
         raise UsageError(
-            f"{program.name} has no initial state", hint="its init conditions contradict each other, or a range"
+            f"{program.name} has no initial state",
+            hint="its init conditions contradict each other or the range of a variable: correct one of them",
         )
     findings: list[Finding] = []
     for property_ in chosen:
@@ -139,7 +152,7 @@ def formula(
     order: bool = True,
     width: int | None = None,
 ) -> str:
-    """The formula that is satisfiable if a run of at most `depth` steps decides a property, as SMT-LIB text."""
+    """The formula as SMT-LIB text. It is satisfiable if a run of at most `depth` steps decides the property."""
     chosen = _chosen(program, None if property_name is None else [property_name])[0]
     fits(program, width)
     search = _Search(program, depth, encoding, projection, order, width, False, "z3", lambda _: None)
@@ -154,12 +167,12 @@ def _chosen(program: Program, names: Sequence[str] | None) -> list[Property]:
             raise UsageError(f"{program.name} has no property {name!r}", hint=f"its properties are: {known}")
     chosen = [p for p in program.properties if not names or p.name in names]
     if not chosen:
-        raise UsageError(f"{program.name} has no property", hint="write always name: condition; or assert(condition);")
+        raise UsageError(f"{program.name} has no property", hint="add always name: condition; or assert(condition);")
     return chosen
 
 
 class _Search:
-    """Decides one property after the other."""
+    """Decides the properties, one at a time."""
 
     def __init__(
         self,
@@ -179,9 +192,9 @@ class _Search:
         self.limits = Limits()
         self.total = program.longest
         self.reached: int | None = None
-        """The deepest that was decided for the property at hand."""
+        """The largest depth that is decided for the current property."""
         self.cover = True
-        """Whether to find out if there are longer runs."""
+        """Whether to find out if longer runs exist."""
         self.seed = 0
         self.covering: dict[int, bool | None] = {}
         self.longest: dict[Property, int | None] = {}
@@ -191,7 +204,7 @@ class _Search:
         self.bits: set[int | None] = set()
 
     def begins(self) -> bool:
-        """Whether there is an initial state; if time is up, it is assumed."""
+        """Whether an initial state exists. After a timeout, the answer is yes."""
         if not self.program.initial:
             return True
         known, bits = self._numbers(0)
@@ -199,7 +212,7 @@ class _Search:
         return self._decide(start.f, []).outcome != "unsat"
 
     def decide(self, property_: Property) -> Finding:
-        """Look for a run that decides a property, deeper and deeper."""
+        """Look for a run that decides a property, with increasing depth."""
         self.reached = None
         if self.encoding == "explicit":
             return self._explicit(property_)
@@ -216,9 +229,7 @@ class _Search:
             if self._covered(depth):
                 return Finding(property_, None, True, depth, None)
             if self.cover and (most := self.longest_projection(property_)) is not None and most <= depth:
-                note = (
-                    f"in all runs: no projection has more than {steps_text(most)}" if most else "no step can change it"
-                )
+                note = f"in all runs: projections have at most {steps_text(most)}" if most else "no step can change it"
                 return Finding(property_, None, True, depth, None, note)
             if self.induction and (property_.kind != "reachable"):
                 self.tell(f"{property_.name}: induction at depth {depth}")
@@ -241,7 +252,7 @@ class _Search:
     # -- queries -------------------------------------------------------------------------------------------------------
 
     def encode(self, relevant: Expr, depth: int, *, exact: bool = False) -> StepsEncoding | ClockEncoding:
-        """The formula of runs of at most so many steps (with `exact`, of just as many)."""
+        """The formula of runs of at most `depth` steps; with `exact`, of exactly `depth` steps."""
         known, bits = self._numbers(depth)
         self.bits.add(bits)
         projected = self.projection != "off" and not exact
@@ -263,15 +274,15 @@ class _Search:
         )
 
     def _numbers(self, depth: int) -> tuple[Ranges, int | None]:
-        """How large numbers get within a depth, and in how many bits the formula has them."""
+        """The ranges of numbers within a depth, and the number of bits for them in the formula."""
         known = ranges(self.program, depth, self.width)
         return known, known.bits if self.width is None else self.width
 
     def query(self, property_: Property, depth: int) -> tuple[Answer, Run | None]:
-        """Whether a run of at most so many steps decides a property, and which.
+        """Whether a run of at most `depth` steps decides a property, and the run.
 
-        Projections on fewer variables are smaller. So of several cases the first is looked at by itself: where processes
-        are alike, it stands for all. If that finds nothing, the others follow, all at once.
+        Projections on fewer variables are smaller. So if the property has several cases, the first case has a query of
+        its own: if the processes are alike, this case represents all cases. The other cases follow in one more query.
         """
         if self.projection == "off":
             return self._query(property_, property_.bad, depth)
@@ -286,7 +297,7 @@ class _Search:
         try:
             encoding = self.encode(case, depth)
         except TooLargeError:
-            other = "less depth" if "steps" in self.used else "the encoding steps"
+            other = "a smaller depth" if "steps" in self.used else "the encoding steps"
             return Answer("unknown", {}, 0.0, f"a formula that is too large (try {other})"), None
         finally:
             self.build += time.process_time() - start
@@ -312,7 +323,7 @@ class _Search:
         return answer
 
     def _covered(self, depth: int) -> bool:
-        """Whether no run has more steps than this."""
+        """Whether no run has more than `depth` steps."""
         if self.total is not None and depth >= self.total:
             return True
         if not self.cover:
@@ -324,7 +335,7 @@ class _Search:
     def _no_longer_run(self, depth: int) -> bool:
         dice = random.Random(0)
         for _ in range(_WALKS):
-            # Most often a walk shows that there is a longer run, and nobody need be asked.
+            # In most cases a random walk finds a longer run. Then no query is necessary.
             if sum(1 for _ in walk(self.interpreter, dice, depth + 1)) > depth + 1:
                 return False
         start = time.process_time()
@@ -336,7 +347,7 @@ class _Search:
         return self._decide(encoding.f, []).outcome == "unsat"
 
     def longest_projection(self, property_: Property) -> int | None:
-        """No projection of a run, however long, on what a property reads has more steps; None: not known."""
+        """The maximal length of a projection on the variables of a property, in runs of any length. None: not known."""
         if self.projection == "off":
             return None
         if property_ not in self.longest:
@@ -346,7 +357,7 @@ class _Search:
         return self.longest[property_]
 
     def _left(self, case: Expr) -> Program:
-        """What is left for a case in runs of any length: what may fail beyond the depth counts."""
+        """The relevant part of the program for one case, for runs of any length (with failures beyond the depth)."""
         return relevance(self.program, self._unbounded, variables_of(case), ended_in(case)).program
 
     @functools.cached_property
@@ -403,7 +414,7 @@ class _Search:
             name, kind = finding.property.name, finding.property.kind
             results.append(PropertyResult(name, kind, finding.status(), finding.text(length), shown))
         undecided = [p for p in chosen if p.name not in {r.name for r in results}]
-        results += [PropertyResult(p.name, p.kind, "inconclusive", "not looked at") for p in undecided]
+        results += [PropertyResult(p.name, p.kind, "inconclusive", "not checked") for p in undecided]
         bad = next((r for r in results if r.status == "violated"), None)
         bounds = [f.bound for f in findings if f.bound]
         bound = next((b for b in bounds if not b.startswith("depth")), bounds[0] if bounds else None)
@@ -425,9 +436,9 @@ class _Search:
             return None
         depths = [f.depth for f in findings if f.status() == "inconclusive"]
         if None in depths or not depths:
-            return "not every property was looked at"
+            return "not all properties were checked"
         least = min(depth for depth in depths if depth is not None)
-        return f"nothing was found in runs of at most {steps_text(least)}; longer runs exist, or may"
+        return f"no run of at most {steps_text(least)} decides the property; longer runs may exist"
 
     def _statistics(self, seconds: float) -> Statistics:
         width = f"{self.width} bits, wrapping around"
@@ -460,7 +471,7 @@ class _Search:
 
 
 class _Deeper:
-    """Depths without end, or up to the one that covers everything."""
+    """Increasing depths. If `total` is given, it is the last one, and covers all runs."""
 
     def __init__(self, total: int | None, every: bool) -> None:
         self.total, self.every = total, every
@@ -474,7 +485,7 @@ class _Deeper:
 
 
 def automatic(program: Program) -> Literal["steps", "clock"]:
-    """Which encoding to take, by what was measured: `steps` where processes wait for each other, else `clock`."""
+    """The encoding that was faster in measurements: `steps` if processes wait for each other, else `clock`."""
     return "steps" if any(_waits(step.body) for code in program.processes for step in code.instructions) else "clock"
 
 

@@ -1,4 +1,4 @@
-"""What became of a property up to a depth, and how to say it."""
+"""The result for one property up to a depth, and its text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Run(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What became of a property up to a depth."""
+    """The result for one property up to a depth."""
 
     property: Property
     run: Run | None
     covered: bool
-    """Every run was considered."""
+    """Whether the search covered all runs."""
     depth: int | None
-    """The deepest that was decided; None: not even the first."""
+    """The largest depth that is decided. None: the search decided no depth."""
     bound: str | None
     note: str = ""
 
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
         return "holds" if self.property.kind == "reachable" else "violated"
 
     def text(self, shown: int) -> str:
-        """It in words; of a run, so many steps are shown."""
+        """The result in words; `shown` is the number of steps of the run that the report shows."""
         word = "reached" if self.property.kind == "reachable" else "violated"
         if self.run is not None:
             return f"{word} in {steps_text(shown)}"
@@ -45,11 +45,11 @@ class Finding(NamedTuple):
         if self.depth is None:
             return f"not decided: {self.bound}"
         if self.covered:
-            return f"in all runs, of at most {steps_text(self.depth)}"
-        limit = "" if self.bound is None or self.bound.startswith("depth") else f"; then: {self.bound}"
+            return f"in all runs (at most {steps_text(self.depth)})"
+        limit = "" if self.bound is None or self.bound.startswith("depth") else f"; stopped there: {self.bound}"
         return f"not {word} within {steps_text(self.depth)}{limit}"
 
 
 def steps_text(count: int) -> str:
-    """So many steps, in words."""
+    """A number of steps in words."""
     return f"{count} step{'s' if count != 1 else ''}"

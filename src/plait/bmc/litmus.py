@@ -1,4 +1,4 @@
-"""Litmus tests with random instructions (Saissi 2019, section 4.6), for benchmarks: the same seed gives the same program."""
+"""Litmus tests with random instructions, for benchmarks (Saissi 2019, section 4.6). A seed determines the program."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ INSTRUCTIONS = 8
 SEED = 2019
 
 _SOMETIMES = {4: (3, 4), 5: (11, 6), 6: (2, 12), 7: (10, 5), 8: (2, 3)}
-"""By the number of processes: values of a and b that few random runs of 20 steps come to."""
+"""By number of processes: values of a and b that few random runs of 20 steps reach."""
 _NEVER = {5: (15, 14, 15)}
-"""Values of a, b and d that are never together, though each of them occurs."""
+"""Values of a, b and d that never occur in the same state, although each value occurs."""
 
 
 def litmus(processes: int, seed: int = SEED) -> str:
-    """A program of so many processes, each with a few random accesses to shared variables and a shared array."""
+    """A program of N processes. Each one has a few random accesses to shared variables and to a shared array."""
     dice = random.Random(seed * 100 + processes)
     lines = [
         f"// Random accesses of {processes} processes: litmus({processes}), seed {seed} (Saissi 2019, section 4.6).",

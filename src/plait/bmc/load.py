@@ -1,4 +1,4 @@
-"""From a target to a Program: a `.plait` file, a Python file (`counter.py`, `counter.py:program`), or a name of the zoo."""
+"""Load a Program from a target: a `.plait` file, a Python file (`counter.py`, `counter.py:program`) or a zoo name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def zoo() -> list[str]:
 def parse_program(
     text: str, parameters: Mapping[str, str | int | bool] | None = None, name: str = "program"
 ) -> Program:
-    """The program of a text; `parameters` replace its constants.
+    """Parse a program; `parameters` replace its constants.
 
     >>> [v.name for v in parse_program("int x = 0; process p { int t; t = x; }").variables]
     ['x', 'p.t']
@@ -35,13 +35,13 @@ def parse_program(
         return compile_program(parse(text, name), parameters)
     except RecursionError:
         raise UsageError(
-            f"{name}: a statement or an expression is nested too deeply",
-            hint="give parts of it to variables, or write loops and quantifiers",
+            f"{name}: the nesting of a statement or an expression is too deep",
+            hint="assign parts of it to variables, or use loops and quantifiers",
         ) from None
 
 
 def load(target: str, parameters: Mapping[str, str | int | bool] | None = None) -> Program:
-    """The program that a target names."""
+    """Load the program of a target."""
     parameters = dict(parameters or {})
     file, _, name = target.rpartition(":") if ".py:" in target else (target, "", "")
     path = Path(file)
@@ -69,17 +69,21 @@ def _from_python(path: Path, name: str, parameters: dict[str, Any]) -> Program:
         found = _named(module, path, name)
         if isinstance(found, Program):
             if parameters:
-                raise UsageError(f"{path}: the program has no parameters", hint="make it a function that returns it")
+                raise UsageError(
+                    f"{path}: the program has no parameters",
+                    hint="turn the program into a function that returns it: its arguments are the parameters",
+                )
             return found
         program = found(**_converted(found, parameters))
     except PlaitError:
         raise
     except Exception as error:
         raise UsageError(
-            f"{path} cannot be loaded: {type(error).__name__}: {error}", hint="run it with python"
+            f"{path} cannot be loaded: {type(error).__name__}: {error}",
+            hint="run the file with python to see the error",
         ) from None
     if not isinstance(program, Program):
-        raise UsageError(f"{path}: {name or 'its function'} does not return a Program", hint="return build(…)")
+        raise UsageError(f"{path}: {name or 'the function'} does not return a Program", hint="return build(…)")
     return program
 
 
@@ -87,7 +91,9 @@ def _named(module: Any, path: Path, name: str) -> Program | Callable[..., Any]:
     if name:
         found = getattr(module, name, None)
         if found is None:
-            raise UsageError(f"{path} has no {name}", hint="name a program, or a function that returns one")
+            raise UsageError(
+                f"{path} has no {name}", hint="give the name of a program, or of a function that returns one"
+            )
         return found  # type: ignore[no-any-return]
     own = vars(module).values()
     programs = [v for v in own if isinstance(v, Program)]
@@ -100,7 +106,7 @@ def _named(module: Any, path: Path, name: str) -> Program | Callable[..., Any]:
     ]  # fmt: skip
     candidates: list[Any] = [*programs, *functions]
     if len(candidates) != 1:
-        raise UsageError(f"{path} has {len(candidates)} programs", hint=f"name one, as in {path}:program")
+        raise UsageError(f"{path} has {len(candidates)} programs", hint=f"choose one, for example {path}:program")
     return candidates[0]  # type: ignore[no-any-return]
 
 
@@ -109,7 +115,9 @@ def _converted(function: Callable[..., Any], parameters: dict[str, Any]) -> dict
     found: dict[str, Any] = {}
     for name, value in parameters.items():
         if name not in known:
-            raise UsageError(f"the program has no parameter {name!r}", hint=f"it has: {', '.join(known) or 'none'}")
+            raise UsageError(
+                f"the program has no parameter {name!r}", hint=f"its parameters are: {', '.join(known) or 'none'}"
+            )
         text = str(value).lower()
         if text in ("true", "false"):
             found[name] = text == "true"

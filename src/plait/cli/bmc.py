@@ -1,4 +1,4 @@
-"""`plait bmc`: check a program of processes over shared variables, up to a depth."""
+"""`plait bmc`: check a program whose processes share variables, up to a depth."""
 
 from __future__ import annotations
 
@@ -44,44 +44,44 @@ def bmc(
     Parameters
     ----------
     target
-        A .plait file, or a Python file with a program (counter.py or counter.py:program).
+        A .plait file, a Python file with a program (counter.py or counter.py:program), or a program of the zoo.
     parameters
-        Replace a constant of the program, as in -p n=7.
+        Replace a constant of the program, for example -p n=7.
     depth
-        Look at runs of at most so many steps. By default longer and longer ones, until every run is covered.
+        Check runs of at most this number of steps. Default: increase the depth until all runs are covered.
     properties
-        Check this property only. Give it once per property.
+        Check only this property. Repeat the option for several properties.
     projection
-        on: look only at runs whose every step can influence the property. auto: the same, but by steps only as far as it
-        is known before solving.
+        on: check only runs in which every step can influence the property. off: check all runs. auto: like on, but the
+        encoding steps uses only the static analysis.
     encoding
-        steps: a state after each step. clock: reads-from and clocks. explicit: no solver, all states.
+        steps: a copy of the state after each step. clock: reads-from and clocks. explicit: all states, no solver.
     order
-        Of neighbouring steps that are independent, the one of the first process comes first (steps only).
+        Fix the order of neighbouring independent steps, by process (only for the encoding steps).
     width
-        Make integers bit-vectors of so many bits that wrap around; by default they are mathematical.
+        Integers have this number of bits and wrap around. Default: mathematical integers.
     induction
-        Try to prove the property for runs of any length, by k-induction.
+        Try to prove the property for runs of any length by k-induction.
     solver
-        The solver; bitwuzla and cvc5 must be installed.
+        The solver. bitwuzla and cvc5 are optional packages.
     timeout
-        Stop after so many seconds; 2m and 1h are understood.
+        Stop after this number of seconds. 2m and 1h are possible too.
     memory
-        The most memory that the solver may use: 500M, 4G.
+        The memory limit of the solver, for example 500M or 4G.
     slice
-        List the projections on this variable instead of checking anything. Give it once per variable.
+        List the projections on this variable; check nothing. Repeat the option for several variables.
     full
-        Show the whole run that was found instead of its projection, and let it go on with what others can do besides.
+        Show the whole run instead of its projection, with further steps of the other processes.
     smt2
-        Write the formula of the (first) property to this file, for the depth that was given.
+        Write the formula of the first property at the given depth to this file.
     json
         Print exactly one JSON object on stdout.
     trace
-        Save the counterexample in this file instead of in .plait/, as ITF (JSON).
+        Save the counterexample to this file (ITF, JSON). Default: a file in .plait/.
     html
-        Write a report to this file, to be opened in a browser.
+        Write an HTML report to this file.
     quiet
-        Print no progress, and of the verdict one line.
+        Print no progress, and only one line of the verdict.
     """
     for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2")):
         writable(path, option)
@@ -138,7 +138,10 @@ def _write_formula(
     from plait.bmc.api import formula
 
     if depth is None or encoding == "explicit":
-        raise UsageError("--smt2 needs a depth and an encoding that has a formula", hint="give --depth K")
+        raise UsageError(
+            "--smt2 needs a depth and an encoding with a formula",
+            hint="give --depth 20, and --encoding steps or clock",
+        )
     text = formula(program, depth, properties[0] if properties else None, encoding, projection, order, width)
     try:
         file.write_text(text, encoding="utf-8")

@@ -182,11 +182,11 @@ the violation, and 2 if it no longer does; then the message names the step.""",
 A trace is a file that plait check saved, what plait check --json printed, or a folder that plait epa run recorded. With a \
 model in place of the second one, the steps of the first are taken there as far as they are possible: with a fix, say. The \
 exit code is 0 if the runs are the same, and 1 if they differ.""",
-    "bmc": """Check a program of processes over shared variables, with a solver, up to a depth.
+    "bmc": """Check a program whose processes share variables, with a solver, up to a depth.
 
-A program is a .plait file, or Python functions marked @thread. Without --depth, runs are made longer until a property is \
-violated or no run is longer. With projections, only runs whose every step can influence the property are looked at. A \
-counterexample is executed before it is shown; it is saved, and the command that replays it is printed.""",
+A program is a .plait file, or Python functions marked @thread. Without --depth, the depth grows until a property is \
+violated or all runs are covered. With projections, the solver considers only runs in which every step can influence the \
+property. Plait executes a counterexample before it shows it, saves it, and prints the command that replays it.""",
     "zoo": "List the protocols that ship with Plait.",
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 

@@ -1,5 +1,5 @@
-"""What is known of a program before a solver runs.
+"""Static analysis: facts about a program that need no solver run per property.
 
 In: a `Program`. Out: ranges of values, the instructions that can influence a property, invariants, projections. Open
-`relevance.py` first: it decides what an encoding can leave out.
+`relevance.py` first: it decides which instructions an encoding can omit.
 """

@@ -1,6 +1,7 @@
-"""Projections of a run on variables (Saissi 2019, sections 4.4.1 and 4.4.2): who depends on whom, and what that leaves.
+"""Dependence of steps, and projections of a run on variables (Saissi 2019, sections 4.4.1 and 4.4.2).
 
-Read and write sets are those of the steps as they were taken, cell by cell; the program counter of its process is in both.
+Read and write sets are the exact cells that a step of the run read and wrote. The program counter of its process is in
+both.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ Dependence = Callable[[Step, Step], bool]
 
 
 def depends(first: Step, second: Step) -> bool:
-    """Whether the second step depends on the first (Definition 3): it reads what that writes."""
+    """Whether the second step depends on the first (Definition 3): it reads a cell that the first one writes."""
     return not first.writes.isdisjoint(second.reads)
 
 
 def relevant_cells(program: Program, property_: Property) -> frozenset[Cell]:
-    """F: the cells of the variables, and the program counters, that a property reads."""
+    """F: the cells and the program counters that a property reads."""
     cells: set[Cell] = {(v, k) for v in variables_of(property_.condition) for k in range(v.cells)}
     return frozenset(cells | ended_in(property_.condition))
 
 
 def projection(run: Sequence[Step], cells: Iterable[Cell], depends: Dependence = depends) -> list[int]:
-    """The places of the steps that are in the projection of a run on cells (Definition 4).
+    """The positions of the steps in the projection of a run on cells (Definition 4).
 
-    From the end: a step is in it if it writes one of the cells, or if a later one that is in it depends on it.
+    From the end of the run: the projection keeps a step that writes one of the cells, or on which a later kept step
+    depends.
     """
     wanted = frozenset(cells)
     kept: list[int] = []
@@ -38,7 +40,7 @@ def projection(run: Sequence[Step], cells: Iterable[Cell], depends: Dependence =
 
 
 def conflict(first: Step, second: Step) -> bool:
-    """Whether the order of two steps matters to somebody: they touch a common cell, and one writes it."""
+    """Whether the order of two steps matters: they access a common cell, and at least one of them writes it."""
     return not (
         first.writes.isdisjoint(second.reads)
         and first.writes.isdisjoint(second.writes)
@@ -47,7 +49,7 @@ def conflict(first: Step, second: Step) -> bool:
 
 
 def execute(interpreter: Interpreter, state: State, steps: Iterable[Step]) -> list[Step] | None:
-    """Take the same steps (processes and inputs) from a state; None if one of them is not enabled."""
+    """Take the same steps (processes and inputs) from a state. None: one of them is not enabled."""
     found: list[Step] = []
     for step in steps:
         taken = interpreter.step(state, step.process, step.inputs)

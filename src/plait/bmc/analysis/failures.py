@@ -1,4 +1,4 @@
-"""What can fail in a step: an assertion, or an index that may be out of range."""
+"""The failures that are possible in a step: a violated assertion, or an index out of range."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plait.bmc.language.program import (
 
 
 def expressions(action: Action) -> list[Expr]:
-    """What an action evaluates, whichever way it goes on."""
+    """The expressions that an action evaluates in every case."""
     match action:
         case Set(_, index, value):
             return [value] if index is None else [index, value]
@@ -33,7 +33,7 @@ def expressions(action: Action) -> list[Expr]:
 
 
 def fails_inside(action: Action, ranges: Ranges) -> bool:
-    """Whether something in a branch of an action can fail."""
+    """Whether a branch of an action can fail."""
     return isinstance(action, Branch) and any(failures(a, ranges) for a in (*action.then, *action.otherwise))
 
 
@@ -52,7 +52,7 @@ def failures(action: Action, ranges: Ranges) -> set[str]:
 
 
 def reads_of(e: Expr) -> Iterator[Read]:
-    """All the reads of an expression."""
+    """All reads in an expression."""
     match e:
         case Read(_, index):
             yield e

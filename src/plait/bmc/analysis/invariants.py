@@ -1,9 +1,10 @@
-"""What holds in every reachable state, guessed from runs and proved: help for k-induction, which starts from any state.
+"""Invariants: facts that hold in every reachable state. They are guessed from runs, then proved, for k-induction.
 
-Guesses are of the form "while two processes are at these locations, a cell has one of these values", and "two processes are
-never at these locations together": what random runs have not contradicted. A solver then drops what does not hold initially,
-and what a single step from a state with all of the guesses can destroy, until nothing is dropped (this is the Houdini
-algorithm of Flanagan and Leino, FME 2001). What remains is an invariant, whether the guesses were good or not.
+k-induction starts from any state, so it needs facts about the reachable ones. A guess has one of two forms: "while two
+processes are at these locations, a cell has one of these values", or "two processes are never at these locations at the
+same time". Random runs do not contradict the guesses. A solver removes each guess that does not hold initially, or that
+one step from a state with all guesses can violate. It repeats this until it removes nothing (the Houdini algorithm of
+Flanagan and Leino, FME 2001). The remaining guesses are invariants.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from plait.bmc.language.program import Program, Value, Variable
 
 _WALKS, _LENGTH, _SEED = 300, 60, 1
 _FEW = 4
-"""A cell that had more values than this at two locations is not guessed about."""
+"""There is no guess about a cell that has more values than this at two locations."""
 _MOST = 20_000
-"""More guesses than this are not looked at."""
+"""The maximal number of guesses."""
 
 Places = tuple[tuple[int, int], ...]
 """Processes and their locations."""
 
 
 class Guess(NamedTuple):
-    """While the processes are at these places, the cell has one of the values; without a cell, they never are."""
+    """While processes are at these places, the cell has one of the values. No cell: they are never there together."""
 
     places: Places
     variable: Variable | None = None
@@ -40,7 +41,7 @@ class Guess(NamedTuple):
     values: tuple[Value, ...] = ()
 
     def term(self, f: Formula, moment: Moment) -> Term:
-        """That it holds in a state of a path."""
+        """The guess as a term about a state of a path."""
         there = f.all(*(moment.at[p].get(place, False) for p, place in self.places))
         if self.variable is None:
             return f.not_(there)
@@ -52,7 +53,7 @@ class Guess(NamedTuple):
 def invariants(
     program: Program, ranges: Ranges, bits: int | None, width: int | None, timeout: float | None = None
 ) -> list[Guess]:
-    """The guesses that were proved; none, if that takes too long.
+    """The proved guesses; none after a timeout.
 
     >>> from plait.bmc import parse_program
     >>> from plait.bmc.analysis.ranges import ranges

@@ -1,4 +1,4 @@
-"""Loops that can repeat without coming nearer to their end, so that no depth covers all runs."""
+"""Loops that can repeat without progress. With such a loop, no depth covers all runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from plait.bmc.language.program import Branch, Constant, Instruction, ProcessCod
 
 
 def idle_loop(program: Program) -> Instruction | None:
-    """A `while` that does not change what its condition reads, or whose condition is always true.
+    """Find a `while` that does not change the variables of its condition, or whose condition is always true.
 
-    Whether another loop ends is found out by going deeper; for these it is known that it is of no use.
+    For other loops, the search with increasing depth finds out whether they end. For these loops it would not end.
     """
     for code in program.processes:
         for step in code.instructions:
@@ -25,7 +25,7 @@ def idle_loop(program: Program) -> Instruction | None:
 
 
 def _body(code: ProcessCode, step: Instruction) -> set[int] | None:
-    """The locations inside of a loop, if the step is its head: what is on a way from its inside back to it."""
+    """If the step is the head of a loop: the locations on paths from its first statement back to the head."""
     head = step.body[0] if len(step.body) == 1 else None
     if not isinstance(head, Branch) or not step.label.startswith("while"):
         return None

@@ -1,9 +1,10 @@
-"""How large numbers can get within a depth, by intervals; and with that, how many bits are enough for all of them.
+"""Interval analysis: the ranges of numbers within a depth, and the number of bits that is enough for all of them.
 
-Mathematical integers whose values all fit in b bits are exactly integers of b bits, and a solver is much faster on these.
-Each round takes every step once, from what is known so far: after k rounds, every state that k steps can reach is inside.
-Locals are known per location, shared variables once for all; a condition on a local narrows it in its branch. A shared
-variable that is only counted up and down, in steps that no process takes twice, stays within the sum of these.
+If all values fit in b bits, mathematical integers behave exactly as integers of b bits. A solver is much faster on
+these. Each round applies every step once to the current intervals. After k rounds, the intervals include every state
+that k steps can reach. Locals have an interval per location, shared variables have one interval. A condition on a local
+narrows its interval in the branch. Some shared variables are only incremented or decremented by constants, in steps
+that no process takes twice. They stay within the sum of these constants.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from plait.bmc.language.program import (
 )
 
 UNBOUNDED = 1 << 40
-"""An end of an interval that is as large as this is infinite."""
+"""An end of an interval of this size or more counts as infinite."""
 MOST_BITS = 24
-"""With more bits than this, a solver is better off with integers."""
+"""With more bits than this, solvers are faster with integers."""
 _PATIENCE = 300
-"""So many rounds before what still grows is taken to grow for ever."""
+"""After this number of rounds, an interval that still grows counts as unbounded."""
 
 Interval = tuple[int, int]
 Environment = dict[Variable, Interval]
@@ -45,10 +46,10 @@ _ANY: Interval = (-UNBOUNDED, UNBOUNDED)
 
 
 class Ranges(NamedTuple):
-    """What is known of the numbers of a program."""
+    """The result of the analysis."""
 
     bits: int | None
-    """So many are enough for every value, also in between; None: there is no bound, or it is too large."""
+    """The number of bits that is enough for every value, intermediate ones too. None: no bound, or a too large one."""
     variables: Environment
     loose: frozenset[int]
     """The reads and writes (by `id`) whose index may be out of range."""
@@ -71,7 +72,7 @@ class _Analysis:
         self.extent: Interval = (0, 0)
         self.loose: set[int] = set()
         self.midway: Environment = {}
-        """Every value that is written to a local, also where no location sees it."""
+        """The interval of all values written to a local, even of those that are overwritten in the same step."""
         locals_: Environment = {}
         for variable in program.variables:
             if variable.kind == "int":
@@ -100,7 +101,7 @@ class _Analysis:
                 self._widen(*before)
             if (self.shared, self.at) == before:
                 break
-        # What the last states themselves do: conditions of properties, and steps that were not taken.
+        # In the last states, properties and the conditions of further steps are evaluated too.
         self._round()
         every: Environment = dict(self.shared) | self.midway
         for places in self.at:
@@ -146,7 +147,7 @@ class _Analysis:
         self._actions(step.body, environment, step)
 
     def _actions(self, actions: Sequence[Action], environment: Environment, step: Instruction) -> list[Environment]:
-        """What holds behind the actions, once for each way through; and what they write is noted."""
+        """The environments after the actions, one for each path through them. Writes are recorded."""
         ways = [environment]
         for action in actions:
             ways = [after for way in ways for after in self._action(action, dict(way), step)]
@@ -166,7 +167,7 @@ class _Analysis:
                         e[variable] = found
                     else:
                         e[variable] = _join(e[variable], found)
-                    # A process that is stuck in the middle of a block has written this, too.
+                    # A process that is stuck in the middle of a block has written this value too.
                     if variable.process is not None and variable.size is None:
                         self.midway[variable] = _join(self.midway.get(variable, found), found)
                     else:
@@ -196,7 +197,7 @@ class _Analysis:
                 return []
 
     def _narrow(self, e: Expr, environment: Environment, truth: bool) -> Environment | None:
-        """What else is known if a condition is true (or false); None if it cannot be."""
+        """The environment narrowed by a condition that is true (or false). None: this is impossible."""
         match e:
             case Constant(value):
                 return environment if bool(value) == truth else None
@@ -276,7 +277,7 @@ class _Analysis:
         self.extent = _join(self.extent, interval)
 
     def _fit(self, interval: Interval) -> Interval:
-        """What is beyond all bounds is unbounded; with a width, what overflows may be anything."""
+        """Replace huge ends by infinite ones. With a width, an interval that overflows becomes the full range."""
         low, high = interval
         if self.full != _ANY:
             return interval if self.full[0] <= low and high <= self.full[1] else self.full
@@ -286,7 +287,7 @@ class _Analysis:
 
 
 def _inside(environment: Environment, *expressions: Expr) -> Environment:
-    """What else is known once these were evaluated: a variable that was an index, and did not fail, is in range."""
+    """The environment after the expressions were evaluated without failure: each variable used as index is in range."""
     for e in expressions:
         match e:
             case Read(variable, Read(index, None)):
@@ -307,7 +308,7 @@ def _inside(environment: Environment, *expressions: Expr) -> Environment:
 
 
 def _counters(program: Program, shared: Environment) -> Environment:
-    """Shared variables that are only ever counted up or down by constants, in steps that no process takes twice."""
+    """Shared variables that are only incremented or decremented by constants, in steps that no process takes twice."""
     found: dict[Variable, Interval] = {v: i for v, i in shared.items() if v.size is None}
     for code in program.processes:
         for step in code.instructions:
@@ -323,7 +324,7 @@ def _counters(program: Program, shared: Environment) -> Environment:
 
 
 def _changes(actions: Sequence[Action]) -> Iterator[tuple[Variable, int | None]]:
-    """What each write adds to its variable; None if it does something else."""
+    """The constant that each write adds to its variable. None: the write is not an addition of a constant."""
     for action in actions:
         match action:
             case Set(variable, None, Operation("+" | "-" as sign, Read(same, None), Constant(value))) if (
@@ -338,7 +339,7 @@ def _changes(actions: Sequence[Action]) -> Iterator[tuple[Variable, int | None]]
 
 
 def _repeats(code: ProcessCode, location: int) -> bool:
-    """Whether a process can come back to a location."""
+    """Whether a process can return to a location."""
     seen: set[int] = set()
     queue = list(code.instructions[location].targets)
     while queue:
@@ -368,7 +369,7 @@ def _merge(ways: list[Environment]) -> Environment:
 
 
 def _bounded(low: int, high: int) -> Interval:
-    """What is beyond all bounds may be of any size. No lower end is infinitely high, and no upper one infinitely low."""
+    """An interval with huge ends made infinite. A lower end is never plus infinity, an upper one not minus infinity."""
     return (max(min(low, UNBOUNDED - 1), -UNBOUNDED), min(max(high, 1 - UNBOUNDED), UNBOUNDED))
 
 
@@ -413,7 +414,7 @@ def _calculated(operator: str, one: Interval, two: Interval) -> Interval:
 
 
 def _corner(operator: str, a: int, b: int) -> int:
-    """A result of two ends, of which some may be infinite."""
+    """The result for two ends of intervals; they can be infinite."""
     if not _infinite(a) and not _infinite(b):
         return int(calculate(operator, a, b))
     match operator:

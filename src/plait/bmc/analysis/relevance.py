@@ -1,11 +1,13 @@
-"""What can be in a projection at all (Saissi 2019, section 4.4.2), known before anything is solved.
+"""Static relevance: the steps that can be in a projection (Saissi 2019, section 4.4.2), known before solving.
 
-Seen from the end of a path: the last step writes something of F. A step before it does, or comes before a step of its own
-process that is left, or writes a variable that such a later step reads. And the last step that a process takes writes
-something of F, or a variable that another process reads. The constraint C_F says so too, but one step at a time.
+The analysis starts at the end of a path. The last step writes a cell of F. Every earlier step writes a cell of F, or
+comes before a kept step of the same process, or writes a variable that a later kept step reads. The last step of each
+process writes a cell of F, or a variable that another process reads. The constraint C_F says the same, but one step at
+a time.
 
-A step can be taken in two ways: it goes on, or it fails (an assertion, an index out of range) and its process is stuck. A
-step that fails writes a flag, reads nothing of the array whose index is out of range, and does nothing of what comes behind.
+A step has two outcomes: it continues, or it fails (an assertion, an index out of range) and its process is stuck. A
+step that fails writes a flag. It does not read the array whose index is out of range, and skips the rest of its
+actions.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _FAR = 1 << 30
 
 
 class Way(NamedTuple):
-    """How a process takes the step of a location: it goes on, or it fails."""
+    """A step at a location with its outcome: it continues, or it fails."""
 
     process: int
     location: int
@@ -45,9 +47,9 @@ class Way(NamedTuple):
 
 
 def relevance(program: Program, ranges: Ranges, relevant: set[Variable], watched: set[int]) -> Relevance:
-    """That of a program without steps that are in no projection, and without assignments whose values nobody uses.
+    """Analyse a program, and remove steps that are in no projection and assignments whose values are never used.
 
-    Processes, locations and variables stay as they are: a run of what is left is one of the program.
+    Processes, locations and variables do not change: a run of the reduced program is a run of the program.
     """
     while True:
         found = Relevance(program, ranges, relevant, watched)
@@ -62,7 +64,7 @@ def _bodies(program: Program) -> list[list[tuple[Action, ...]]]:
 
 
 class Relevance:
-    """What the steps of a program may read and write, for variables F and processes whose counters are in F."""
+    """Possible reads and writes of the steps of a program, for variables F and processes whose counters are in F."""
 
     def __init__(self, program: Program, ranges: Ranges, relevant: set[Variable], watched: set[int]) -> None:
         self.program, self.ranges, self.relevant, self.watched = program, ranges, relevant, watched
@@ -77,7 +79,7 @@ class Relevance:
                     self.reads[failing], self.writes[failing] = self._failing(step)
 
     def _failing(self, step: Instruction) -> tuple[set[Variable], set[Variable]]:
-        """What a step may read and write if it fails."""
+        """The variables that a failing step can read and write."""
         reads: set[Variable] = set()
         writes: set[Variable] = set()
         for n, action in enumerate(step.body):
@@ -93,7 +95,7 @@ class Relevance:
         return reads, writes
 
     def _missed(self, action: Action) -> set[Variable]:
-        """The array of which an action reads nothing if it fails: that of the only access which can be out of range."""
+        """The array that a failing action does not read: the one of its only access that can be out of range."""
         if isinstance(action, Ensure) or (isinstance(action, Set) and not self.ranges.safe(action)):
             return set()
         reads = [read for e in expressions(action) for read in reads_of(e)]
@@ -106,7 +108,7 @@ class Relevance:
         return way.process in self.watched or not self.writes[way].isdisjoint(self.relevant | read)
 
     def _earlier(self, later: set[Way]) -> set[Way]:
-        """The ways that a step can be taken, if these are those of the steps behind it; and these."""
+        """The steps with their outcomes that can come before steps of `later`, together with `later`."""
         read = set().union(*(self.reads[way] for way in later))
         places = {way[:2] for way in later}
         return later | {
@@ -117,7 +119,7 @@ class Relevance:
         }
 
     def possible(self, depth: int) -> list[set[Place]]:
-        """For each step of a path, where a process may be that takes it."""
+        """For each step of a path, the possible processes and locations."""
         near: set[Place] = set()
         for p, code in enumerate(self.program.processes):
             latest = self.latest(p, depth)
@@ -130,19 +132,19 @@ class Relevance:
         return found[::-1]
 
     def never_last(self, process: int, places: Iterable[int]) -> list[int]:
-        """Of some locations, those at which a process is not in the end: its last step mattered to somebody."""
+        """The locations among `places` where a process cannot end, because its last step would not matter."""
         ends = self.ends(process)
         return [] if ends is None else [place for place in places if place not in ends]
 
     def ends(self, process: int) -> set[int] | None:
-        """The locations at which a process may be in the end; None: all of them."""
+        """The locations where a process can end. None: all of them."""
         return None if process in self.watched else {0} | self._stops(process, self._read_by_others(process))
 
     def latest(self, process: int, depth: int) -> dict[int, int]:
-        """After how many of its steps a process may still take the step of a location, in paths of so many steps.
+        """For each location, the maximal number of earlier steps of the process, in paths of `depth` steps.
 
-        After it, the process comes to a location where it may end. Unless its last step writes something of F, that of
-        another process does, and the way there takes steps as well.
+        After the step at the location, the process must reach a location where it can end. If its last step does not
+        write a cell of F, a step of another process does. That process needs steps to get there too.
         """
         last = self._costs(process, self._stops(process, set()))
         other = self._costs(process, self._stops(process, self._read_by_others(process)))
@@ -154,19 +156,19 @@ class Relevance:
         return set().union(*(reads for way, reads in self.reads.items() if way.process != process))
 
     def _stops(self, process: int, read: set[Variable]) -> set[int]:
-        """Where a process is after steps that matter, if this is read later."""
+        """The locations of a process after steps that matter, if later steps read the variables of `read`."""
         return {
             t for way in self.writes if way.process == process and self._matters(way, read) for t in self._targets(way)
         }
 
     def _least(self, process: int) -> int:
-        """A process takes at least so many steps until it writes something of F."""
+        """The minimal number of steps until a process writes a cell of F."""
         far = distances(self.program.processes[process])
         mine = [way for way in self.writes if way.process == process and self._matters(way, set())]
         return min((far[way.location] + 1 for way in mine if way.location in far), default=_FAR)
 
     def _costs(self, process: int, stops: set[int]) -> list[int]:
-        """For each location, the least number of steps from there to one of these."""
+        """For each location, the minimal number of steps to one of `stops`."""
         mine = [way for way in self.writes if way.process == process]
         found = [_FAR] * (self.program.processes[process].stuck + 1)
         for _ in mine:
@@ -182,7 +184,7 @@ class Relevance:
         return (self.program.processes[way.process].stuck,) if way.fails else self._step(way).targets
 
     def sliced(self) -> Program:
-        """The program, without steps that are in no projection."""
+        """The program without the steps that are in no projection."""
         kept: set[Way] = set()
         while (more := self._earlier(kept)) != kept:
             kept = more

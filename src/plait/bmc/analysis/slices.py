@@ -1,8 +1,8 @@
-"""The projections of a program on variables (Saissi 2019, section 4.2), one by one.
+"""List the projections of a program on variables (Saissi 2019, section 4.2).
 
-Two runs that differ in the order of independent steps have the same projections up to such an order. So one run of each
-kind is enough, and sleep sets leave out the others: a process whose step was tried first sleeps until something that its
-step depends on happens. Projections are those of runs that have come to their end (or to the depth that was given).
+Runs that differ only in the order of independent steps have the same projections, up to this order. So one run of each
+class is enough. Sleep sets omit the others: a process whose step was tried before sleeps until a dependent step occurs.
+The runs are complete runs, or runs up to the given depth.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from plait.bmc.analysis.dependence import conflict, projection
 from plait.bmc.analysis.width import fits
 from plait.bmc.execution.interpreter import Cell, Interpreter, State, Step
 from plait.bmc.language.program import Program
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 MOST = 200_000
-"""More runs than this are not listed."""
+"""The maximal number of runs."""
 LONGEST = 2_000
-"""A run of more steps is taken to be endless."""
+"""A run with more steps counts as endless."""
 
 
 class Slices(NamedTuple):
-    """What was found."""
+    """The projections of a program."""
 
     names: list[str]
     runs: int
-    """How many runs there are, in all orders."""
+    """The number of runs, with all orders of steps."""
     projections: list[tuple[list[tuple[str, str]], dict[str, Any]]]
-    """Of each, its steps (process and statement), and what the variables are in the end."""
+    """Each projection: its steps (process and statement), and the final values of the variables."""
 
     def to_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
@@ -83,7 +83,7 @@ def slices(program: Program, names: list[str], depth: int | None = None, width: 
 
 
 def _canonical(steps: list[Step]) -> frozenset[tuple[Any, ...]]:
-    """A projection without the order of independent steps: per step what comes before it for a reason."""
+    """A projection without the order of independent steps: each step with the earlier steps in conflict with it."""
     position: dict[int, int] = {}
     labels: list[tuple[Any, ...]] = []
     for step in steps:
@@ -100,7 +100,7 @@ class _Runs:
         self.seen = 0
 
     def representatives(self, start: State) -> list[list[Step]]:
-        """A run for each way to order the steps that depend on each other."""
+        """One run for each order of dependent steps."""
         found: list[list[Step]] = []
         stack: list[tuple[State, list[Step], dict[int, list[Step]]]] = [(start, [], {})]
         while stack:
@@ -114,12 +114,12 @@ class _Runs:
                 self.seen += 1
             if self.seen + len(stack) > MOST or len(run) > LONGEST:
                 raise UsageError(
-                    f"there are more than {MOST:,} runs to look at, or runs of more than {LONGEST:,} steps",
-                    hint="give --depth K, or fewer processes",
+                    f"the program has more than {MOST:,} runs, or runs of more than {LONGEST:,} steps",
+                    hint=("set ", Argument("depth", 20), ", or use fewer processes"),
                 )
             tried: dict[int, list[Step]] = {}
             for process, moves in options.items():
-                # With a depth, runs that end early differ in which steps they have: nothing may sleep.
+                # With a depth, runs that are cut off can consist of different steps: no process may sleep.
                 if process in asleep and self.depth is None:
                     continue
                 for taken in moves:
@@ -131,7 +131,7 @@ class _Runs:
         return found
 
     def count(self) -> int:
-        """How many runs there are, without listing them."""
+        """The number of runs. They are not listed."""
         memo: dict[tuple[State, int], int] = {}
 
         def runs(state: State, left: int) -> int:

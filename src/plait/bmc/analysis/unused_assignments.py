@@ -1,7 +1,7 @@
-"""Assignments whose values nobody uses: a local that is assigned again before it is read, a variable that nobody reads.
+"""Unused assignments: the variable is never read, or the local is assigned again before it is read.
 
-They stay as steps that do nothing. Every run is still a run, with the same values of everything that is looked at; but
-what such an assignment would read no longer matters, and so projections are smaller.
+They become steps without effect. So the program has the same runs, with the same values of all relevant variables. The
+variables that such an assignment reads do not matter any more. So projections are smaller.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from plait.bmc.language.program import Action, ProcessCode, Program, Set, Variab
 
 
 def without_unused_assignments(program: Program, ranges: Ranges, relevant: set[Variable]) -> Program:
-    """The program without dead assignments, if this is all that is looked at in the end."""
+    """The program without unused assignments, if only the variables of `relevant` matter in the last state."""
     read = set().union(*(accesses(step.body)[0] for code in program.processes for step in code.instructions))
     kept = relevant | {v for v in read if v.process is None}
     processes = tuple(_Liveness(code, ranges, kept).cleaned() for code in program.processes)
@@ -23,7 +23,7 @@ def without_unused_assignments(program: Program, ranges: Ranges, relevant: set[V
 
 
 class _Liveness:
-    """Which locals of a process are read later, at each of its locations."""
+    """For each location of a process, the locals that later steps read."""
 
     def __init__(self, code: ProcessCode, ranges: Ranges, kept: set[Variable]) -> None:
         self.code, self.ranges, self.kept = code, ranges, kept
@@ -38,7 +38,7 @@ class _Liveness:
                     changed = True
 
     def cleaned(self) -> ProcessCode:
-        """The process without dead assignments."""
+        """The process without unused assignments."""
         steps = tuple(
             dataclasses.replace(step, body=self._through(step.body, self._after(step.targets))[1])
             for step in self.code.instructions
@@ -49,10 +49,10 @@ class _Liveness:
         return set().union(*(self.live[t] for t in targets))
 
     def _through(self, actions: tuple[Action, ...], live: set[Variable]) -> tuple[set[Variable], tuple[Action, ...]]:
-        """What is live before actions, if this is behind them; and those of them that are not dead."""
+        """The live variables before the actions, given those after them; and the actions without unused ones."""
         found: list[Action] = []
         for action in reversed(actions):
-            if isinstance(action, Set) and self._dead(action, live):
+            if isinstance(action, Set) and self._unused(action, live):
                 continue
             found.append(action)
             if isinstance(action, Set) and action.index is None:
@@ -60,5 +60,5 @@ class _Liveness:
             live = live | accesses((action,))[0]
         return live, tuple(reversed(found))
 
-    def _dead(self, action: Set, live: set[Variable]) -> bool:
+    def _unused(self, action: Set, live: set[Variable]) -> bool:
         return action.variable not in self.kept | live and not failures(action, self.ranges)

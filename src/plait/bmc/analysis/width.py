@@ -1,28 +1,30 @@
-"""Numbers of so many bits: whether those of a program have room in them."""
+"""Check that the numbers of a program fit in a given number of bits."""
 
 from __future__ import annotations
 
 import dataclasses
 
 from plait.bmc.language.program import Constant, Domain, Program
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 
 def fits(program: Program, width: int | None) -> None:
-    """With so many bits, every constant must have room."""
+    """Raise an error if a constant does not fit in `width` bits."""
     if width is None:
         return
     if not 2 <= width <= 64:
-        raise UsageError(f"--width {width} does not fit", hint="give 2 to 64 bits")
+        raise UsageError((Argument("width", width), " does not fit"), hint="give 2 to 64 bits")
     most = (1 << (width - 1)) - 1
     lost = [found for found in _constants(program) if not -most - 1 <= found <= most]
     if lost:
         found = max(lost, key=abs)
-        raise UsageError(f"the number {found} has no room in {width} bits", hint=f"they hold {-most - 1} to {most}")
+        raise UsageError(
+            f"the number {found} does not fit in {width} bits", hint=f"{width} bits hold {-most - 1} to {most}"
+        )
 
 
 def _constants(program: Program) -> list[int]:
-    """All numbers of a program, the ends of ranges and the branches of `choose` too."""
+    """All numbers of a program, including the ends of ranges and the branches of `choose`."""
     found: list[int] = []
 
     def walk(node: object) -> None:

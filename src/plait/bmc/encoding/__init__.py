@@ -1,6 +1,6 @@
-"""Runs of a program as formulas.
+"""Encodings: runs of a program as formulas.
 
-In: a `Program`, a depth and a property. Out: SMT-LIB text, the answer of a solver, and from its model the run. Open
-`steps.py` first, then `clock.py`: the two encodings. `symbolic.py` says what an instruction does, `solver.py` alone
-knows Z3.
+In: a `Program`, a depth and a property. Out: SMT-LIB text, the answer of a solver, and the run from its model. Open
+`steps.py` first, then `clock.py`: the two encodings. `symbolic.py` defines the effect of an instruction. `solver.py` is
+the only file that uses Z3.
 """

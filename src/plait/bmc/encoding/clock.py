@@ -1,14 +1,16 @@
-"""The encoding `clock`: each process on its own, joined by which write each read reads from, and by clocks.
+"""The encoding `clock`: one formula per process. The reads-from relation and clocks connect the processes.
 
-Slot (p, n) is the n-th step of process p, if there is one: its locals and its location follow from the slot before. A slot
-that touches shared memory has a clock. A read reads from a write of its cell that has a smaller clock, such that no other
-write of that cell has a clock in between; or it reads the initial value, if no write of the cell comes before it. Every
-order of the slots that respects the clocks is then a run. Clocks end in the number of the process, so that no two are equal.
+Slot (p, n) is the n-th step of process p, if the process takes it. Its locals and its location follow from the previous
+slot. A slot that accesses shared memory has a clock. A read reads from a write of its cell with a smaller clock; no
+other write of this cell has a clock between the two. If no write of the cell comes before the read, it reads the
+initial value. Then every order of the slots that respects the clocks is a run. The low bits of a clock are the number
+of the process, so all clocks are different.
 
-Projections constrain reads-from (Saissi 2019, section 4.3): a slot is taken only if the next slot of its process is, if
-another slot reads from one of its writes, or if such a write is the last one of a cell of F. That is Definition 4 with
-"reads from" for "reads what was written before": steps whose writes are overwritten unread are left out as well. What
-remains reads the same values as before, because the writes that it reads from remain: it is a run with the same end.
+Projections constrain reads-from (Saissi 2019, section 4.3). A slot is taken only if the next slot of its process is
+taken, if another slot reads from one of its writes, or if one of its writes is the last one of a cell of F. This is
+Definition 4 with the reads-from relation. It also omits steps whose writes are overwritten before a read. The remaining
+steps read the same values as before, because the writes that they read from remain. So they are a run with the same
+final values.
 """
 
 from __future__ import annotations
@@ -27,21 +29,21 @@ Slot = tuple[int, int]
 
 
 class _Write:
-    """What a slot leaves in shared memory: at most one cell, whichever instruction it is."""
+    """A write of a slot to shared memory: at most one cell, for every instruction of the slot."""
 
     def __init__(self, slot: Slot, active: Term, index: Term, value: Term) -> None:
         self.slot, self.active, self.index, self.value = slot, active, index, value
         self.readers: list[Term] = []
-        """When somebody reads from it."""
+        """The conditions under which a read reads from this write."""
 
 
 class _Read:
-    """What a slot takes from shared memory (slot None: what is there in the end)."""
+    """A read of shared memory by a slot. Slot None: the final value."""
 
     def __init__(self, name: str, slot: Slot | None, variable: Variable, value: str) -> None:
         self.name, self.slot, self.variable, self.value = name, slot, variable, value
         self.users: list[tuple[Term, Term]] = []
-        """When, and at which index."""
+        """Conditions, each with an index."""
 
 
 class ClockEncoding:
@@ -79,11 +81,11 @@ class ClockEncoding:
         self.reads: list[_Read] = []
         self.writes: dict[Variable, list[_Write]] = {v: [] for v in program.variables}
         self.marks: dict[Slot, list[Term]] = {}
-        """When a slot writes a variable of F that no other process touches."""
+        """The conditions under which a slot writes a variable of F that no other process accesses."""
         self.cells: dict[Variable, list[Term]] = {v: list(c) for v, c in self.initial.items()}
-        """Of private variables, the values so far; in the end, the last ones."""
+        """The current values of private variables; after construction, the final values."""
         self.at: list[dict[int, Term]] = [{} for _ in range(count)]
-        """For each process, whether it is at a location in the end."""
+        """For each process and location, whether the process is there at the end."""
         for p in range(count):
             self._process(p, found.latest(p, depth) if found else {})
         self.final: dict[tuple[Variable, int], _Read] = {}
@@ -93,7 +95,7 @@ class ClockEncoding:
         for e in program.initial:
             self.f.add(self._evaluate(e, lambda v, k, _: self.initial[v][int(k)], [False] * count))
         if not exact and not self.watched and not self.marks and not any(self.writes[v] for v in self.relevant):
-            # Nobody writes what is looked at: the run without steps shows all that there is to see.
+            # No step writes a relevant variable, so the run without steps is enough.
             for slots in self.taken:
                 self.f.add(self.f.all(*(self.f.not_(go) for go in slots)))
             return
@@ -106,7 +108,7 @@ class ClockEncoding:
                 self.f.add(self.f.all(*(self.f.not_(at[place]) for place in found.never_last(p, at))))
 
     def _classify(self) -> None:
-        """A variable that one process alone touches is private; one that nobody writes stays as it was."""
+        """Find the shared variables: written, and accessed by several processes. Others are private or never change."""
         touching: dict[Variable, set[int]] = {v: set() for v in self.program.variables}
         self.written: set[Variable] = {v for v in self.program.variables if v.hidden}
         for p, code in enumerate(self.program.processes):
@@ -133,7 +135,7 @@ class ClockEncoding:
     # -- slots ---------------------------------------------------------------------------------------------------------
 
     def _process(self, p: int, latest: dict[int, int]) -> None:
-        """Its slots, one after the other. Where it is before slot n follows from exactly n steps."""
+        """Add the slots of a process in order. Its location before slot n is a location after exactly n steps."""
         f, code = self.f, self.program.processes[p]
         here: dict[int, Term] = {0: True}
         rest: dict[int, list[Term]] = {}
@@ -153,7 +155,7 @@ class ClockEncoding:
         self.at[p] = {place: f.named(f.any(*flags), "Bool") for place, flags in rest.items()}
 
     def _slot(self, p: int, n: int, go: Term, steps: dict[int, Term]) -> dict[int, Term]:
-        """One of them, for all the locations that it can be taken at; and where it leads."""
+        """Add one slot for all its possible locations, and return the locations after it."""
         f, code = self.f, self.program.processes[p]
         moves: dict[int, list[Term]] = {}
         ports: dict[tuple[Variable, int], _Read] = {}
@@ -196,7 +198,7 @@ class ClockEncoding:
             self.cells[variable] = [f.named(term, sort) for term in self.cells[variable]]
 
     def _write_shared(self, slot: Slot, writes: list[Access]) -> None:
-        """Writes of one cell are one; of two that may meet, the later one counts."""
+        """Merge writes of the same cell. If two indices may be equal, the later write wins."""
         f = self.f
         by_variable: dict[Variable, list[Access]] = {}
         for write in writes:
@@ -233,7 +235,7 @@ class ClockEncoding:
         return stamp
 
     def _before(self, one: Slot, two: Slot | None) -> Term:
-        """Whether a slot is before another (or the end)."""
+        """Whether a slot comes before another one (None: before the end)."""
         if two is None:
             return True
         if one[0] == two[0]:
@@ -247,7 +249,7 @@ class ClockEncoding:
     # -- reads-from ----------------------------------------------------------------------------------------------------
 
     def _last(self, variable: Variable, k: int) -> Term:
-        """What a cell holds in the end."""
+        """The final value of a cell."""
         if variable not in self.shared:
             return self.cells[variable][k]
         if not self.writes[variable]:
@@ -259,13 +261,13 @@ class ClockEncoding:
         return self.final[variable, k].value
 
     def read(self, name: str, slot: Slot | None, variable: Variable) -> _Read:
-        """A new read of shared memory."""
+        """Add a read of shared memory."""
         value = self.f.boolean(name) if variable.kind == "bool" else self.f.number(name)
         self.reads.append(_Read(name, slot, variable, value))
         return self.reads[-1]
 
     def _connect(self, read: _Read) -> None:
-        """A read reads from the last write of its cell before it."""
+        """Constrain a read: it reads from the last earlier write of its cell."""
         f, variable = self.f, read.variable
         active = f.any(*(when for when, _ in read.users))
         index = read.users[-1][1]
@@ -313,7 +315,7 @@ class ClockEncoding:
     # -- constraints ---------------------------------------------------------------------------------------------------
 
     def _limit(self, exact: bool) -> None:
-        """At most `depth` slots are taken; with `exact`, as many."""
+        """At most `depth` slots are taken; with `exact`, exactly `depth`."""
         if sum(map(len, self.taken)) <= self.depth and not exact:
             return
         f = self.f
@@ -343,10 +345,10 @@ class ClockEncoding:
                 after = slots[n + 1] if n + 1 < len(slots) else False
                 f.add(f.implies(go, f.any(after, *read.get((p, n), ()), *self.marks.get((p, n), ()))))
 
-    # -- what was found ------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------------
 
     def evaluate(self, e: Expr) -> Term:
-        """An expression of `relevant`, in the end."""
+        """The final value of an expression of `relevant`."""
         ended = [at.get(code.end, False) for code, at in zip(self.program.processes, self.at, strict=True)]
         return self._evaluate(e, lambda v, k, _: self._last(v, int(k)), ended)
 
@@ -354,7 +356,7 @@ class ClockEncoding:
         return symbolic.evaluate(self.f, self.program, self.ranges, e, load, ended)
 
     def decode(self, model: Model) -> Witness:
-        """The run that a model describes: by clocks, and what has none right behind its process's last that has one."""
+        """The run of a model, ordered by clocks. A slot without a clock follows the previous slot of its process."""
         keyed: list[tuple[int, int, int]] = []
         for p, code in enumerate(self.program.processes):
             clock = -1
@@ -381,7 +383,7 @@ class _Loads:
             return of._select(variable, of.cells[variable], index)
         when = of.f.all(self.taken, when)
         if (variable, index) in self.known:
-            # The same cell again: the step is atomic, and so the value is the same.
+            # The same cell again: a step is atomic, so the value is the same.
             read = self.known[variable, index]
             read.users.append((when, index))
             return read.value

@@ -1,8 +1,8 @@
-"""k-induction: what holds in k states in a row, from whichever state on, holds in the next one.
+"""k-induction: if a condition holds in k consecutive states, starting at any state, it holds in the next state.
 
-Together with the base (no violation within k steps, which the search has shown before) that is a proof for runs of any
-length. States of the path are pairwise different: a run with a repetition has a shorter one to the same end. What is known
-of every reachable state is assumed of the first one: ranges of numbers, and invariants.
+The base case is that no violation occurs within k steps; the search has shown it before. Both together are a proof for
+runs of any length. The states of the path are pairwise different: a run that repeats a state has a shorter run to the
+same end. The first state satisfies the known facts about all reachable states: ranges of numbers, and invariants.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Induction:
         self.invariants = invariants(program, self.known, self.bits, width, timeout)
 
     def holds(self, condition: Expr, depth: int) -> Answer:
-        """Whether there is no path of `depth` + 1 steps in which only the last state violates the condition: then unsat."""
+        """unsat, if no path of `depth` + 1 steps exists in which only the last state violates the condition."""
         path = StepsEncoding(self.program, depth + 1, self.known, self.bits, arbitrary=True, exact=True, ordered=False)
         f = path.f
         for guess in self.invariants:

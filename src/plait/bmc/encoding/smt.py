@@ -1,8 +1,8 @@
-"""Formulas as SMT-LIB text: what every solver reads, and what `--smt2` writes.
+"""Formulas as SMT-LIB text, the input of every solver.
 
-A term is a Python bool or int if its value is known, else text. What is known is calculated here, so that solvers get
-formulas without the parts that never mattered. Long terms get a name and are referred to by it: formulas stay as small as
-their graph, not as their tree.
+A term is a Python bool or int if its value is known, else text. Known values are calculated here, so that solvers get
+smaller formulas. A long term gets a name, and other terms use the name. So a formula is as large as its graph, not as
+its tree.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LARGEST = 30 << 20
 
 
 class TooLargeError(Exception):
-    """The formula would be larger than that."""
+    """The formula is larger than the limit."""
 
 
 class Formula:
-    """Declarations and assertions. Numbers are bit-vectors of `bits` (two's complement), or integers if that is None."""
+    """Declarations and assertions. Numbers are bit-vectors of `bits` bits (two's complement); None: integers."""
 
     def __init__(self, bits: int | None) -> None:
         self.bits = bits
         self.lines: list[str] = []
         self.names = 0
         self.constants: list[str] = []
-        """What a solver decides on."""
+        """The names of the declared constants."""
         self.assertions = 0
         self.size = 0
 
@@ -51,18 +51,18 @@ class Formula:
 
     @property
     def logic(self) -> str:
-        """Without integers everything is bits. With them there may be products of variables."""
+        """Bit-vectors only, or integers with products of variables."""
         return "QF_BV" if self.bits is not None else "ALL"
 
     def text(self, goal: Iterable[Term] = ()) -> str:
-        """The whole formula, ready for a solver."""
+        """The whole formula as text for a solver."""
         ends = [f"(assert {self._bool(g)})" for g in goal]
         return "\n".join([f"(set-logic {self.logic})", *self.lines, *ends, "(check-sat)", ""])
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
     def declare(self, name: str, sort: str) -> str:
-        """A constant that the solver chooses."""
+        """Declare a constant. The solver chooses its value."""
         name = f"|{name}|"
         self._line(f"(declare-const {name} {sort})")
         self.constants.append(name)
@@ -75,11 +75,11 @@ class Formula:
         return self.declare(name, self.sort)
 
     def vector(self, name: str, bits: int) -> str:
-        """A natural number of so many bits, whatever numbers are."""
+        """Declare a natural number of `bits` bits, independent of the sort of numbers."""
         return self.declare(name, f"(_ BitVec {bits})")
 
     def named(self, term: Term, sort: str, name: str | None = None) -> Term:
-        """The same term, by name if it is long."""
+        """The same term, by a name if it is long."""
         if not isinstance(term, str) or (len(term) < _LONG and name is None) or term[0] == "|":
             return term
         self.names += 1
@@ -88,7 +88,7 @@ class Formula:
         return label
 
     def add(self, term: Term) -> None:
-        """Assert it."""
+        """Assert a term."""
         if term is not True:
             self.assertions += 1
             self._line(f"(assert {self._bool(term)})")
@@ -111,11 +111,11 @@ class Formula:
         return list(found)
 
     def all(self, *terms: Term) -> Term:
-        """All of them."""
+        """The conjunction of terms."""
         return self._joined("and", terms, True)
 
     def any(self, *terms: Term) -> Term:
-        """One of them."""
+        """The disjunction of terms."""
         return self._joined("or", terms, False)
 
     def _joined(self, operator: str, terms: Sequence[Term], neutral: bool) -> Term:
@@ -135,7 +135,7 @@ class Formula:
         return self.any(self.not_(left), right)
 
     def select(self, condition: Term, then: Term, otherwise: Term, sort: str | None = None) -> Term:
-        """If-then-else, of truth values unless a sort is given."""
+        """If-then-else; on truth values unless a sort is given."""
         if not isinstance(condition, str):
             return then if condition else otherwise
         if type(then) is type(otherwise) and then == otherwise:
@@ -155,7 +155,7 @@ class Formula:
         return self.named(term, sort)
 
     def same(self, left: Term, right: Term) -> Term:
-        """Whether two truth values are the same."""
+        """Whether two truth values are equal."""
         if not isinstance(left, str):
             return right if left else self.not_(right)
         if not isinstance(right, str):
@@ -177,7 +177,7 @@ class Formula:
         return str(int(term)) if term >= 0 else f"(- {-int(term)})"
 
     def equal(self, left: Term, right: Term, sort: str | None = None) -> Term:
-        """Whether two numbers (or two of a sort) are equal."""
+        """Whether two numbers, or two terms of a sort, are equal."""
         if not isinstance(left, str) and not isinstance(right, str):
             return left == right
         if left == right:
@@ -186,7 +186,7 @@ class Formula:
         return self.named(f"(= {self._literal(left, bits)} {self._literal(right, bits)})", "Bool")
 
     def below(self, left: Term, right: Term, sort: str) -> Term:
-        """Whether one natural number of a sort of bits is less than another."""
+        """Whether one natural number of a bit-vector sort is less than another."""
         bits = self._width(sort)
         return self.named(f"(bvult {self._literal(left, bits)} {self._literal(right, bits)})", "Bool")
 
@@ -194,14 +194,14 @@ class Formula:
         return self.not_(self.below(right, left, sort))
 
     def wrap(self, value: int) -> int:
-        """A known number, in as many bits as numbers have."""
+        """A known number, wrapped around to the bits of numbers."""
         if self.bits is None:
             return value
         half = 1 << (self.bits - 1)
         return (value + half) % (2 * half) - half
 
     def operate(self, operator: str, left: Term, right: Term) -> Term:
-        """+ - * / % on numbers, and comparisons of them."""
+        """Arithmetic (+ - * / %) and comparisons of numbers."""
         if not isinstance(left, str) and not isinstance(right, str):
             result = calculate(operator, left, right)
             return result if isinstance(result, bool) else self.wrap(result)
@@ -220,7 +220,7 @@ class Formula:
         return self._divided(operator, one, two, int(right))
 
     def _divided(self, operator: str, one: str, two: str, divisor: int) -> Term:
-        """Rounding down; the divisor is known and positive."""
+        """Division or remainder, rounding down. The divisor is known and positive."""
         if self.bits is None:
             return self.named(f"({'div' if operator == '/' else 'mod'} {one} {two})", self.sort)
         power = divisor & (divisor - 1) == 0
@@ -229,7 +229,7 @@ class Formula:
             return self.named(rest, self.sort)
         if power:
             return self.named(f"(bvashr {one} {self._literal(divisor.bit_length() - 1, self.bits)})", self.sort)
-        # bvsdiv rounds towards zero: one less where it rounded up.
+        # bvsdiv rounds towards zero: subtract one where it rounded up.
         zero, less = self._literal(0, self.bits), self._literal(1, self.bits)
         up = f"(and (bvslt {one} {zero}) (not (= {rest} {zero})))"
         return self.named(f"(bvsub (bvsdiv {one} {two}) (ite {up} {less} {zero}))", self.sort)

@@ -1,4 +1,4 @@
-"""Z3, and nothing else knows it: SMT-LIB text in, a model or its absence out."""
+"""The interface to Z3: SMT-LIB text in, a model or `unsat` out. No other file uses Z3."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Outcome = Literal["sat", "unsat", "timeout", "memory", "interrupted", "unknown"]
 
 
 class Answer(NamedTuple):
-    """What a solver says."""
+    """The answer of a solver."""
 
     outcome: Outcome
     model: Model
     seconds: float
     reason: str = ""
     reading: float = 0.0
-    """How much of the seconds was spent on reading the formula."""
+    """The part of the seconds for reading the formula."""
     work: int = 0
-    """The solver's own count of what it did."""
+    """The work counter of the solver."""
 
 
 def solve(text: str, *, timeout: float | None = None, memory: int | None = None, seed: int = 0) -> Answer:
@@ -67,7 +67,7 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
 
 
 def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
-    """All the values that the constants of these names can have together, each once; for small formulas."""
+    """All combinations of values of the named constants, each once. Only for small formulas."""
     context = z3.main_ctx()
     solver = _solver(text, context)
     solver.from_string(text)
@@ -81,10 +81,10 @@ def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
 
 
 def consecution(text: str, numbers: Iterable[int], timeout: float | None = None) -> list[int]:
-    """Those of the numbers n for which `after n` is true whenever `before n` is of all of them; [] if time is up.
+    """The largest set of numbers such that all `before n` together imply every `after n`; [] after a timeout.
 
-    The formula has a constant `after n` for each, and may have `before n`. Whatever a model makes false is dropped, and
-    with it what it was assumed for, until there is no such model.
+    The formula has a constant `after n` for each number, and may have `before n`. If a model makes `after n` false, n
+    is removed, together with the assumption `before n`. This repeats until no such model exists.
 
     >>> text = "(declare-const |before 1| Bool)(declare-const |after 1| Bool)(declare-const |after 2| Bool)"
     >>> consecution(text + "(assert (= |after 1| |before 1|))", [1, 2])
@@ -114,7 +114,7 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
 
 
 def _solver(text: str, context: z3.Context) -> z3.Solver:
-    """Formulas of bits become clauses; others are for the solver of theories."""
+    """A SAT solver for bit-vector formulas, else the general SMT solver."""
     if "(set-logic QF_BV)" in text:
         return z3.SolverFor("QF_FD", ctx=context)
     return z3.Solver(ctx=context)
@@ -127,7 +127,7 @@ def _model(model: z3.ModelRef, wanted: list[z3.FuncDeclRef] | None = None) -> Mo
         if z3.is_bool(value):
             found[declaration.name()] = z3.is_true(value)
         elif z3.is_bv_value(value):
-            # sel and clocks are natural numbers; numbers of the program are wrapped by the interpreter.
+            # sel and clocks are natural numbers. The interpreter wraps the numbers of the program.
             found[declaration.name()] = value.as_long()
         elif z3.is_int_value(value):
             found[declaration.name()] = value.as_long()

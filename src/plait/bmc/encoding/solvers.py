@@ -1,4 +1,4 @@
-"""Other solvers, by SMT-LIB: bitwuzla (bits only) and cvc5, to cross-check Z3 or in its place."""
+"""The choice of the solver: Z3, bitwuzla (bit-vectors only) or cvc5. The others can cross-check Z3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from plait.bmc.encoding import solver as z3
 from plait.bmc.encoding.solver import Answer
 from plait.bmc.encoding.witness import Model
-from plait.kernel.errors import MissingPackageError, UsageError
+from plait.kernel.errors import Argument, MissingPackageError, UsageError
 
 Solver = Literal["z3", "bitwuzla", "cvc5"]
 
@@ -17,7 +17,7 @@ Solver = Literal["z3", "bitwuzla", "cvc5"]
 def decide(
     text: str, solver: Solver, *, timeout: float | None = None, memory: int | None = None, seed: int = 0
 ) -> Answer:
-    """Decide a formula with one of the solvers; the seed is for Z3."""
+    """Decide a formula with one of the solvers. Only Z3 uses the seed."""
     if solver == "z3":
         return z3.solve(text, timeout=timeout, memory=memory, seed=seed)
     try:
@@ -34,7 +34,10 @@ def decide(
 
 def _bitwuzla(module: Any, text: str, timeout: float | None) -> tuple[str, Model]:
     if "(set-logic QF_BV)" not in text:
-        raise UsageError("bitwuzla knows bits only, and a number of this program has no bound", hint="give --width 16")
+        raise UsageError(
+            "bitwuzla supports only bit-vectors, but a number of this program has no bound",
+            hint=("set ", Argument("width", 16), " or ", Argument("solver", "z3")),
+        )
     manager, options = module.TermManager(), module.Options()
     options.set(module.Option.PRODUCE_MODELS, True)
     if timeout is not None:

@@ -1,14 +1,14 @@
-"""The encoding `steps` (Saissi 2019, section 4.5.2): the state after each step, and which process takes it.
+"""The encoding `steps` (Saissi 2019, section 4.5.2): the state after each step, and the process that takes the step.
 
-sel^i is the process that takes step i; since a process is sequential, its program counter says which instruction that is.
-Steps in which nobody does anything ("dummy" steps) come first, so that a path of k steps stands for every path of at most k,
-and what is looked for can be looked for in the last state.
+sel^i is the process that takes step i. A process is sequential, so its program counter determines the instruction.
+Steps without effect ("dummy" steps) come first. So a path of k steps represents every path of at most k steps, and the
+formula looks for a violation in the last state only.
 
-The projection constraint C_F: every step writes something of F, or a later step reads something that it writes. For a
-cell and a step, "a later step reads it" is the same as "the next one does, or one later than that", so one flag per cell
-and step says it, and the constraint grows with the depth and not with its square, as d_ij in Saissi 2019. Cells of arrays
-have flags of their own: dependence is conditional on the indices. Program counters take part: a step writes the counter
-of its process, and the next step of that process reads it.
+The projection constraint C_F: every step writes a cell of F, or a later step reads a cell that it writes. "A later step
+reads the cell" means: the next step reads it, or a step after that reads it. So one flag per cell and step is enough,
+and the constraint grows linearly with the depth. The d_ij of Saissi 2019 grow with its square. Each cell of an array
+has its own flag: dependence is conditional on the indices. Program counters are cells too: a step writes the counter of
+its process, and the next step of this process reads it.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from plait.bmc.execution.interpreter import Cell
 from plait.bmc.language.program import Expr, Instruction, Program, Variable, distances, ended_in, variables_of
 
 Kept = Literal["none", "sliced", "later", "live"]
-"""Projections: none; only what is known of them statically; a later step reads what is written (Definition 4, C_F); or
-reads it before it is overwritten."""
+"""Projections. none: no constraint. sliced: only the static analysis. later: a later step reads what the step writes
+(Definition 4, C_F). live: a later step reads it before another step overwrites it."""
 
 
 class Moment:
-    """A state of the path: a term for each cell, and for each location whether its process is there."""
+    """A state of the path: a term for each cell, and for each location whether the process is there."""
 
     def __init__(self, cells: dict[Variable, list[Term]], at: list[dict[int, Term]]) -> None:
         self.cells, self.at = cells, at
 
 
 class _Port:
-    """The n-th read or write of an array by whichever instruction is taken: one index for all of them."""
+    """The n-th read or write of an array by the selected instruction. All instructions share its index."""
 
     def __init__(self) -> None:
         self.users: list[tuple[Term, Term, Term]] = []
-        """When, at which index, and (written) with which value."""
+        """Conditions, each with an index and (for a write) a value."""
 
 
 class StepsEncoding:
@@ -64,7 +64,7 @@ class StepsEncoding:
         self.ranges = ranges
         self.f = Formula(bits)
         self.arbitrary, self.exact = arbitrary, exact
-        """From any state instead of an initial one; without dummy steps."""
+        """Start at any state instead of an initial one, without dummy steps."""
         self.relevant: set[Variable] = set()
         self.watched: set[int] = set()
         for e in relevant:
@@ -79,7 +79,7 @@ class StepsEncoding:
                 depth = min(depth, most)
         self.program, self.depth = program, depth
         self.ordered = ordered and depth > 1
-        """Whether of two neighbouring steps that are independent the one of the lower process comes first."""
+        """Whether independent neighbouring steps are in the order of their process numbers."""
         self.reads: list[dict[Cell, Term]] = []
         self.writes: list[dict[Cell, Term]] = []
         self.running: list[list[Term]] = []
@@ -133,7 +133,7 @@ class StepsEncoding:
         return moment
 
     def evaluate(self, e: Expr, moment: Moment | None = None) -> Term:
-        """An expression in a state; the last one unless another is given."""
+        """The value of an expression in a state; by default in the last one."""
         moment = moment or self.moments[-1]
         return symbolic.evaluate(self.f, self.program, self.ranges, e, _loader(moment), self._ended(moment))
 
@@ -271,7 +271,7 @@ class StepsEncoding:
                         continue
                     k = int(a.at)
                     if not 0 <= k < variable.cells:
-                        continue  # in code that is never reached: ranges know, this formula does not
+                        continue  # unreachable code: the analysis of ranges found this out
                     sort = None if variable.kind == "bool" else f.sort
                     cells[variable][k] = f.select(when, a.value, cells[variable][k], sort)
                     writes.setdefault((variable, k), []).append(when)
@@ -292,7 +292,7 @@ class StepsEncoding:
         return cells
 
     def _lemma(self, variable: Variable, value: Term) -> None:
-        """What the analysis of ranges knows of a number anyway: the solver need not find it out again."""
+        """Assert the range of a number, as the analysis found it. The solver need not derive it again."""
         f = self.f
         low, high = self.ranges.variables[variable]
         if f.bits is not None and abs(low) + abs(high) < 1 << 40:
@@ -301,7 +301,7 @@ class StepsEncoding:
     # -- constraints ---------------------------------------------------------------------------------------------------
 
     def _project(self) -> None:
-        """C_F: what is taken matters."""
+        """Add the constraint C_F: every step matters."""
         f = self.f
         needed: dict[Cell, Term] = {
             (v, k): True for v in self.program.variables if v in self.relevant for k in range(v.cells)
@@ -321,7 +321,7 @@ class StepsEncoding:
             later = [f.named(f.any(a, b), "Bool") for a, b in zip(self.running[i], later, strict=True)]
 
     def _order(self) -> None:
-        """Two neighbouring steps of different processes are in order of their numbers, or one depends on the other."""
+        """Neighbouring steps of different processes are in the order of their process numbers, or dependent."""
         f = self.f
         for i in range(self.depth - 1):
             clash: list[Term] = []
@@ -335,10 +335,10 @@ class StepsEncoding:
                 lower = f.any(*self.running[i + 1][:p])
                 f.add(f.any(f.not_(f.all(first, lower)), dependent))
 
-    # -- what was found ------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------------
 
     def decode(self, model: Model) -> Witness:
-        """The run that a model describes."""
+        """The run of a model."""
         return Witness(model, self._schedule(model), self.f.bits)
 
     def _schedule(self, model: Model) -> list[tuple[int, int]]:
@@ -353,7 +353,7 @@ class StepsEncoding:
 
 
 def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "number") -> Term:
-    """The value of the option that applies (any, if none does)."""
+    """The value of the option whose condition holds (any value, if none does)."""
     kind = f.sort if sort == "number" else sort
     value = options[-1][1]
     for when, option in reversed(options[:-1]):
@@ -362,7 +362,7 @@ def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "
 
 
 def _loader(moment: Moment) -> symbolic.Load:
-    """Reads of a state, at known indices."""
+    """Read a state at known indices."""
 
     def load(variable: Variable, index: Term, when: Term) -> Term:
         assert not isinstance(index, str)
@@ -372,7 +372,7 @@ def _loader(moment: Moment) -> symbolic.Load:
 
 
 class _Loads:
-    """Reads of a state by one instruction: known indices at once, others by ports."""
+    """Reads of a state by one instruction: directly at known indices, else through ports."""
 
     def __init__(
         self, of: StepsEncoding, i: int, moment: Moment, taken: Term, ports: dict[tuple[Variable, int], _Port]

@@ -1,8 +1,8 @@
-"""What a step does, as terms: when it is enabled, what it reads and writes under which condition, where it goes on.
+"""Symbolic execution of a step: its guard, its reads and writes with their conditions, its next locations, as terms.
 
-Both encodings run steps with this; they differ in where values come from (`load`) and what becomes of the writes.
-Read and write sets are those of Saissi 2019, section 4.4.1, exact for the state of the step: an access is part of them
-under the condition that it happens, and with the index that it has there (the conditional dependence of section 4.5.2).
+Both encodings use it. They differ in the source of values (`load`) and in the use of the writes. Read and write sets
+are those of Saissi 2019, section 4.4.1, exact for the state of the step. An access is in the set under the condition
+that it occurs, with its index in this state (the conditional dependence of section 4.5.2).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from plait.bmc.language.program import (
 )
 
 Load = Callable[[Variable, Term, Term], Term]
-"""The value of a variable at an index (0 if it is no array), read under a condition."""
+"""The value of a variable at an index (0 if it is not an array), read under a condition."""
 
 
 class Access(NamedTuple):
-    """A read or a write: of which cell, when, and with which value."""
+    """A read or a write: the cell, the condition and the value."""
 
     variable: Variable
     at: Term
@@ -50,14 +50,14 @@ class Access(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a step does."""
+    """The effect of a step."""
 
     enabled: Term
     reads: list[Access]
     writes: list[Access]
-    """In their order: of two that meet, the later one stays."""
+    """In program order: of two writes to one cell, the later one wins."""
     targets: list[tuple[Term, int]]
-    """The locations that it goes on at, and when; stuck is one of them."""
+    """The next locations with their conditions; stuck is one of them."""
 
 
 def run(
@@ -69,17 +69,17 @@ def run(
     inputs: Sequence[Term],
     ended: list[Term],
 ) -> Outcome:
-    """Run a step on terms. `ended` says whether each process has, before the step."""
+    """Execute a step on terms. `ended`: for each process, whether it has ended before the step."""
     return _Run(f, program, ranges, load, inputs, ended).outcome(step)
 
 
 def evaluate(f: Formula, program: Program, ranges: Ranges, e: Expr, load: Load, ended: list[Term]) -> Term:
-    """An expression on terms: of a property, or of the initial condition."""
+    """Evaluate an expression of a property or of the initial condition on terms."""
     return _Run(f, program, ranges, load, (), ended).value(e, True)
 
 
 def domain(f: Formula, input_: Term, domain: Domain) -> Term:
-    """That an input is one of its values."""
+    """The condition that an input has one of its possible values."""
     if domain.low is None or domain.high is None:
         return True
     return f.all(f.operate("<=", f.wrap(domain.low), input_), f.operate("<=", input_, f.wrap(domain.high)))
@@ -102,7 +102,7 @@ class _Run:
         self.targets: list[tuple[Term, int]] = []
         self.enabled: list[Term] = []
         self.failed: list[Term] = []
-        """Indices out of range in the current action."""
+        """Conditions under which an index of the current action is out of range."""
         self.stuck: list[Term] = []
 
     def outcome(self, step: Instruction) -> Outcome:
@@ -113,7 +113,7 @@ class _Run:
         return Outcome(self.f.all(*self.enabled), self.reads, self.writes, self.targets)
 
     def actions(self, actions: Sequence[Action], path: Term) -> Term:
-        """Do them under a condition; the condition under which the step goes on behind."""
+        """Execute actions under a condition, and return the condition under which the step continues after them."""
         f = self.f
         for action in actions:
             if path is False:
@@ -146,7 +146,7 @@ class _Run:
         return path
 
     def survive(self, path: Term) -> Term:
-        """The path, without those states in which an index was out of range."""
+        """The path condition without the states in which an index is out of range."""
         failed = self.f.any(*self.failed)
         self.failed = []
         self.fail(BOUNDS, failed)
@@ -168,7 +168,7 @@ class _Run:
             f = self.f
             inside = f.all(f.operate("<=", 0, at), f.operate("<", at, f.wrap(variable.cells)))
             if f.bits is not None and variable.cells > (1 << (f.bits - 1)) - 1:
-                inside = f.operate("<=", 0, at)  # every number that there is
+                inside = f.operate("<=", 0, at)  # no number of this width is too large
             self.failed.append(f.all(path, f.not_(inside)))
         return at
 
@@ -204,7 +204,7 @@ class _Run:
                 return f.select(test, one, two, sort)
 
     def read(self, variable: Variable, at: Term, path: Term) -> Term:
-        """The value that the step itself wrote last, or else the one from before."""
+        """The last value that the step itself wrote, or else the value before the step."""
         f = self.f
         found: list[tuple[Term, Term]] = []
         fresh = path

@@ -1,6 +1,7 @@
-"""From a solver's model back to a run: initial values, who takes each step, and what the environment decides.
+"""From a model of the solver to a run.
 
-That is all that is taken from the solver. Every other value is calculated by the interpreter.
+The model gives the initial values, the process of each step and the choices of the environment. The interpreter
+calculates all other values.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ def input_name(process: int, moment: int, location: int, number: int) -> str:
 
 
 class Witness(NamedTuple):
-    """A run as a solver describes it."""
+    """A run, as the model of a solver describes it."""
 
     model: Model
     schedule: list[tuple[int, int]]
-    """Who takes each step, and the moment that its inputs are named after."""
+    """The process of each step, and the number in the names of its inputs."""
     bits: int | None
-    """How many the numbers of the model have; None if they are integers."""
+    """The number of bits of numbers in the model. None: they are integers."""
 
     def _value(self, name: str, default: Value) -> Value:
         value = self.model.get(name, default)
@@ -41,7 +42,7 @@ class Witness(NamedTuple):
         return (value + half) % (2 * half) - half
 
     def run(self, interpreter: Interpreter) -> tuple[State, list[Step]]:
-        """Execute it. A step that is not enabled is a bug of an encoding."""
+        """Execute the run. A step that is not enabled is a bug in an encoding."""
         values: dict[Variable, list[Value]] = {}
         for variable in interpreter.program.variables:
             free: Value = False if variable.kind == "bool" else (variable.low or 0)
@@ -51,7 +52,7 @@ class Witness(NamedTuple):
             ]
         start = state = interpreter.initial(values)
         if not interpreter.starts(state):
-            raise AssertionError("the solver's initial state is none")
+            raise AssertionError("the solver's initial state is not an initial state of the program")
         taken: list[Step] = []
         for process, moment in self.schedule:
             location = state.locations[process]
@@ -62,7 +63,7 @@ class Witness(NamedTuple):
                     inputs.append(self._value(input_name(process, moment, location, number), default))
             step = interpreter.step(state, process, inputs)
             if step is None:
-                raise AssertionError(f"step {len(taken) + 1} of the solver's run cannot be taken")
+                raise AssertionError(f"step {len(taken) + 1} of the solver's run is not enabled")
             taken.append(step)
             state = step.state
         return start, taken

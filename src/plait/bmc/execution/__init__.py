@@ -1,5 +1,5 @@
-"""Runs of a program, executed.
+"""Execution of programs.
 
 In: a `Program`. Out: its steps and states, one by one or all of them, and Traces. Open `interpreter.py` first: it
-defines what a program means.
+defines the semantics of a program.
 """

@@ -1,4 +1,4 @@
-"""The explicit engine: all states, breadth first. The measure of the encodings, and often the faster one."""
+"""The explicit engine: all states, breadth first. Tests compare the encodings with it. It is fast on small programs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from plait.bmc.language.program import Expr, Program, Value
 
 
 class Layer(NamedTuple):
-    """What is new at a depth."""
+    """The new states at a depth."""
 
     depth: int
     states: list[State]
 
 
 class Enumeration:
-    """The states of a program, layer by layer, each with the step that led to it first."""
+    """The states of a program, layer by layer, each with the first step that led to it."""
 
     def __init__(self, program: Program, width: int | None = None) -> None:
         self.interpreter = Interpreter(program, width)
@@ -27,7 +27,7 @@ class Enumeration:
         self.transitions = 0
 
     def layers(self, deadline: float | None = None, most: int | None = None) -> Iterator[Layer]:
-        """Layer after layer, until nothing is new, a deadline has passed, or there are more states than `most`."""
+        """The layers, until no state is new, the deadline has passed, or there are more than `most` states."""
         frontier = []
         for state in self.interpreter.initial_states():
             if state not in self.parents:
@@ -50,7 +50,7 @@ class Enumeration:
             frontier, depth = found, depth + 1
 
     def path(self, state: State) -> tuple[State, list[tuple[int, tuple[Value, ...]]]]:
-        """The initial state, and the steps from there, as processes and inputs."""
+        """The initial state and the steps to a state, as processes and inputs."""
         steps: list[tuple[int, tuple[Value, ...]]] = []
         while (parent := self.parents[state]) is not None:
             state, process, inputs = parent
@@ -61,7 +61,7 @@ class Enumeration:
 def reachable_values(
     program: Program, watched: list[Expr], depth: int, width: int | None = None
 ) -> list[set[tuple[Value, ...]]]:
-    """The values that expressions can have together after at most 0, 1, …, `depth` steps (fewer, if all is covered)."""
+    """The combinations of values of expressions after at most 0, 1, …, `depth` steps (fewer if no state is new)."""
     enumeration = Enumeration(program, width)
     found: list[set[tuple[Value, ...]]] = []
     for layer in enumeration.layers():
@@ -73,7 +73,7 @@ def reachable_values(
 
 
 def longest_run(program: Program, limit: int, width: int | None = None) -> int | None:
-    """The most steps that a run can have; None if some run has more than `limit`."""
+    """The maximal number of steps of a run. None: some run has more than `limit`."""
     interpreter = Interpreter(program, width)
     layer = set(interpreter.initial_states())
     for depth in range(limit + 1):

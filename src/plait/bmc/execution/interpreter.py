@@ -1,6 +1,6 @@
-"""What a program does, concretely: one step after the other, with what each reads and writes.
+"""The interpreter: it executes a program step by step, and records the reads and writes of each step.
 
-This is the meaning of the language. Whatever a solver finds is run here before anybody sees it.
+It defines the semantics of the language. It executes every run of a solver before the run is reported.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from plait.bmc.language.program import (
     Value,
     Variable,
 )
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 MOST_VALUES = 1 << 16
-"""A free value that can be more than this is not enumerated."""
+"""The maximal number of values of a free variable that is enumerated."""
 
 
 class State(NamedTuple):
-    """The values of all cells, in the order of the variables, and where each process is."""
+    """The values of all cells, in the order of the variables, and the location of each process."""
 
     values: tuple[Value, ...]
     locations: tuple[int, ...]
 
 
 Cell = tuple[Variable, int] | int
-"""A variable and an index (0 if it is no array); or the program counter of a process, by its number."""
+"""A variable and an index (0 if it is not an array); or the program counter of a process, by its number."""
 
 
 class Step(NamedTuple):
-    """A step of a run: the state that it led to, and its footprint (read and write sets, Saissi 2019, section 4.4.1)."""
+    """A step of a run: the state after it, and its footprint (read and write sets, Saissi 2019, section 4.4.1)."""
 
     process: int
     location: int
@@ -59,11 +59,11 @@ class Step(NamedTuple):
     reads: frozenset[Cell]
     writes: frozenset[Cell]
     lost: str | None = None
-    """The index that was out of range, in words."""
+    """Which index was out of range, in words."""
 
 
 class _OutOfRangeError(Exception):
-    """An index was: this one."""
+    """An index was out of range; the message says which one."""
 
 
 class _BlockedError(Exception):
@@ -71,7 +71,7 @@ class _BlockedError(Exception):
 
 
 class Interpreter:
-    """Runs a program; with a `width`, numbers are that many bits and wrap around (two's complement)."""
+    """Executes a program. With a `width`, numbers have that number of bits and wrap around (two's complement)."""
 
     def __init__(self, program: Program, width: int | None = None) -> None:
         self.program, self.width = program, width
@@ -81,7 +81,7 @@ class Interpreter:
     # -- initial states ------------------------------------------------------------------------------------------------
 
     def initial_states(self) -> Iterator[State]:
-        """All of them. A free variable without a range can be enumerated only if numbers have few bits."""
+        """All initial states. A free variable without a range can be enumerated only if numbers have few bits."""
         choices: list[Sequence[Value]] = []
         for variable in self.program.variables:
             domain = Domain(variable.kind, variable.low, variable.high)
@@ -98,25 +98,26 @@ class Interpreter:
         return all(self.evaluate(e, state) for e in self.program.initial)
 
     def domain(self, domain: Domain, what: str) -> Sequence[Value]:
-        """The values that something free can have."""
+        """The possible values of a free variable or input."""
         if domain.kind == "bool":
             return (False, True)
         low, high = domain.low, domain.high
         if low is None or high is None:
             if self.width is None:
                 raise UsageError(
-                    f"{what} can be any number, which cannot be enumerated",
-                    hint=f"give it a range, as in int {what.rpartition('.')[2]} in 0..3;, or --width 4",
+                    f"{what} can be any number, so its values cannot be enumerated",
+                    hint=(
+                        f"give it a range, for example int {what.rpartition('.')[2]} in 0..3; or set ",
+                        Argument("width", 4),
+                    ),
                 )
             low, high = -(1 << (self.width - 1)), (1 << (self.width - 1)) - 1
         if high - low >= MOST_VALUES:
-            raise UsageError(
-                f"{what} can have {high - low + 1:,} values, which is too many", hint="give it a smaller range"
-            )
+            raise UsageError(f"{what} has too many values: {high - low + 1:,}", hint="give it a smaller range")
         return tuple(dict.fromkeys(self.wrap(value) for value in range(low, high + 1)))
 
     def wrap(self, value: Value) -> Value:
-        """A number in so many bits."""
+        """A number, wrapped around to the width."""
         if self.width is None or isinstance(value, bool):
             return value
         half = 1 << (self.width - 1)
@@ -125,16 +126,16 @@ class Interpreter:
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def ready(self, state: State, process: int) -> bool:
-        """Whether the process has a step, enabled or not."""
+        """Whether the process has a next step, enabled or not."""
         return state.locations[process] < self.program.processes[process].end
 
     def inputs(self, state: State, process: int) -> Iterator[tuple[Value, ...]]:
-        """What the environment can decide for the next step of a process."""
+        """The possible choices of the environment for the next step of a process."""
         step = self.program.processes[process].instructions[state.locations[process]]
         return itertools.product(*(self.domain(d, f"line {step.place.line}: {step.label}") for d in step.inputs))
 
     def successors(self, state: State) -> Iterator[Step]:
-        """Every step that is enabled."""
+        """All enabled steps."""
         for process in range(len(self.program.processes)):
             if self.ready(state, process):
                 for inputs in self.inputs(state, process):
@@ -143,7 +144,7 @@ class Interpreter:
                         yield taken
 
     def step(self, state: State, process: int, inputs: Sequence[Value] = ()) -> Step | None:
-        """Take the next step of a process; None if it is not enabled."""
+        """Take the next step of a process. None: it is not enabled."""
         if not self.ready(state, process):
             return None
         code = self.program.processes[process]
@@ -179,7 +180,7 @@ class Interpreter:
         return value
 
     def shown(self, state: State, variable: Variable) -> Value | list[Value]:
-        """What a variable has in a state: a value, or a list of them."""
+        """The value of a variable in a state: a value, or a list for an array."""
         at = self.offsets[variable]
         found = list(state.values[at : at + variable.cells])
         return found[0] if variable.size is None else found
@@ -191,7 +192,7 @@ class Interpreter:
 
 
 class _Run:
-    """One step on its way."""
+    """The execution of one step."""
 
     def __init__(self, of: Interpreter, state: State, inputs: tuple[Value, ...]) -> None:
         self.of, self.state, self.inputs = of, state, inputs
@@ -200,7 +201,7 @@ class _Run:
         self.writes: set[Cell] = set()
 
     def actions(self, actions: Sequence[Action]) -> int | None:
-        """Do them; the location to go to, or None after a failure."""
+        """Execute actions, and return the next location, or None after a failure."""
         for action in actions:
             match action:
                 case Set(variable, index, value):
@@ -266,4 +267,4 @@ class _Run:
 
 
 _ON = -1
-"""No location yet: the step goes on."""
+"""No next location yet: the step continues."""

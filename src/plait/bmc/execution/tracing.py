@@ -1,4 +1,4 @@
-"""Runs as Traces: lanes are processes, and `shared` is the memory between them; and back again, to replay a saved one."""
+"""From runs to Traces, and replay of saved ones. Lanes are the processes, and `shared` for the shared memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from plait.kernel.values import Data, to_data
 
 SHARED = "shared"
 WIDTH = "--width"
-"""The parameter of a trace that says how many bits numbers have."""
+"""The parameter of a trace for the number of bits of numbers."""
 _MORE = 200
-"""A run is expanded by at most so many steps."""
-_STALE = "the program has changed since the trace was saved: check it again"
+"""The maximal number of steps that are added to a run."""
+_STALE = "the program has changed since the trace was saved: check the program again"
 
 
 def lanes(program: Program) -> list[Lane]:
@@ -30,7 +30,7 @@ def _short(variable: Variable) -> str:
 
 
 def snapshot(interpreter: Interpreter, state: State) -> Snapshot:
-    """All values, by lane."""
+    """All values of a state, by lane."""
     program = interpreter.program
     fields: dict[str, dict[str, Data]] = {lane.name: {} for lane in lanes(program)}
     for variable in program.variables:
@@ -41,7 +41,7 @@ def snapshot(interpreter: Interpreter, state: State) -> Snapshot:
 
 
 def cell_text(program: Program, cell: Cell) -> str:
-    """A cell, as one would write it."""
+    """A cell as text, as in the program."""
     if isinstance(cell, int):
         return f"pc of {program.processes[cell].name}"
     variable, k = cell
@@ -49,7 +49,7 @@ def cell_text(program: Program, cell: Cell) -> str:
 
 
 def event(interpreter: Interpreter, before: State, taken: Step, note: str | None = None) -> Event:
-    """A step as an event."""
+    """The event of a step."""
     program = interpreter.program
     code = program.processes[taken.process]
     changed: dict[str, tuple[Data, Data]] = {}
@@ -84,7 +84,7 @@ def trace(
     *,
     full: bool = False,
 ) -> Trace:
-    """The run that decides a property: its projection. With `full`, all of it, and what the others can do besides."""
+    """The projection of a run that decides a property. With `full`, the whole run, with possible steps after it."""
     program = interpreter.program
     cells = relevant_cells(program, property_)
     kept = set(projection(run, cells))
@@ -119,7 +119,7 @@ def trace(
 
 
 def expansion(interpreter: Interpreter, state: State, cells: frozenset[Cell]) -> list[Step]:
-    """Steps that the processes can still take in turn without touching these cells, until nothing new happens."""
+    """Further steps of the processes, in turn, that do not write these cells, until no new state is reached."""
     found: list[Step] = []
     seen = {state}
     moved = True
@@ -140,28 +140,28 @@ def expansion(interpreter: Interpreter, state: State, cells: frozenset[Cell]) ->
 
 
 def replay(program: Program, saved: Trace) -> Iterator[Event]:
-    """Execute a saved trace again; its events as they are now, each compared with what was saved."""
+    """Execute a saved trace again. Each event is compared with the saved one."""
     width = saved.parameters.get(WIDTH)
     interpreter = Interpreter(program, width if isinstance(width, int) else None)
     if [lane.name for lane in saved.lanes] != [lane.name for lane in lanes(program)]:
-        raise TraceError("the trace has other processes than the program", hint=_STALE)
+        raise TraceError("the processes of the trace are not those of the program", hint=_STALE)
     numbers = {code.name: p for p, code in enumerate(program.processes)}
     state = _start(interpreter, saved.initial)
     for number, then in enumerate(saved.events, 1):
         process = numbers.get(then.lane)
         if process is None:
-            raise TraceError(f"step {number}: there is no process {then.lane}", hint=_STALE)
+            raise TraceError(f"step {number}: the program has no process {then.lane}", hint=_STALE)
         taken = interpreter.step(state, process, [_value(c) for c in then.choices])
         if taken is None:
-            raise TraceError(f"step {number}: {then.lane} cannot take it any more", hint=_STALE)
+            raise TraceError(f"step {number}: {then.lane} can no longer take this step", hint=_STALE)
         now = event(interpreter, state, taken, then.note)
         if (now.label, now.state) != (then.label, then.state):
-            raise TraceError(f"step {number}: {then.lane} does something else than in the trace", hint=_STALE)
+            raise TraceError(f"step {number}: the step of {then.lane} differs from the trace", hint=_STALE)
         state = taken.state
         yield then
     property_ = program.find(saved.property or "")
     if property_ is None:
-        raise TraceError(f"the program has no property {saved.property!r} any more", hint=_STALE)
+        raise TraceError(f"the program no longer has the property {saved.property!r}", hint=_STALE)
     if not interpreter.evaluate(property_.bad, state):
         raise TraceError(f"the last state of the trace no longer decides {property_.name}", hint=_STALE)
 
@@ -171,7 +171,7 @@ def _value(data: Data) -> Value:
         return data
     if isinstance(data, dict) and isinstance(data.get("#bigint"), str):
         return int(data["#bigint"])
-    raise TraceError(f"{data!r} is no value of a program", hint="give a trace that plait bmc saved")
+    raise TraceError(f"{data!r} is not a value of a program", hint="give a trace that plait bmc saved")
 
 
 def _start(interpreter: Interpreter, initial: Snapshot) -> State:
@@ -184,9 +184,9 @@ def _start(interpreter: Interpreter, initial: Snapshot) -> State:
         data = initial.fields.get(lane, {}).get(_short(variable))
         cells = data if isinstance(data, list) else [data]
         if data is None or len(cells) != variable.cells:
-            raise TraceError(f"the trace has no value of {variable.name}", hint=_STALE)
+            raise TraceError(f"the trace has no value for {variable.name}", hint=_STALE)
         values[variable] = [_value(cell) for cell in cells]
     state = interpreter.initial(values)
     if not interpreter.starts(state):
-        raise TraceError("the initial state of the trace is none of the program's", hint=_STALE)
+        raise TraceError("the initial state of the trace is not an initial state of the program", hint=_STALE)
     return state

@@ -1,4 +1,4 @@
-"""Random runs: a cheap look at what a program does, before a solver is asked."""
+"""Random runs: a cheap way to find out what a program does, before a solver runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plait.bmc.language.program import Value
 
 
 def walk(interpreter: Interpreter, dice: random.Random, most: int) -> Iterator[State]:
-    """The states of a random run of at most so many steps; none, if what the dice give is no initial state."""
+    """The states of a random run of at most `most` steps; none, if the random values are not an initial state."""
     program = interpreter.program
     values = {}
     for v in program.variables:

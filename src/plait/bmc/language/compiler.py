@@ -1,4 +1,4 @@
-"""From a tree to a Program: names and types are checked, processes become steps between locations."""
+"""Compile a syntax tree to a Program: check names and types, turn each process into steps between locations."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from plait.bmc.language.program import (
     Value,
     Variable,
 )
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 _KINDS: dict[str, Kind] = {"int": "int", "bool": "bool", "lock": "bool"}
 
 
 def compile_program(tree: s.ProgramTree, parameters: Mapping[str, str | int | bool] | None = None) -> Program:
-    """Check a tree, and make a program of it; `parameters` replace constants.
+    """Check a tree and compile it to a program; `parameters` replace constants.
 
     >>> from plait.bmc.language.parser import parse
     >>> program = compile_program(parse("const n = 2; int x = 0; process p[i in 1..n] { x = x + i; }"), {"n": 3})
@@ -61,22 +61,24 @@ class _Compiler:
             self._new(declaration, declaration.name, "a variable")
             self.shared[declaration.name] = self._declare(declaration, self.top, None)
         self.checked = False
-        """Whether an index is not known to be in range."""
+        """Whether an index of the program may be out of range."""
         self.asserted = False
 
     def _new(self, node: s.Node, name: str, what: str) -> None:
         if name in self.taken:
-            raise self.source.error(node.place, f"{name} is {self.taken[name]} already", "choose another name")
+            raise self.source.error(node.place, f"{name} is already {self.taken[name]}", "choose another name")
         self.taken[name] = what
 
     def _constants(self, parameters: dict[str, str | int | bool]) -> dict[str, Value]:
         found: dict[str, Value] = {}
         for constant in self.tree.constants:
             if constant.name in found:
-                raise self.source.error(constant.place, f"{constant.name} is a constant already", "choose another name")
+                raise self.source.error(constant.place, f"{constant.name} is already a constant", "choose another name")
             value, kind = Scope(self.source, found, {}).expression(constant.value)
             if not isinstance(value, Constant):
-                raise self.source.error(constant.place, f"{constant.name} is not constant", "use numbers and constants")
+                raise self.source.error(
+                    constant.place, f"the value of {constant.name} is not constant", "use numbers and constants"
+                )
             given = parameters.pop(constant.name, None)
             found[constant.name] = value.value if given is None else _parameter(constant.name, given, kind)
         if parameters:
@@ -89,29 +91,33 @@ class _Compiler:
         kind = _KINDS[d.kind]
         size = None if d.size is None else scope.number(d.size, "the size of an array")
         if size is not None and not 1 <= size <= MANY:
-            raise scope.error(d, f"{d.name} has {size} cells", f"an array has 1 to {MANY:,}")
+            raise scope.error(d, f"{d.name} has {size} cells", f"give 1 to {MANY:,} cells")
         cells = 1 if size is None else size
         if d.kind == "lock" and (d.initial is not None or d.low is not None):
-            raise scope.error(d, f"the lock {d.name} has an initial value", "locks are free initially")
+            raise scope.error(
+                d, f"the lock {d.name} has an initial value", "remove the value: locks are free initially"
+            )
         values: list[Value | None] = [None] * cells
         if d.kind == "lock":
             values = [False] * cells
         elif d.initial is not None:
             if d.listed and size is None:
-                raise scope.error(d, f"{d.name} is no array, and has a list of values", f"declare {d.name}[SIZE]")
+                raise scope.error(d, f"{d.name} has a list of values, but is not an array", f"declare {d.name}[SIZE]")
             if d.listed and len(d.initial) != cells:
-                raise scope.error(d, f"{d.name} has {cells} cells and {len(d.initial)} values", "give as many of both")
+                raise scope.error(
+                    d, f"{d.name} has {cells} cells, but {len(d.initial)} values", "give one value per cell"
+                )
             known = []
             for e in d.initial:
                 value = scope.typed(e, kind)
                 if not isinstance(value, Constant):
-                    raise scope.error(e, "an initial value must be constant", "leave it out, and write init …;")
+                    raise scope.error(e, "an initial value must be constant", "remove it, and add a condition: init …;")
                 known.append(value.value)
             values = list(known) if d.listed else [known[0]] * cells
         low = high = None
         if d.low is not None and d.high is not None:
             if kind != "int":
-                raise scope.error(d, f"{d.name} is a bool, and has no range", "leave the range out")
+                raise scope.error(d, f"{d.name} is a bool, but has a range", "remove the range")
             low, high = scope.number(d.low, "a range"), scope.number(d.high, "a range")
             if low > high:
                 raise scope.error(d, f"the range {low}..{high} is empty", "write the smaller number first")
@@ -132,11 +138,13 @@ class _Compiler:
                 processes.append(code)
                 locals_[declaration.name][index], numbers[declaration.name][index] = names, number
         if not processes:
-            raise self.source.error(s.Place(1, 1), "there is no process", "write process p { … }")
+            raise self.source.error(s.Place(1, 1), "the program has no process", "add one: process p { … }")
         if self.tree.count is not None:
             place, e = self.tree.count
             if (count := self.top.number(e, "the number of processes")) != len(processes):
-                raise self.source.error(place, f"there are {len(processes)} processes, not {count}", "correct one")
+                raise self.source.error(
+                    place, f"the number of processes is {len(processes)}, not {count}", "correct the number"
+                )
         outside = Scope(self.source, self.constants, self.shared, locals_, numbers)
         initial = tuple(outside.typed(e, "bool") for e in self.tree.initial)
         for e, condition in zip(self.tree.initial, initial, strict=True):
@@ -164,7 +172,9 @@ class _Compiler:
         low, high = self.top.number(d.low, "the range of a process"), self.top.number(d.high, "the range of a process")
         if not low <= high < low + MANY:
             raise self.source.error(
-                d.place, f"{d.name} has {high - low + 1} instances", "write the smaller number first"
+                d.place,
+                f"{d.name} has {high - low + 1} instances",
+                f"write the smaller number first; the maximum is {MANY:,} instances",
             )
         return list(range(low, high + 1))
 
@@ -188,8 +198,8 @@ class _Compiler:
 
         def fresh(node: s.Node, name: str) -> None:
             if name in own or name in self.taken:
-                said = self.taken.get(name, "a name of this process")
-                raise self.source.error(node.place, f"{name} is {said} already", "choose another name")
+                meaning = self.taken.get(name, "a name of this process")
+                raise self.source.error(node.place, f"{name} is already {meaning}", "choose another name")
             own.add(name)
 
         if d.variable is not None and index is not None:
@@ -199,7 +209,9 @@ class _Compiler:
             fresh(p, p.name)
             value, _ = Scope(self.source, constants, {}).expression(p.value)
             if not isinstance(value, Constant):
-                raise self.source.error(p.place, f"the parameter {p.name} is not constant", "use constants")
+                raise self.source.error(
+                    p.place, f"the value of the parameter {p.name} is not constant", "use numbers and constants"
+                )
             constants[p.name] = value.value
         name = d.name if index is None else f"{d.name}[{index}]"
         names: dict[str, Variable] = {}
@@ -212,7 +224,7 @@ class _Compiler:
 
 
 class _ProcessCompiler:
-    """Lays the statements of one process out as steps."""
+    """Turns the statements of one process into steps."""
 
     def __init__(self, whole: _Compiler, scope: Scope, number: int) -> None:
         self.whole, self.scope, self.number = whole, scope, number
@@ -238,7 +250,7 @@ class _ProcessCompiler:
         self.inputs = []
 
     def _block(self, statements: tuple[s.Statement, ...]) -> int:
-        """Steps for the statements, which go on behind them; the location behind."""
+        """Add the steps of the statements, and return the location after them."""
         for statement in statements:
             self._statement(statement)
         return len(self.bodies)
@@ -248,7 +260,7 @@ class _ProcessCompiler:
             case s.If(place, condition, then, otherwise):
                 test = self._condition(condition)
                 if isinstance(test, Constant):
-                    # Known before the program runs: no step is needed to find out.
+                    # The condition is constant: the decision needs no step.
                     self._block(then if test.value else otherwise)
                     return
                 at = self._new_step(place)
@@ -285,7 +297,7 @@ class _ProcessCompiler:
                 self._fill(at, [*actions, Goto(at + 1)])
 
     def _branches(self, at: int, starts: list[int], otherwise: tuple[s.Statement, ...], test: Expr) -> None:
-        """The second branch of an `if`, and the decision."""
+        """Add the `else` branch of an `if`, and the decision."""
         end = len(self.bodies)
         if not otherwise:
             self._fill(at, [Branch(test, (Goto(starts[0]),), (Goto(end),))])
@@ -318,12 +330,14 @@ class _ProcessCompiler:
         return variable, index
 
     def _atomic(self, statement: s.Statement) -> list[Action]:
-        """What a statement does when it is done at once."""
+        """The actions of a statement that is one step, or part of one."""
         match statement:
             case s.Assign(_, target, value):
                 variable, index = self._target(target)
                 if variable.lock:
-                    raise self.scope.error(statement, f"{target.name} is a lock", f"write lock({target.name});")
+                    raise self.scope.error(
+                        statement, f"{target.name} is a lock: it cannot be assigned", f"write lock({target.name});"
+                    )
                 found = self.scope.typed(value, variable.kind)
                 self._note(found)
                 return [Set(variable, index, found)]
@@ -339,7 +353,7 @@ class _ProcessCompiler:
             case s.Locking(_, target, taken):
                 variable, index = self._target(target)
                 if not variable.lock:
-                    raise self.scope.error(target, f"{target.name} is no lock", f"declare lock {target.name};")
+                    raise self.scope.error(target, f"{target.name} is not a lock", f"declare lock {target.name};")
                 wait: list[Action] = [Require(Not(Read(variable, index)))] if taken else []
                 return [*wait, Set(variable, index, Constant(taken))]
             case s.Skip():
@@ -358,18 +372,20 @@ class _ProcessCompiler:
             case s.Atomic(_, body):
                 return self._sequence(body)
             case s.While():
-                raise self.scope.error(statement, "a while in an atomic block", "write the loop outside of atomic { }")
+                raise self.scope.error(statement, "an atomic block contains a while", "move the loop out of atomic { }")
 
     def _sequence(self, statements: tuple[s.Statement, ...]) -> list[Action]:
         return [action for statement in statements for action in self._atomic(statement)]
 
     def _domain(self, node: s.Node, variable: Variable, low: s.Expression | None, high: s.Expression | None) -> Domain:
         if variable.lock:
-            raise self.scope.error(node, f"{variable.name} is a lock", "locks are only taken and given back")
+            raise self.scope.error(
+                node, f"{variable.name} is a lock: it has no free value", "use lock(…); and unlock(…);"
+            )
         if low is None or high is None:
             return Domain(variable.kind)
         if variable.kind == "bool":
-            raise self.scope.error(node, f"{variable.name} is a bool, and has no range", "leave the range out")
+            raise self.scope.error(node, f"{variable.name} is a bool, but has a range", "remove the range")
         least, most = self.scope.number(low, "a range"), self.scope.number(high, "a range")
         if least > most:
             raise self.scope.error(node, f"the range {least}..{most} is empty", "write the smaller number first")
@@ -406,7 +422,7 @@ def _targets(actions: list[Action] | tuple[Action, ...]) -> tuple[int, ...]:
 
 
 def _loose(e: Expr) -> bool:
-    """Whether an index in an expression is not known to be in range."""
+    """Whether an index in an expression may be out of range."""
     match e:
         case Read(variable, index) if index is not None:
             known = isinstance(index, Constant) and 0 <= index.value < variable.cells
@@ -422,10 +438,10 @@ def _loose(e: Expr) -> bool:
 
 
 def _no_loose_index(e: Expr, scope: Scope, node: s.Node) -> None:
-    """A property has no process that could fail: its indices must be known."""
+    """Raise an error if an index may be out of range: outside of a process, no step can fail."""
     if _loose(e):
         raise scope.error(
-            node, "an index outside of a process is not known to be in range", "use constants or quantifiers"
+            node, "an index outside of a process may be out of range", "use constants or quantifiers as indices"
         )
 
 
@@ -433,9 +449,15 @@ def _parameter(name: str, given: str | int | bool, kind: Kind) -> Value:
     if kind == "bool":
         found = {"true": True, "false": False}.get(str(given).lower())
         if found is None:
-            raise UsageError(f"{name}={given!r} does not fit: expected a bool (true or false)", hint=f"-p {name}=true")
+            raise UsageError(
+                f"{name}={given!r} does not fit: expected a bool (true or false)",
+                hint=("for example ", Argument(name, "true", parameter=True)),
+            )
         return found
     try:
         return int(str(given).replace("_", ""))
     except ValueError:
-        raise UsageError(f"{name}={given!r} does not fit: expected a number", hint=f"for example -p {name}=3") from None
+        raise UsageError(
+            f"{name}={given!r} does not fit: expected a number",
+            hint=("for example ", Argument(name, 3, parameter=True)),
+        ) from None

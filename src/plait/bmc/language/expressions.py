@@ -1,4 +1,4 @@
-"""Expressions: types, names and constants resolved; and the arithmetic that all analyses share."""
+"""Expressions: resolve types, names and constants; and the arithmetic that all analyses share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from plait.bmc.language.program import (
 from plait.kernel.errors import ModelError
 
 MANY = 100_000
-"""More instances than this of a quantifier, a process or an array are a slip."""
+"""The maximal number of values of a quantifier, instances of a process, or cells of an array."""
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ _ARITHMETIC, _ORDER, _EQUALITY, _LOGIC = ("+", "-", "*", "/", "%"), ("<", "<=", 
 
 
 def calculate(operator: str, left: Value, right: Value) -> Value:
-    """What an operator gives. Division rounds down, as in Python, and the divisor is positive.
+    """The result of an operator. Division rounds down, as in Python, and the divisor is positive.
 
     >>> calculate("/", -7, 2), calculate("%", -7, 2), calculate("<", 1, 2)
     (-4, 1, True)
@@ -67,7 +67,7 @@ def calculate(operator: str, left: Value, right: Value) -> Value:
 
 
 def negate(e: Expr) -> Expr:
-    """Not e."""
+    """The negation of e."""
     match e:
         case Constant(value):
             return Constant(not value)
@@ -78,7 +78,7 @@ def negate(e: Expr) -> Expr:
 
 
 def operation(operator: str, left: Expr, right: Expr) -> Expr:
-    """An operation, calculated if its operands are known."""
+    """An operation; a constant if its operands are constants."""
     if isinstance(left, Constant) and isinstance(right, Constant):
         return Constant(calculate(operator, left.value, right.value))
     if operator in _LOGIC:
@@ -91,7 +91,7 @@ def operation(operator: str, left: Expr, right: Expr) -> Expr:
 
 
 class Scope:
-    """The names that can be used somewhere, and what they stand for."""
+    """The names that are visible at a place, and their meanings."""
 
     def __init__(
         self,
@@ -103,12 +103,12 @@ class Scope:
     ) -> None:
         self.source, self.constants, self.variables = source, dict(constants), variables
         self.locals = locals_ if locals_ is not None else {}
-        """By process, by its index (None for a process that is no array): its variables."""
+        """By process and index (None: not an array of processes): the variables of the process."""
         self.numbers = numbers if numbers is not None else {}
-        """By process, by its index: which process it is."""
+        """By process and index: the number of the process."""
 
     def with_constants(self, **more: Value) -> Scope:
-        """The same with more constants."""
+        """The same scope with more constants."""
         return Scope(self.source, self.constants | more, self.variables, self.locals, self.numbers)
 
     def error(self, node: s.Node, message: str, hint: str | None = None) -> ModelError:
@@ -117,23 +117,23 @@ class Scope:
     # -- kinds ---------------------------------------------------------------------------------------------------------
 
     def typed(self, e: s.Expression, expected: Kind) -> Expr:
-        """An expression that must be a number, or a truth value."""
+        """Resolve an expression that must have the expected type."""
         found, kind = self.expression(e)
         if kind != expected:
             words = {"int": "a number (int)", "bool": "a truth value (bool)"}
-            compare = f"compare it, as in {e.place.text or 'x'} != 0" if expected == "bool" else "use c ? 1 : 0"
+            compare = f"compare it, for example {e.place.text or 'x'} != 0" if expected == "bool" else "use c ? 1 : 0"
             raise self.error(e, f"{e.place.text or 'this'} is {words[kind]}, expected {words[expected]}", compare)
         return found
 
     def number(self, e: s.Expression, what: str) -> int:
-        """A number that is known before the program runs."""
+        """The value of a constant expression that must be a number."""
         found = self.typed(e, "int")
         if not isinstance(found, Constant):
             raise self.error(e, f"{what} must be a constant, not {e.place.text or 'a variable'}", "declare a const")
         return int(found.value)
 
     def expression(self, e: s.Expression) -> tuple[Expr, Kind]:
-        """The expression and its type."""
+        """Resolve an expression, and return its type too."""
         match e:
             case s.Number(_, value):
                 return Constant(value), "int"
@@ -178,7 +178,7 @@ class Scope:
     def _quantified(self, e: s.Quantified) -> Expr:
         low, high = self.number(e.low, "the range of a quantifier"), self.number(e.high, "the range of a quantifier")
         if high - low > MANY:
-            raise self.error(e, f"{high - low + 1:,} values of {e.variable} are too many", f"the most is {MANY:,}")
+            raise self.error(e, f"{e.variable} has too many values: {high - low + 1:,}", f"the maximum is {MANY:,}")
         operator = "&&" if e.universal else "||"
         parts = [self.with_constants(**{e.variable: value}).typed(e.body, "bool") for value in range(low, high + 1)]
         return joined(parts or [Constant(e.universal)], functools.partial(operation, operator))
@@ -188,28 +188,30 @@ class Scope:
     def _name(self, e: s.Name) -> tuple[Expr, Kind]:
         if e.owner is None and e.name in self.constants:
             if e.index is not None:
-                raise self.error(e, f"{e.name} is a constant, and has no cells", f"write {e.name}")
+                raise self.error(e, f"{e.name} is a constant: it has no cells", f"write {e.name}")
             value = self.constants[e.name]
             return Constant(value), "bool" if isinstance(value, bool) else "int"
         variable, index = self.cell(e)
         return Read(variable, index), variable.kind
 
     def cell(self, e: s.Name) -> tuple[Variable, Expr | None]:
-        """The variable that a name stands for, and its index if it is an array."""
+        """The variable of a name, and its index if it is an array."""
         variable = self._variable(e)
         if variable.size is None:
             if e.index is not None:
-                raise self.error(e, f"{e.name} is no array", f"write {e.name}, or declare {e.name}[SIZE]")
+                raise self.error(e, f"{e.name} is not an array", f"write {e.name}, or declare {e.name}[SIZE]")
             return variable, None
         if e.index is None:
-            raise self.error(e, f"{e.name} is an array of {variable.size}", f"name a cell, as in {e.name}[0]")
+            raise self.error(
+                e, f"{e.name} is an array of {variable.size} cells", f"select a cell, for example {e.name}[0]"
+            )
         return variable, self.typed(e.index, "int")
 
     def _variable(self, e: s.Name) -> Variable:
         if e.owner is None:
             if e.name not in self.variables:
                 if e.name in self.constants:
-                    raise self.error(e, f"{e.name} is a constant, and cannot be changed", "declare a variable")
+                    raise self.error(e, f"{e.name} is a constant: it cannot be changed", "declare a variable")
                 raise self._unknown(e, "variable", e.name, [*self.variables, *self.constants])
             return self.variables[e.name]
         instances = self._instances(e, e.owner)
@@ -232,7 +234,11 @@ class Scope:
 
     def _instances(self, e: s.Node, process: str) -> Mapping[int | None, Mapping[str, Variable]]:
         if not self.locals:
-            raise self.error(e, "a process cannot look into another", "use a shared variable, declared outside")
+            raise self.error(
+                e,
+                "a process cannot read the locals of another process",
+                "use a shared variable, declared outside of processes",
+            )
         if process not in self.locals:
             raise self._unknown(e, "process", process, self.locals)
         return self.locals[process]
@@ -242,9 +248,9 @@ class Scope:
             return instances[index]
         known = ", ".join(f"{process}[{i}]" if i is not None else process for i in list(instances)[:8])
         given = process if index is None else f"{process}[{index}]"
-        raise self.error(e, f"there is no process {given}", f"there is {known or 'none'}")
+        raise self.error(e, f"there is no process {given}", f"the processes are: {known or 'none'}")
 
     def _unknown(self, e: s.Node, what: str, name: str, known: Iterable[str]) -> ModelError:
         near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else "declare it first, as in int x = 0;"
+        hint = f"did you mean {near[0]}?" if near else "declare it first, for example int x = 0;"
         return self.error(e, f"there is no {what} {name}", hint)

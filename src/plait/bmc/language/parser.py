@@ -1,4 +1,4 @@
-"""The language as text: from a `.plait` file to a tree (Saissi 2019, section 4.5.2, "Implementation")."""
+"""Parse the text of a `.plait` file to a syntax tree (Saissi 2019, section 4.5.2, "Implementation")."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _parser() -> Lark:
 
 
 def parse(text: str, name: str = "program") -> s.ProgramTree:
-    """The tree of a program.
+    """Parse a program to its syntax tree.
 
     >>> tree = parse("int x = 0; process p { x = x + 1; } always small: x < 2;", "counter")
     >>> tree.processes[0].body[0].place.text
@@ -121,7 +121,7 @@ def parse(text: str, name: str = "program") -> s.ProgramTree:
 
 
 def read(path: Path) -> str:
-    """The text of a file."""
+    """Read the text of a file."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -158,7 +158,7 @@ def _word(name: str) -> str:
 
 @v_args(meta=True)
 class _Builder(Transformer[Token, Any]):
-    """Makes nodes out of what was parsed, from the leaves up."""
+    """Turns the parse tree into nodes of the syntax tree, from the leaves up."""
 
     def __init__(self, source: s.Source) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class _Builder(Transformer[Token, Any]):
 
         counts = [i[1:] for i in flat if isinstance(i, tuple) and i[0] == "count"]
         if len(counts) > 1:
-            raise self.source.error(counts[1][0], "processes is said twice", "keep one of them")
+            raise self.source.error(counts[1][0], "processes is declared twice", "remove one of the declarations")
         return s.ProgramTree(
             self.source,
             self.source.name,

@@ -1,10 +1,10 @@
-"""A program as the analyses see it (Saissi 2019, section 4.5.1): variables, and sequential processes of atomic steps.
+"""The compiled program (Saissi 2019, section 4.5.1): variables, and sequential processes of atomic steps.
 
-A process is at a *location*, and each location has one step: so a process has at most one step to take, and its program
-counter says which. A step runs its *body* at once. What a statement of the language becomes:
+A process is at a *location*, and each location has one step. So a process has at most one next step, and its program
+counter determines it. A step executes its *body* atomically. Statements of the language become steps:
 
 - an assignment, `assume`, `assert`, `lock`, `unlock`, `havoc`, `skip`, and a whole `atomic` block: one step;
-- `if`, `while`, `choose`: one step for the decision, then those of the branch.
+- `if`, `while`, `choose`: one step for the decision, then the steps of the branch.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ Kind = Literal["int", "bool"]
 Value = int | bool
 
 ASSERTIONS, BOUNDS = "assertions", "bounds"
-"""The properties that every program has: no `assert` fails, no index is out of range."""
+"""The built-in properties: no `assert` fails, no index is out of range."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Variable:
-    """A variable, or an array of them. Locals are variables that one process alone can name."""
+    """A variable or an array. A local is a variable that only one process can name."""
 
     name: str
     kind: Kind
     size: int | None
-    """None if it is no array."""
+    """None: not an array."""
     initial: tuple[Value | None, ...]
-    """The value of each cell; None: free."""
+    """The initial value of each cell. None: free."""
     low: int | None = None
     high: int | None = None
-    """The range of the initial value, where it is free."""
+    """The range of a free initial value."""
     process: int | None = None
-    """The process that it is a local of."""
+    """The process of a local. None: a shared variable."""
     lock: bool = False
     hidden: bool = False
-    """A flag that stands for a failed assertion or index."""
+    """Whether it is the flag of a built-in property: an assertion failed, or an index was out of range."""
 
     @property
     def cells(self) -> int:
-        """How many values it has."""
+        """The number of cells."""
         return 1 if self.size is None else self.size
 
 
@@ -64,7 +64,7 @@ class Read:
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """What the environment decides when the step runs."""
+    """A value that the environment chooses when the step runs."""
 
     number: int
 
@@ -85,7 +85,7 @@ class Not:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """An operator: + - * / %, comparisons, && and || (which evaluate their right side only if needed)."""
+    """An operator: + - * / %, comparisons, && and || (these evaluate the right side only if necessary)."""
 
     operator: str
     left: Expr
@@ -115,25 +115,25 @@ class Set:
 
 @dataclasses.dataclass(frozen=True)
 class Require:
-    """The step is not enabled unless this holds."""
+    """The step is enabled only if the condition holds."""
 
     condition: Expr
 
 
 NEVER = Require(Constant(False))
-"""A step that begins with this is never taken."""
+"""A step that begins with this action is never enabled."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Ensure:
-    """An assertion: if it does not hold, its flag is set and the process is stuck."""
+    """An assertion: if the condition does not hold, its flag is set and the process is stuck."""
 
     condition: Expr
 
 
 @dataclasses.dataclass(frozen=True)
 class Branch:
-    """Do this or that."""
+    """Execute one of two branches."""
 
     condition: Expr
     then: tuple[Action, ...]
@@ -142,7 +142,7 @@ class Branch:
 
 @dataclasses.dataclass(frozen=True)
 class Goto:
-    """The location to go on at; the last thing that a step does."""
+    """The next location: the last action of a step."""
 
     location: int
 
@@ -152,7 +152,7 @@ Action = Set | Require | Ensure | Branch | Goto
 
 @dataclasses.dataclass(frozen=True)
 class Domain:
-    """The values that an input can have; no range: any."""
+    """The possible values of an input. Without a range: any value."""
 
     kind: Kind
     low: int | None = None
@@ -161,25 +161,25 @@ class Domain:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Instruction:
-    """What a process does at one of its locations."""
+    """The step of a process at one of its locations."""
 
     process: int
     location: int
     body: tuple[Action, ...]
     targets: tuple[int, ...]
-    """The locations that it can go on at, without failing."""
+    """The possible next locations, if the step does not fail."""
     place: Place
     inputs: tuple[Domain, ...] = ()
 
     @property
     def label(self) -> str:
-        """The statement, as it is written."""
+        """The text of the statement."""
         return self.place.text
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProcessCode:
-    """A process: its steps by location. It ends after the last location, and is stuck behind that after a failure."""
+    """A process: its steps by location. The location after the last step is its end; the one after that means stuck."""
 
     name: str
     role: str
@@ -187,12 +187,12 @@ class ProcessCode:
 
     @property
     def end(self) -> int:
-        """The location without a step."""
+        """The location of a process that has ended."""
         return len(self.instructions)
 
     @property
     def stuck(self) -> int:
-        """Where a process is after a failed assertion or index."""
+        """The location of a process after a failed assertion or an index out of range."""
         return len(self.instructions) + 1
 
 
@@ -201,7 +201,7 @@ PropertyKind = Literal["always", "final", "reachable"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Property:
-    """A condition on states: `always`, in all; `final`, in those where all processes have ended; `reachable`, in one."""
+    """A condition: `always` on all states, `final` on states in which all processes ended, `reachable` on one state."""
 
     name: str
     kind: PropertyKind
@@ -210,7 +210,7 @@ class Property:
 
     @property
     def bad(self) -> Expr:
-        """What is looked for: a state that violates it, or the example."""
+        """The condition of a state that decides the property: a violation, or the example of `reachable`."""
         return self.condition if self.kind == "reachable" else Not(self.condition)
 
 
@@ -228,7 +228,7 @@ class Program:
 
     @property
     def offsets(self) -> dict[Variable, int]:
-        """Where the cells of each variable begin in a state."""
+        """The position of the first cell of each variable in a state."""
         found, at = {}, 0
         for variable in self.variables:
             found[variable] = at
@@ -237,7 +237,7 @@ class Program:
 
     @property
     def longest(self) -> int | None:
-        """No run has more steps; None if a process has a loop."""
+        """The maximal number of steps of a run. None: a process has a loop."""
         lengths = [longest(code) for code in self.processes]
         known = [n for n in lengths if n is not None]
         return sum(known) if len(known) == len(lengths) else None
@@ -282,7 +282,7 @@ def ended_in(e: Expr) -> set[int]:
 
 
 def cases(e: Expr) -> list[Expr]:
-    """Expressions one of which holds if the expression does.
+    """Split an expression into cases: it holds if and only if one of them holds.
 
     >>> x, y = (Read(Variable(name, "bool", None, (False,))) for name in "xy")
     >>> cases(Not(Operation("&&", x, Operation("&&", y, Not(x))))) == [Not(x), Not(y), x]
@@ -300,7 +300,7 @@ def cases(e: Expr) -> list[Expr]:
 
 
 def joined(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Of one or more parts: pairs of pairs, so that what has many of them is not deep."""
+    """Join one or more parts as a balanced tree: many parts do not give a deep expression."""
     while len(parts) > 1:
         pairs = [join(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = [*pairs, *parts[2 * len(pairs) :]]
@@ -328,7 +328,7 @@ def accesses(actions: tuple[Action, ...]) -> tuple[set[Variable], set[Variable]]
 
 
 def distances(process: ProcessCode) -> dict[int, int]:
-    """The least number of steps to each location."""
+    """The minimal number of steps to each location."""
     found = {0: 0}
     queue = [0]
     for place in queue:
@@ -341,7 +341,7 @@ def distances(process: ProcessCode) -> dict[int, int]:
 
 
 def longest(process: ProcessCode) -> int | None:
-    """The most steps that a process can take; None if it has a loop."""
+    """The maximal number of steps of a process. None: it has a loop."""
     known: dict[int, int] = {}
     active: set[int] = set()
     todo = [0]

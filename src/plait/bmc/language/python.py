@@ -1,4 +1,4 @@
-"""Programs as Python functions: a subset of Python, read from the source and never executed.
+"""Programs as Python functions: a subset of Python. Plait reads the source and never executes it.
 
     @thread
     def worker(s, i):
@@ -7,9 +7,10 @@
 
     program = build({"x": 0}, [worker(0), worker(1)], always={"small": "s.x <= 2"})
 
-`s` is the shared memory. Other names are locals (0 or False at first) or arguments, which are constants of the thread.
+`s` is the shared memory. Other names are locals (initially 0 or False) or arguments, which are constants of the thread.
 Statements: assignments (also `+=`, `-=`, `*=`), `if`, `while`, `assert`, `pass`, `with atomic:`, `with s.m:` (a lock),
-`lock(s.m)`, `unlock(s.m)`, `assume(c)`, `havoc(s.x)`, `s.x = choose(0, 3)`. Whatever else there is in a thread is an error.
+`lock(s.m)`, `unlock(s.m)`, `assume(c)`, `havoc(s.x)`, `s.x = choose(0, 3)`. Any other statement in a thread is an
+error.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ _STATEMENTS = "assignments, if, while, assert, pass, with atomic, with a lock, a
 
 
 def _only_in_threads(*_: object) -> NoReturn:
-    raise UsageError("this is a statement of a @thread, and cannot be called", hint="use it in a @thread function")
+    raise UsageError(
+        "this statement of a @thread function was called outside of one", hint="use it in a @thread function"
+    )
 
 
 class _Atomic:
-    """`with atomic:` makes one step of its block."""
+    """`with atomic:` turns its block into one step."""
 
     def __enter__(self) -> None:
         _only_in_threads()
@@ -47,12 +50,12 @@ atomic = _Atomic()
 
 
 def lock(m: Any) -> None:
-    """`lock(s.m)` waits for the lock and takes it; as a value of `build`, the type of locks."""
+    """`lock(s.m)` waits for the lock and takes it. As a value in `build`, it declares a lock."""
     _only_in_threads()
 
 
 def unlock(m: Any) -> None:
-    """`unlock(s.m)` gives the lock back."""
+    """`unlock(s.m)` releases the lock."""
     _only_in_threads()
 
 
@@ -62,22 +65,22 @@ def assume(condition: Any) -> None:
 
 
 def havoc(variable: Any, low: int | None = None, high: int | None = None) -> None:
-    """`havoc(s.x)` gives a variable any value; `havoc(s.x, 0, 3)` any of these."""
+    """`havoc(s.x)` sets a variable to any value; `havoc(s.x, 0, 3)` to any value from 0 to 3."""
     _only_in_threads()
 
 
 def choose(low: int, high: int) -> Any:
-    """`s.x = choose(0, 3)`: one of 0 to 3, whichever."""
+    """`s.x = choose(0, 3)` sets a variable to any value from 0 to 3."""
     _only_in_threads()
 
 
 def skip() -> None:
-    """`skip()`: a step that does nothing, like `pass`."""
+    """`skip()` is a step without effect, like `pass`."""
     _only_in_threads()
 
 
 class Thread:
-    """A function whose source is a process; calling it with arguments makes an instance."""
+    """A function whose source is a process. A call with arguments creates an instance."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -86,7 +89,9 @@ class Thread:
         names = [a.arg for a in self.tree.args.args]
         if not names or self.tree.args.vararg or self.tree.args.kwarg or self.tree.args.kwonlyargs:
             place = s.Place(self.tree.lineno + self.source.first_line - 1, 1)
-            raise self.source.error(place, f"{self.tree.name} needs the shared memory", "write def p(s, i): …")
+            raise self.source.error(
+                place, f"{self.tree.name} has no argument for the shared memory", "write def p(s, i): …"
+            )
         self.memory, self.arguments = names[0], names[1:]
 
     def __call__(self, *arguments: int | bool, **named: int | bool) -> Instance:
@@ -95,13 +100,13 @@ class Thread:
             arguments += tuple(named[name] for name in self.arguments if name in named)
         if unknown or len(arguments) != len(self.arguments):
             raise UsageError(
-                f"{self.tree.name} has {len(self.arguments)} arguments besides {self.memory}, and got "
+                f"{self.tree.name} expects {len(self.arguments)} arguments after {self.memory}, but got "
                 f"{len(arguments) + len(unknown)}",
-                hint=f"they are: {', '.join(self.arguments) or 'none'}",
+                hint=f"its arguments are: {', '.join(self.arguments) or 'none'}",
             )
         for value in arguments:
             if not isinstance(value, int):
-                raise UsageError(f"{self.tree.name}: {value!r} does not fit", hint="arguments are numbers or bools")
+                raise UsageError(f"{self.tree.name}: {value!r} does not fit", hint="give a number or a bool")
         return Instance(self, arguments)
 
 
@@ -113,7 +118,7 @@ class Instance:
 
 
 def thread(function: Callable[..., Any]) -> Thread:
-    """Make a process of a function."""
+    """Turn a function into a process."""
     return Thread(function)
 
 
@@ -126,17 +131,19 @@ def build(
     reachable: Mapping[str, str] | None = None,
     name: str = "program",
 ) -> Program:
-    """A program of shared variables and threads.
+    """Build a program from shared variables and threads.
 
-    A variable is given by its initial value: a number, a bool, a list of them; `int` or `bool` if it is free, a `range` if
-    it is free within; `lock`, or a list of locks. Properties are expressions: `"s.x < 2 or s.done"`. The threads of one
-    function are numbered: `worker_0`, `worker_1`; a property reads their locals as `s.worker_0.t`.
+    The initial value declares a variable: a number, a bool, or a list of them. `int` or `bool` declares a free
+    variable, a `range` a variable that is free within the range. `lock` or a list of locks declares locks. Properties
+    are expressions: `"s.x < 2 or s.done"`. The threads of one function have numbers: `worker_0`, `worker_1`. A property
+    reads their locals as `s.worker_0.t`.
     """
     instances = [t() if isinstance(t, Thread) else t for t in threads]
     for instance in instances:
         if not isinstance(instance, Instance):
             raise UsageError(
-                f"{instance!r} is no thread", hint="mark the function with @thread, and give it or a call of it"
+                f"{instance!r} is not a thread",
+                hint="mark the function with @thread, then give the function or a call of it",
             )
     counts: dict[str, int] = {}
     totals: dict[str, int] = {}
@@ -177,7 +184,8 @@ def _kind(name: str, value: Any) -> str:
     if sample is int or isinstance(sample, int | range):
         return "int"
     raise UsageError(
-        f"the variable {name} = {value!r} does not fit", hint="give a number, a bool, a list of them, int, bool or lock"
+        f"the variable {name} = {value!r} does not fit",
+        hint="give a number, a bool, a list of them, int, bool, a range or lock",
     )
 
 
@@ -204,12 +212,13 @@ def _source(function: Callable[..., Any]) -> tuple[s.Source, ast.FunctionDef]:
         file = inspect.getsourcefile(function) or "program"
     except (OSError, TypeError):
         raise UsageError(
-            f"the source of {getattr(function, '__name__', function)!r} cannot be read", hint="write it in a file"
+            f"the source of {getattr(function, '__name__', function)!r} cannot be read",
+            hint="write the function in a file",
         ) from None
     text = textwrap.dedent("".join(lines))
     tree = ast.parse(text).body[0]
     if not isinstance(tree, ast.FunctionDef):
-        raise UsageError("@thread goes on a function", hint="write @thread above def p(s): …")
+        raise UsageError("@thread marks something that is not a function", hint="write @thread above def p(s): …")
     return s.Source(file.rpartition("/")[2], text, first), tree
 
 
@@ -225,7 +234,7 @@ def _property(kind: str, name: str, text: str, kinds: Mapping[str, str]) -> s.Pr
 
 
 class _Expressions:
-    """Reads expressions."""
+    """Translates Python expressions."""
 
     def __init__(
         self,
@@ -280,7 +289,7 @@ class _Expressions:
                 return self._quantified(node, which, generator)
             case _:
                 raise self.error(
-                    node, f"{place.text} is no expression of a thread", "use numbers, variables, operators, all and any"
+                    node, f"{place.text} is not supported in a thread", "use numbers, variables, operators, all and any"
                 )
 
     def _compare(self, node: ast.Compare) -> s.Expression:
@@ -289,7 +298,7 @@ class _Expressions:
         found: s.Expression | None = None
         for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
             if type(op) not in _COMPARISONS:
-                raise self.error(node, f"{place.text} is no comparison of a thread", "use == != < <= > >=")
+                raise self.error(node, f"{place.text} is not a supported comparison", "use == != < <= > >=")
             one = s.Binary(place, _COMPARISONS[type(op)], self.read(left), self.read(right))
             found = one if found is None else s.Binary(place, "&&", found, one)
         assert found is not None
@@ -312,7 +321,9 @@ class _Expressions:
                 del self.locals[name]
                 return s.Quantified(place, which == "all", name, low, high, body)
             case _:
-                raise self.error(node, f"{place.text} is not understood", f"write {which}(… for k in range(n))")
+                raise self.error(
+                    node, f"{place.text} is not a supported quantifier", f"write {which}(… for k in range(n))"
+                )
 
     def variable(self, node: ast.expr) -> s.Name:
         """`s.x`, `s.a[i]`, a local, or (in properties) `s.worker_0.t`."""
@@ -333,13 +344,13 @@ class _Expressions:
             case _:
                 raise self.error(
                     node,
-                    f"{place.text} is no variable",
-                    f"shared variables are {self.memory}.x; locals are assigned first",
+                    f"{place.text} is not a variable",
+                    f"write {self.memory}.x for a shared variable; assign a local before you read it",
                 )
 
 
 class _Translation(_Expressions):
-    """Reads a thread."""
+    """Translates a thread."""
 
     def __init__(self, thread: Thread, arguments: tuple[int | bool, ...], kinds: Mapping[str, str]) -> None:
         constants = dict(zip(thread.arguments, arguments, strict=True))
@@ -358,13 +369,15 @@ class _Translation(_Expressions):
         return s.ProcessDeclaration(self.place(self.tree), name, None, None, None, (), declared, statements)
 
     def _find_locals(self, body: list[ast.stmt]) -> None:
-        """Names that are assigned, with the type of what is assigned to them first."""
+        """Collect the assigned names, with the type of the first value."""
         for node in ast.walk(ast.Module(body, [])):
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Name) and target.id not in self.locals:
                         if target.id in self.constants:
-                            raise self.error(target, f"{target.id} is an argument, a constant", "choose another name")
+                            raise self.error(
+                                target, f"{target.id} is an argument: arguments are constants", "choose another name"
+                            )
                         self.locals[target.id] = self._type(node.value)
 
     def _type(self, node: ast.expr) -> str:
@@ -425,7 +438,7 @@ class _Translation(_Expressions):
             case ast.Expr(value=ast.Call(func=ast.Name(id=called), args=arguments)):
                 return [self._call(node, called, arguments)]
             case _:
-                raise self.error(node, "this is no statement of a thread", f"there are {_STATEMENTS}")
+                raise self.error(node, "this statement is not supported in a thread", f"use {_STATEMENTS}")
 
     def _call(self, node: ast.stmt, called: str, arguments: list[ast.expr]) -> s.Statement:
         place = self.place(node)
@@ -441,4 +454,4 @@ class _Translation(_Expressions):
             case "skip", []:
                 return s.Skip(place)
             case _:
-                raise self.error(node, f"{called}(…) is no statement of a thread", f"there are {_STATEMENTS}")
+                raise self.error(node, f"{called}(…) is not supported in a thread", f"use {_STATEMENTS}")

@@ -1,6 +1,6 @@
-"""What a program looks like before it is understood: the tree that both front ends, text and Python, make.
+"""The syntax tree of a program. Both front ends (text and Python) make it.
 
-Every node knows where it was written, so that whatever is wrong with it can be pointed at.
+Every node has its place in the source, so that an error can point at it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from plait.kernel.errors import ModelError
 
 
 class Place(NamedTuple):
-    """Where something was written: line and column, from 1, and the text of the statement if it is one."""
+    """A place in the source: line and column, from 1, and the text of a statement."""
 
     line: int
     column: int
@@ -21,12 +21,12 @@ class Place(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """The text that a program was read from."""
+    """The source text of a program."""
 
     name: str
     text: str
     first_line: int = 1
-    """The number of the text's first line in its file."""
+    """The line number of the first line of the text in its file."""
 
     def error(self, place: Place, message: str, hint: str | None = None) -> ModelError:
         """An error that shows the line and points at the column."""
@@ -38,7 +38,7 @@ class Source:
 
 
 class Node:
-    """Anything of the tree."""
+    """A node of the tree."""
 
     place: Place
 
@@ -61,7 +61,7 @@ class Truth(Node):
 
 @dataclasses.dataclass(frozen=True)
 class Name(Node):
-    """`x`, `a[i]`, `p.x`, `p[2].a[i]`: a variable, of a process if `owner` is given."""
+    """`x`, `a[i]`, `p.x`, `p[2].a[i]`: a variable; with `owner`, a local of a process."""
 
     place: Place
     name: str
@@ -72,7 +72,7 @@ class Name(Node):
 
 @dataclasses.dataclass(frozen=True)
 class Done(Node):
-    """`done(p)`: the process has ended. Without a process, all have."""
+    """`done(p)`: the process has ended. Without a process: all processes have ended."""
 
     place: Place
     process: str | None = None
@@ -90,7 +90,7 @@ class Unary(Node):
 
 @dataclasses.dataclass(frozen=True)
 class Binary(Node):
-    """Two operands with an operator between."""
+    """An operator with two operands."""
 
     place: Place
     operator: str
@@ -134,7 +134,7 @@ class Assign(Node):
 
 @dataclasses.dataclass(frozen=True)
 class Havoc(Node):
-    """`havoc x;` or `havoc x in low..high;`: any value."""
+    """`havoc x;` or `havoc x in low..high;`: assign any value."""
 
     place: Place
     target: Name
@@ -152,7 +152,7 @@ class Assume(Node):
 
 @dataclasses.dataclass(frozen=True)
 class Assert(Node):
-    """`assert(c);`: it is an error to come here while c does not hold."""
+    """`assert(c);`: an error if c does not hold here."""
 
     place: Place
     condition: Expression
@@ -169,7 +169,7 @@ class Locking(Node):
 
 @dataclasses.dataclass(frozen=True)
 class Skip(Node):
-    """`skip;`: a step that does nothing."""
+    """`skip;`: a step without effect."""
 
     place: Place
 
@@ -195,7 +195,7 @@ class While(Node):
 
 @dataclasses.dataclass(frozen=True)
 class Choose(Node):
-    """`choose { … } or { … }`: one of the branches, whichever."""
+    """`choose { … } or { … }`: any one of the branches."""
 
     place: Place
     branches: tuple[tuple[Statement, ...], ...]
@@ -214,7 +214,7 @@ Statement = Assign | Havoc | Assume | Assert | Locking | Skip | If | While | Cho
 
 @dataclasses.dataclass(frozen=True)
 class Constant(Node):
-    """`const n = 4;`: a number or truth value that `-p n=5` can replace."""
+    """`const n = 4;`: a number or truth value that a parameter can replace."""
 
     place: Place
     name: str
@@ -230,7 +230,7 @@ class Declaration(Node):
     name: str
     size: Expression | None = None
     initial: tuple[Expression, ...] | None = None
-    """Of an array, one for all, or one for each; None: free."""
+    """For an array: one value for all cells, or one for each cell. None: free."""
     listed: bool = False
     low: Expression | None = None
     high: Expression | None = None
@@ -271,15 +271,15 @@ class PropertyDeclaration(Node):
 
 @dataclasses.dataclass(frozen=True)
 class ProgramTree:
-    """All of it."""
+    """The tree of a whole program."""
 
     source: Source
     name: str
     constants: tuple[Constant, ...] = ()
     variables: tuple[Declaration, ...] = ()
     initial: tuple[Expression, ...] = ()
-    """`init e;`: what holds in the initial state."""
+    """`init e;`: conditions on the initial state."""
     processes: tuple[ProcessDeclaration, ...] = ()
     properties: tuple[PropertyDeclaration, ...] = ()
     count: tuple[Place, Expression] | None = None
-    """`processes 3;`: how many there are."""
+    """`processes 3;`: the number of processes."""
