@@ -66,6 +66,12 @@ def test_search_knows_the_reference(site: Path) -> None:
         assert name in index
 
 
+def test_language_models_get_the_skill_as_it_is(site: Path) -> None:
+    skill = ROOT / "docs" / "agents" / "plait" / "SKILL.md"
+    assert (site / "agents" / "plait" / "SKILL.md").read_text(encoding="utf-8") == skill.read_text(encoding="utf-8")
+    assert (site / "llms.txt").exists()
+
+
 def test_language_models_get_all_pages(site: Path) -> None:
     full = (site / "llms-full.txt").read_text(encoding="utf-8")
     for page in ("index.md", "reference/cli.md", "internals/architecture.md"):

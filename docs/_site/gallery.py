@@ -12,6 +12,7 @@ tests/test_gallery.py compares both with what Plait finds and draws now.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
@@ -163,9 +164,7 @@ def page(name: str, facts: dict[str, Any]) -> str:
         "all properties hold. The second checks the twin in the picture. The third lists parameters, processes, "
         "handlers and properties.",
         "",
-        f"By default: {roles}; network: {system.network}"
-        + "".join(f"; {fault}" for fault in system.faults)
-        + f". Source: [{module}.py](../../src/plait/protocols/{module}.py).",
+        f"By default: {roles}; network: {system.network}" + "".join(f"; {fault}" for fault in system.faults) + ".",
         "",
         "| property | kind | |",
         "|---|---|---|",
@@ -173,9 +172,26 @@ def page(name: str, facts: dict[str, Any]) -> str:
         "",
         "## The protocol",
         "",
-        *(re.sub(r"\bsrc/plait/[\w./]+", r"`\g<0>`", line) for line in rest.strip().splitlines()),
+        *(re.sub(r"(?<!`)\bsrc/plait/[\w./]+", r"`\g<0>`", line) for line in rest.strip().splitlines()),
+        "",
+        "## The model",
+        "",
+        f"This is [src/plait/protocols/{module}.py](../../src/plait/protocols/{module}.py), without its docstring:",
+        "",
+        f'??? example "{module}.py"',
+        "",
+        "    ````python",
+        *(f"    {line}".rstrip() for line in source(module).splitlines()),
+        "    ````",
     ]
     return "\n".join(lines) + "\n"
+
+
+def source(module: str) -> str:
+    """The source of a protocol, after the docstring that the page shows already."""
+    text = inspect.getsource(importlib.import_module(f"plait.protocols.{module}"))
+    tree = ast.parse(text)
+    return "\n".join(text.splitlines()[tree.body[0].end_lineno :]).strip()
 
 
 def title(name: str) -> str:

@@ -18,8 +18,8 @@ def on_nav(nav: Any, **_: Any) -> None:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> None:
-    """Remember the text of a page."""
-    _pages.append((page.file.src_uri, markdown))
+    """Remember the text of a page; the head of a skill (its name and description) is part of it."""
+    _pages.append((page.file.src_uri, page.file.content_string if page.meta else markdown))
 
 
 def on_post_build(config: Any) -> None:
