@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
-__all__ = ["Codec", "Engine", "EpaTrace", "Store", "Transition", "epa_operations", "epa_reversible"]
+__all__ = ["Codec", "Engine", "EpaTrace", "Store", "Transition", "_test_hooks", "epa_operations", "epa_reversible"]
 
 @final
 class Codec:
