@@ -129,3 +129,16 @@ def test_json_has_everything() -> None:
     assert table["rows"][2]["cells"]["transitions"] == {"value": 8, "expected": 7}
     assert table["rows"][3]["failed"] == "stopped after 900 s"
     assert msgspec.convert(table, Table) == peers()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_long_setting_takes_no_room_from_the_columns(width: int) -> None:
+    table = Table("t", "t", [Column("measured"), Column("ratio")], "what")
+    row = table.add(
+        "setting " * 20, "a variant", measured=Cell(2.24e6, "1/s"), ratio=Cell(0.5, "x"), target="≥ 1.6 x", met=False
+    )
+    text = table_text(table, width=width, color=False)
+    assert "2.24 M/s" in text
+    assert "missed" in text
+    assert max(map(len, text.splitlines())) <= max(width, 50)
+    assert text.count("setting") == 20 == row.setting.count("setting")

@@ -1,55 +1,76 @@
-"""A table for a terminal."""
+"""A table for a terminal. Nothing is cut off: on a narrow terminal words are folded, numbers never are."""
 
 from __future__ import annotations
 
-import io
+import textwrap
+from itertools import zip_longest
 
 from plait.bench.report.cells import Grid, grid
 from plait.bench.table import Table
 
-_WIDE = 110
-"""From this width on, columns of words are not folded, except for the shares that were removed."""
-_WORDS = 6
+_BOLD, _RED, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[0m"
+_LEAST = 8
 """A folded column of words is at least this wide."""
+_GAP = "  "
 
 
 def table_text(table: Table, *, width: int, color: bool) -> str:
     """The table as a terminal shows it."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
     laid = grid(table)
-    drawn = RichTable(title=None, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading, number in zip(laid.headings, laid.numbers, strict=True):
-        # On a narrow terminal words are folded: nothing is cut off.
-        whole = number or (width >= _WIDE and heading != "removed (of)")
-        drawn.add_column(heading, justify="right" if number else "left", no_wrap=whole, overflow="fold")
-    for place, (section, lines) in enumerate(laid.sections.items()):
-        if place:
-            drawn.add_section()
-        drawn.add_row(Text(section, style="bold"))
-        for line in lines:
-            first, *others = line.cells
-            drawn.add_row(*(Text(cell) for cell in (f"  {first}", *others)), style="red" if line.bad else None)
-    out = io.StringIO()
-    wide = max(width, _least(laid))
-    console = Console(file=out, width=wide, force_terminal=color, no_color=not color, highlight=False)
-    console.print(Text(table.title, style="bold"))
-    if table.conditions:
-        console.print(table.conditions, markup=False)
+    lines = [_styled(table.title, _BOLD, color), *_wrapped(table.conditions, width)]
     if table.rows:
-        console.print(drawn)
+        widths = _widths(laid, width)
+        head = _row(laid.headings, laid.numbers, widths)
+        lines += [
+            "",
+            *(_styled(line, _BOLD, color) for line in head),
+            "─" * (sum(widths) + len(_GAP) * len(widths[1:])),
+        ]
+        for place, (section, rows) in enumerate(laid.sections.items()):
+            lines += [""] * (place > 0) + [_styled(line, _BOLD, color) for line in _wrapped(section, width)]
+            for row in rows:
+                first, *others = row.cells
+                texts = _row([f"  {first}", *others], laid.numbers, widths)
+                lines += [_styled(line, _RED, color and row.bad) for line in texts]
+        lines.append("")
     for remark in laid.remarks:
-        console.print(remark, markup=False)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+        lines += _wrapped(remark, width)
+    return "\n".join(lines) + "\n"
 
 
-def _least(laid: Grid) -> int:
-    """The width below which numbers would be cut off."""
-    total = 0
-    for place, (heading, number) in enumerate(zip(laid.headings, laid.numbers, strict=True)):
-        cells = [len(line.cells[place]) for lines in laid.sections.values() for line in lines]
-        total += 1 + (max([len(heading), *cells]) if number else _WORDS)
-    return total
+def _styled(line: str, style: str, color: bool) -> str:
+    return f"{style}{line}{_PLAIN}" if color and line else line
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, _LEAST), break_on_hyphens=False)
+
+
+def _widths(laid: Grid, width: int) -> list[int]:
+    """The width of each column: that of its longest text, or less for words if the terminal is narrow."""
+    cells = [line.cells for lines in laid.sections.values() for line in lines]
+    columns = list(zip(laid.headings, *cells, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    widths[0] = max(len(laid.headings[0]), *(len(text) + 2 for text in columns[0][1:]))
+    while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+        foldable = [at for at, number in enumerate(laid.numbers) if not number and widths[at] > _LEAST]
+        if not foldable:
+            break
+        widest = max(foldable, key=lambda at: widths[at])
+        widths[widest] -= 1
+    return widths
+
+
+def _row(cells: list[str], numbers: list[bool], widths: list[int]) -> list[str]:
+    """The lines of one row."""
+    folded = []
+    for cell, width in zip(cells, widths, strict=True):
+        indent = " " * (len(cell) - len(cell.lstrip()))
+        folded.append(textwrap.wrap(cell, width, subsequent_indent=indent, break_on_hyphens=False) or [""])
+    lines = []
+    for texts in zip_longest(*folded, fillvalue=""):
+        placed = zip(texts, numbers, widths, strict=True)
+        lines.append(
+            _GAP.join(text.rjust(size) if number else text.ljust(size) for text, number, size in placed).rstrip()
+        )
+    return lines
