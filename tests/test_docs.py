@@ -44,6 +44,7 @@ def page_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=page_name)
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +107,7 @@ def test_files_that_the_architecture_names_without_a_folder_exist() -> None:
     assert named - names == set()
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_architecture() -> None:
     text = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     found = check(paxos(proposers=3, quorum=False)).statistics

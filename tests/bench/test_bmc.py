@@ -20,6 +20,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: dict[str, Any] = {n: tables.SETTINGS[n] for n in ("Indexer 2, depth 10", "DPhil 5, depth 10")}
     monkeypatch.setattr(tables, "SETTINGS", chosen)

@@ -35,6 +35,7 @@ def test_every_row_that_is_violated_is_here() -> None:
     assert {name for name, setting in SETTINGS.items() if setting.verdict == "violated"} == SHORTEST.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_quorum", [True, False], ids=["quorum", "single"])
 @pytest.mark.parametrize("name", SHORTEST)
 def test_shortest_counterexamples(name: str, by_quorum: bool) -> None:
@@ -49,6 +50,7 @@ def test_shortest_counterexamples(name: str, by_quorum: bool) -> None:
     assert not evaluate(model, end, next(prop for prop in model.properties if prop.name == broken))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_quorum", [True, False], ids=["quorum", "single"])
 @pytest.mark.parametrize("name", SHORTEST)
 def test_random_walks_find_them(name: str, by_quorum: bool) -> None:
@@ -59,6 +61,7 @@ def test_random_walks_find_them(name: str, by_quorum: bool) -> None:
     assert len(verdict.trace) >= lengths[not by_quorum]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quorum.SETTINGS)
 def test_splits_never_enlarge(name: str) -> None:
     """Of all states, not up to a violation; with the history that the table has, and without."""

@@ -138,6 +138,7 @@ def test_a_memory_limit_says_so() -> None:
     assert (verdict.status, verdict.bound) == ("inconclusive", "memory")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["bitwuzla", "cvc5"])
 @pytest.mark.parametrize("encoding", ["steps", "clock"])
 @pytest.mark.parametrize("name", ["projections", "peterson"])
@@ -314,6 +315,7 @@ def test_the_examples(file: str) -> None:
     assert check(load(path, {"careful": True})).status == "holds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switch", ["on", "off"])
 def test_nobody_writes_what_is_looked_at(switch: Any) -> None:
     """No index of the file system is out of range: known before any read is joined to a write, however deep."""

@@ -47,6 +47,7 @@ words = st.lists(st.integers(0, 3), min_size=1, max_size=6).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(formula=formulas(ATOMS), lasso=words)
 @example(formula=G(F(P)) >> G(F(Q)), lasso=([1, 2, 3, 0], 1))

@@ -135,6 +135,7 @@ def test_random_systems_in_another_process() -> None:
         assert elsewhere([system.name for system in drawn], seed, search, 1) == here
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=200))
 def test_searches_find_the_same_set(pair: tuple[System, Exploration]) -> None:
@@ -297,6 +298,7 @@ def test_decoding_gives_the_value_back(value: Any) -> None:
     assert CODEC.encode(back) == content
 
 
+@pytest.mark.slow
 @given(values)
 def test_a_probe_is_equal_to_the_value(value: Any) -> None:
     content = CODEC.encode(value)

@@ -283,6 +283,7 @@ def test_memory_is_bounded(infinite: Path, model: str, search: str, workers: int
     assert most < limit + 100 * 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["counter", "wide"])
 @pytest.mark.parametrize("options", [("--json",), ()])
 def test_control_c(infinite: Path, model: str, options: tuple[str, ...]) -> None:

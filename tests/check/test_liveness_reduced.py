@@ -113,6 +113,7 @@ def test_with_faults_monitors_quorums_and_spares(pair: Any, data: st.DataObject)
     agree(pair[0], "por")
 
 
+@pytest.mark.slow
 @settings(REDUCED, max_examples=100)
 @given(alike.explored_systems(limit=200), st.data())
 def test_with_names_in_fields_and_messages(pair: Any, data: st.DataObject) -> None:

@@ -393,6 +393,7 @@ class Granter(Process):
         self.broadcast(Judge, Mail(kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 6, 9, 12, 16])
 def test_what_the_image_of_a_process_does_is_known(length: int) -> None:
     """The search meets one of two locksmiths behind each choice; that the other sends the same, por has to know, too."""

@@ -52,6 +52,7 @@ def fewest(events: Sequence[Event]) -> int:
     return min(switches([events[i].lane for i in order]) for order in orders)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=60))
 def test_the_same_steps_with_the_fewest_switches(pair: tuple[System, Exploration]) -> None:

@@ -350,6 +350,7 @@ def test_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str], co
     assert "Exit codes:" in out
 
 
+@pytest.mark.slow
 def test_help_loads_only_what_it_needs() -> None:
     """Start-up is timed by `plait bench startup`; here, that nothing heavy comes along."""
     code = "import sys, plait.cli.main as m; sys.argv = ['plait', '--help']\ntry: m.main()\nexcept SystemExit: pass\n"
@@ -361,6 +362,7 @@ def test_help_loads_only_what_it_needs() -> None:
 # -- the process around it -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_with_what_was_found_so_far(workplace: Path) -> None:
     (workplace / "endless.py").write_text(ENDLESS)
     command = [*PLAIT, "check", "endless.py", "--json", "--memory", "1G"]
@@ -417,6 +419,7 @@ def test_progress_moves_on_a_terminal_only(workplace: Path) -> None:
     assert [word for word in words if word not in shown] == []
 
 
+@pytest.mark.slow
 def test_the_shell_completes_targets(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "__complete", "check", "c")
     offered = [line.split("\t")[0] for line in out.splitlines()]

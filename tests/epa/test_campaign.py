@@ -138,6 +138,7 @@ def test_faults_of_concurrency(kind: str, outcomes: set[str], timeout: float, bu
     assert all(r.struck for r in results)
 
 
+@pytest.mark.slow
 def test_a_lock_that_is_not_released(record: Record) -> None:
     """The thread itself waits for it next, for ever."""
     golden = record(LOCKED)
@@ -149,6 +150,7 @@ def test_a_lock_that_is_not_released(record: Record) -> None:
     assert "T_0_0" in str(faulty.cuts)
 
 
+@pytest.mark.slow
 def test_a_campaign(built: Build, tmp_path: Path) -> None:
     """Crashes and corruptions all deviate; what was interrupted goes on; the seed repeats."""
     program, file = built("kmeans.c"), tmp_path / "results.jsonl"
@@ -285,6 +287,7 @@ def test_a_size_given_to_fread(index: int, more: int, output: bytes, record: Rec
     assert any("fread" in s.what and not s.root for s in found.spots), "what it returns, or what it wrote to"
 
 
+@pytest.mark.slow
 def test_a_size_beyond_the_end_of_a_file_is_masked(built: Build) -> None:
     """The second fread gets all that is left, whatever it asks for."""
     campaign = Campaign(built(READS), [], types=["filesize"], runs=30, seed=3)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plait.epa.output.text import event_lines
 from plait.epa.reversibility import check
 from tests.epa.conftest import Record
 from tests.epa.listings import lines
 
 
+@pytest.mark.slow
 def test_the_sanitized_trace(record: Record) -> None:
     """The events of Listing 6b, in each thread's order. (The dissertation's trace leaves out what our clang adds.)"""
     recording = record("listing4.c")

@@ -38,6 +38,7 @@ def test_no_false_positives(program: str, record: Record) -> None:
     assert len(seen) == RUNS + 1
 
 
+@pytest.mark.slow
 def test_a_racy_counter_is_rejected(record: Record) -> None:
     found = check(record("racy_counter.c"))
     assert (found.verdict.status, found.verdict.property) == ("violated", "reversibility")
@@ -69,6 +70,7 @@ def test_a_random_seed_is_rejected(record: Record) -> None:
     assert "srand" in str(check(record("random_seed.c"), nondeterministic=["srand"]).nondeterministic)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", ["racy_counter.c", "work_queue.c"])
 def test_benign_same_value_does_not_hide_them(twin: str, record: Record) -> None:
     assert check(record(twin), benign_same_value=True).verdict.status == "violated"

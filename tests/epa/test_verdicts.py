@@ -206,6 +206,7 @@ def test_accepted(name: str, record: Record) -> None:
         assert (again.output, again.cuts) == (golden.output, [])
 
 
+@pytest.mark.slow
 def test_arithmetic_on_addresses_can_be_allowed(record: Record) -> None:
     source, _, _ = REFUSED["an order of addresses"]
     assert check(record(HEAD + source), allow=["addresses"]).verdict.status == "holds"

@@ -49,6 +49,7 @@ def test_the_online_store_as_lists() -> None:
         assert {o.name: o.classed for o in found.operations} == {"create": "local", "add": "local", "order": "global"}
 
 
+@pytest.mark.slow
 def test_tpcw(tpcw: Classification) -> None:
     """Table 1: 20 transactions, 13 of them read-only; 15 local and 5 global. Ordering and administration are global."""
     assert len(tpcw.operations) == 20
@@ -60,6 +61,7 @@ def test_tpcw(tpcw: Classification) -> None:
     assert tpcw.exhaustive
 
 
+@pytest.mark.slow
 def test_tpcw_with_counted_ids() -> None:
     """A cart whose number is the number of carts may be anybody's: nothing that writes is local any more."""
     found = analyze(EXAMPLES / "tpcw_counted.py")
@@ -71,12 +73,14 @@ def test_tpcw_with_counted_ids() -> None:
     assert "COUNT(*)" in change
 
 
+@pytest.mark.slow
 def test_tpcw_with_ids_of_the_table(tpcw: Classification) -> None:
     """Without server-specific ranges, an id that is left out is a MAX by another name."""
     found = analyze(EXAMPLES / "tpcw.py", ids="table")
     assert counts(found) == (13, 7, 0)
 
 
+@pytest.mark.slow
 def test_rubis(rubis: Classification) -> None:
     """Bidding is local if user and item are at one server; browsing is local."""
     assert {"store_bid", "withdraw_bids"} <= names(rubis, "local/global")
@@ -87,6 +91,7 @@ def test_rubis(rubis: Classification) -> None:
     assert counts(rubis) == (16, 3, 3)
 
 
+@pytest.mark.slow
 def test_a_change_that_is_proposed_does_what_it_says(tpcw: Classification, tmp_path: Path) -> None:
     """TPC-W: a session is refreshed locally once nobody selects c_login and c_expiration by something else."""
     blockers = tpcw.operation("refresh_session").blockers

@@ -143,6 +143,7 @@ def difference(found: Transaction, source: str, change: Callable[[str], str] = l
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [*UNDERSTOOD, *WEAKER])
 def test_the_sql_does_what_sqlalchemy_does(source: str, tmp_path: Path) -> None:
     found = transaction(tmp_path, f"return connection.execute({source})")
@@ -167,6 +168,7 @@ CONDITIONS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(condition=CONDITIONS, deletes=st.booleans())
 def test_random_conditions_are_never_too_strong(condition: str, deletes: bool, tmp_path: Path) -> None:
@@ -187,6 +189,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), MUTANTS.values(), ids=MUTANTS)
 def test_wrong_translations_are_noticed(old: str, new: str, tmp_path: Path) -> None:
     def noticed(source: str) -> bool:

@@ -208,6 +208,7 @@ MUTANTS: list[tuple[Patch, Application]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mutate", "example"), MUTANTS, ids=lambda x: getattr(x, "__name__", None))
 def test_a_rule_less_is_noticed(
     mutate: Patch, example: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from tests.gyro.random_applications import applications, classified, double_keye
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
 @given(application=applications(), seed=st.integers(0, 2**32))
 def test_local_operations_are_noticed_by_nobody_elsewhere(application: Application, seed: int, tmp_path: Path) -> None:
@@ -21,6 +23,7 @@ def test_local_operations_are_noticed_by_nobody_elsewhere(application: Applicati
     assert problem is None, f"{problem}\n{application.sql}\n{found.operations}"
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=QUIET)
 @given(application=double_keyed(), seed=st.integers(0, 2**32))
 def test_double_keys(application: Application, seed: int, tmp_path: Path) -> None:
@@ -29,6 +32,7 @@ def test_double_keys(application: Application, seed: int, tmp_path: Path) -> Non
     assert problem is None, f"{problem}\n{application.sql}\n{found.operations}"
 
 
+@pytest.mark.slow
 def test_the_random_applications_have_something_to_be_wrong_about(tmp_path: Path) -> None:
     """Many of their transactions write and are local; some are local at times; some are global."""
     seen: dict[str, int] = {}

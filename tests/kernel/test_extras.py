@@ -49,6 +49,7 @@ def without(modules: set[str], *commands: list[str]) -> list[tuple[int, str, str
     return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
+@pytest.mark.slow
 def test_checking_needs_no_optional_package() -> None:
     ran = without(
         OPTIONAL,
@@ -77,6 +78,7 @@ SERVE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -96,6 +98,7 @@ def test_a_command_names_the_missing_packages_and_installs_them(command: str, ex
     assert without(OPTIONAL, command.split()) == [(2, "", f"error: {message}\nhint: pip install 'plait[{extra}]'\n")]
 
 
+@pytest.mark.slow
 def test_a_python_program_for_bmc_names_the_missing_packages() -> None:
     ((code, _, err),) = without({"z3"}, ["bmc", "examples/bmc/counter.py"])
     assert (code, err) == (
@@ -104,6 +107,7 @@ def test_a_python_program_for_bmc_names_the_missing_packages() -> None:
     )
 
 
+@pytest.mark.slow
 def test_another_solver_is_named() -> None:
     ((code, _, err),) = without({"cvc5"}, ["bmc", "philosophers", "--depth", "6", "--solver", "cvc5", "--quiet"])
     assert (code, err) == (2, "error: the solver cvc5 is not installed\nhint: pip install 'plait[solvers]'\n")
@@ -214,6 +218,7 @@ def optional_imports(node: ast.AST, inside: str | None = None) -> Iterator[tuple
         yield from optional_imports(child, inside)
 
 
+@pytest.mark.slow
 def test_optional_packages_are_imported_inside_needs() -> None:
     found = 0
     for file in sorted((ROOT / "src").rglob("*.py")):

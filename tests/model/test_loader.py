@@ -126,6 +126,7 @@ def test_the_zoo_lists_its_protocols_with_a_line_each() -> None:
     assert all(protocols.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(zoo()))
 def test_every_zoo_protocol_loads(name: str) -> None:
     system = load(name, {})

@@ -73,6 +73,7 @@ def test_the_zoo() -> None:
     assert [role.__name__ for role in mcpaxos().symmetric] == ["Acceptor"]
 
 
+@pytest.mark.slow
 def test_show(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "paxos", "-p", "learners=2"]) == 0
     assert "symmetric: AnyLearner, Acceptor" in capsys.readouterr().out.splitlines()

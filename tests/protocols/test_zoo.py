@@ -189,6 +189,7 @@ def test_the_protocol_is_sound(name: str, reduce: str) -> None:
     assert verdict.warnings == []
 
 
+@pytest.mark.slow
 @EVERY_SHALLOW_TWIN
 def test_twins_are_violated(twin: Twin) -> None:
     """The oracle can run the counterexample, and finds the property broken. Where there are few states, it counts, too."""
@@ -203,11 +204,13 @@ def test_twins_are_violated(twin: Twin) -> None:
         assert explore(twin.system(), limit=5_000).properties[twin.violated].length == twin.length
 
 
+@pytest.mark.slow
 @EVERY_SHALLOW_TWIN
 def test_twins_are_violated_with_every_reduction(twin: Twin) -> None:
     assert check(twin.system(), reduce="auto").property == twin.violated
 
 
+@pytest.mark.slow
 @EVERY_TWIN
 def test_random_walks_find_twins(twin: Twin) -> None:
     found = check(twin.system(), search="random", walks=twin.walks, properties=[twin.violated], workers=1)

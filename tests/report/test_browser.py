@@ -202,6 +202,7 @@ def test_hostile_model_runs_nothing(opened: Open) -> None:
     assert not browser.find_elements(By.TAG_NAME, "img")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "parameters"), [("examples/two_messages.py", {}), ("examples/lease.py", {}),
                                                     ("two_phase_commit", {"resource_managers": 2})])  # fmt: skip
 def test_texts_of_a_state_graph_fit(

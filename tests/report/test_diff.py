@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plait import Message, Pid, Process, System, Trace, action, always, check, eventually, on, weak
@@ -239,6 +240,7 @@ def test_a_fix() -> None:
     assert 'class="event step changed"' in page
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=40))
 def test_a_run_is_the_same_as_itself_on_its_own_model(pair: tuple[System, Exploration]) -> None:

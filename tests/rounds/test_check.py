@@ -364,6 +364,7 @@ def test_the_parts_of_a_round_have_all_that_they_use(model: Any) -> None:
             assert {n.id for n in names} <= bound | known, part.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

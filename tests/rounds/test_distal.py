@@ -105,6 +105,7 @@ def test_the_shipped_text_and_the_python_model_are_the_same(n: int, phases: int,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early", [False, True])
 def test_they_are_the_same_where_the_oracle_is_too_slow(early: bool) -> None:
     distal = check(module_of(SHIPPED).__dict__["distal_paxos"](early=early))
@@ -388,6 +389,7 @@ def test_a_distal_file_is_a_target(tmp_path: Path, capsys: pytest.CaptureFixture
     assert check(load(built.target, {"phases": "1"})).statistics.states == check(built).statistics.states
 
 
+@pytest.mark.slow
 def test_a_violation_of_a_distal_text_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("fig1.distal").write_text(FIGURE_1, encoding="utf-8")

@@ -73,6 +73,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Plait", "Spin", "Stateright", "TLC"])
 @pytest.mark.parametrize(("case", "transitions"), CASES, ids=lambda value: getattr(value, "protocol", ""))
 def test_all_find_the_same(name: str, case: Case, transitions: int, tmp_path: Path) -> None:
@@ -86,6 +87,7 @@ def test_all_find_the_same(name: str, case: Case, transitions: int, tmp_path: Pa
     assert (said.states, said.transitions, said.violated) == (case.states, transitions, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "guard", "instead"),
     [
@@ -126,6 +128,7 @@ def test_tlc_notices_a_wrong_model(case: Case, module: str, guard: str, tmp_path
     assert tlc.read(measured.output, measured.code).violated
 
 
+@pytest.mark.slow
 def test_what_is_not_installed_is_named(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--quick")
     assert code == 0
@@ -137,6 +140,7 @@ def test_what_is_not_installed_is_named(alone: Path, capsys: pytest.CaptureFixtu
     assert "1/2  Two-phase commit: Plait" in err
 
 
+@pytest.mark.slow
 def test_a_checker_that_fails_does_not_stop_the_others(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("spin", "gcc", "java"):
         (alone / name).write_text(
@@ -156,6 +160,7 @@ def test_a_checker_that_fails_does_not_stop_the_others(alone: Path, capsys: pyte
     assert "no mvn to fetch one" in table["missing"]["TLC"]
 
 
+@pytest.mark.slow
 def test_other_counts_are_told(
     alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +171,7 @@ def test_other_counts_are_told(
     assert "COUNTS DIFFER, so the speeds mean nothing: Two-phase commit, Plait." in out
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_tlc(alone: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, err = run(capsys, "--tla2tools", str(tmp_path / "none.jar"))
     assert (code, out) == (2, "")
@@ -180,6 +186,7 @@ def test_a_file_that_is_not_tlc(alone: Path, capsys: pytest.CaptureFixture[str],
     assert "does not have TLC in it; give the jar of the TLA+ tools" in out
 
 
+@pytest.mark.slow
 def test_interrupted(alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     original, calls = peers.run, []
 
@@ -199,6 +206,7 @@ def test_interrupted(alone: Path, capsys: pytest.CaptureFixture[str], monkeypatc
 # -- measuring --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_command_alone() -> None:
     """Not what this process has: that is why `watch.py` stands in between."""
     hoard = bytearray(200 * 2**20)

@@ -215,6 +215,7 @@ def orm(session: Session, owner):
 """
 
 
+@pytest.mark.slow
 def test_generated_ids_are_the_servers_own(served: Served) -> None:
     call = served.start(IDS).call
     found = [call("made", owner=1), call("returned", owner=2), *call("several", owner=3), call("unnamed")]

@@ -39,6 +39,7 @@ def test_quiet_runs_are_serializable(seed: int) -> None:
     assert {e.kind for e in cluster.events} == {"read", "local", "global"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_runs_with_deaths_are_serializable(seed: int) -> None:
     faults, cluster = run(seed, **ROUGH)
@@ -46,6 +47,7 @@ def test_runs_with_deaths_are_serializable(seed: int) -> None:
     assert len(cluster.events) > 80
 
 
+@pytest.mark.slow
 @needs_postgresql
 @pytest.mark.parametrize("seed", range(200, 203))
 def test_runs_on_postgresql_are_serializable(seed: int) -> None:
@@ -53,6 +55,7 @@ def test_runs_on_postgresql_are_serializable(seed: int) -> None:
     assert faults == []
 
 
+@pytest.mark.slow
 @needs_postgresql
 def test_parallel_local_operations_on_postgresql_have_no_cycle() -> None:
     faults, _ = run(300, engine=ParallelPostgresql, without=GENERATED)
