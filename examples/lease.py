@@ -1,4 +1,4 @@
-"""A lock with leases guards a store. A lease can expire while its holder is slow, and the lock goes to the next."""
+"""A lock with leases guards a store. A lease can expire while its holder is slow; then another client gets the lock."""
 
 from plait import Message, Pid, Process, System, action, always, field, init, on, reachable
 
@@ -51,13 +51,13 @@ class Store(Process):
 
 @always
 def no_stale_write(s):
-    """Nobody writes after a later holder of the lock has written."""
+    """No write arrives after a write of a later holder of the lock."""
     return all(store.log == sorted(store.log) for store in s[Store])
 
 
 @reachable
 def everybody_writes(s):
-    """Nothing is lost when all goes well."""
+    """All clients can write."""
     return all(len(store.log) == len(s[Client]) for store in s[Store])
 
 

@@ -98,6 +98,14 @@ def test_published_work_is_referred_to_by_name(page: Path) -> None:
     assert numbers == []
 
 
+def test_pages_that_the_code_names_exist() -> None:
+    """Hints and comments refer to pages by path."""
+    for folder, ending in (("src", "py"), ("src", "pyi"), ("src", "c"), ("src", "lark"), ("rust/src", "rs")):
+        for file in (ROOT / folder).rglob(f"*.{ending}"):
+            for page in re.findall(r"\bdocs/[\w./-]+\.md\b", file.read_text(encoding="utf-8")):
+                assert (ROOT / page).exists(), f"{page_name(file)} names {page}"
+
+
 def test_files_that_the_architecture_names_without_a_folder_exist() -> None:
     """`bfs.rs`, `tracing.py`: the folder is clear from the sentence, but a file of that name must exist."""
     names = {path.name for folder in ("src", "rust/src", "tests", "docs") for path in (ROOT / folder).rglob("*.*")}
