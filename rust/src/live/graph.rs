@@ -10,7 +10,8 @@
 
 use crate::live::build::build;
 use crate::live::packed::{Labels, Offsets, States};
-use crate::por::stubborn::{ALL, Relations, Rules, Stubborn};
+use crate::por::relations::{Relations, Rules};
+use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Por};
 use crate::system::model::Result;
 use crate::system::view::{Successor, TransitionRef, View};

@@ -1,9 +1,10 @@
 //! What static partial-order reduction learns from a node: its profile, and the effects of its transitions (`effects`).
 
 use crate::por::effects::{Effects, KnownEffects, Label, Mail, Profile, Tag};
+use crate::system::expander::Expander;
 use crate::system::inbox;
 use crate::system::model::{Armed, LocalId, Network, Result, Status};
-use crate::system::tables::{Details, Expander, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
+use crate::system::tables::{Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
 use std::sync::Arc;
 
 impl Tables {

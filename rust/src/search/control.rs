@@ -1,7 +1,7 @@
 //! What all workers of a search share: limits, counters, findings, and the wish to stop.
 
 use crate::por::classes::Split;
-use crate::por::stubborn::{Relations, Seeds};
+use crate::por::relations::{Relations, Seeds};
 use crate::search::test_hooks::TestHooks;
 use crate::search::visited::Visited;
 use crate::system::model::{Fault, PropertyKind, Result, Shape};

@@ -1,6 +1,6 @@
 //! Runs a search in the background while the calling thread watches the limits.
 
-use crate::por::stubborn::{Relations, Rules};
+use crate::por::relations::{Relations, Rules};
 use crate::search::control::{Control, Por};
 use crate::search::{bfs, dfs, dpor, path, walk};
 use crate::system::model::Result;
