@@ -1,4 +1,4 @@
-/* Black-Scholes prices of a portfolio of European options, the options dealt out to threads.
+/* Black-Scholes prices of a portfolio of European options, the options distributed over threads.
  * Usage: blackscholes [THREADS] [OPTIONS] */
 #include <math.h>
 #include <pthread.h>

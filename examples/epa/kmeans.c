@@ -1,5 +1,5 @@
-/* k-means clustering: in each round, threads assign their share of the points to the nearest centre; main joins them and moves
- * the centres. Usage: kmeans [THREADS] [POINTS] */
+/* k-means clustering. In each round, threads assign their share of the points to the nearest centre, then main joins them and
+ * moves the centres. Usage: kmeans [THREADS] [POINTS] */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

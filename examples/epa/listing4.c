@@ -1,4 +1,4 @@
-/* Listing 4 of Saissi 2019: two threads on two halves of an array, joined before it is read. */
+/* Listing 4 of Saissi 2019: two threads update two halves of an array. Main joins them before it reads. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Principal components, first half: row means, a barrier, then the covariance matrix, rows dealt out to threads.
+/* Principal components, first half: row means, a barrier, then the covariance matrix, rows distributed over threads.
  * Usage: pca [THREADS] [ROWS] [COLUMNS] */
 #include <pthread.h>
 #include <stdio.h>

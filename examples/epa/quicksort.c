@@ -1,4 +1,4 @@
-/* Parallel quicksort: each call sorts its left part in a thread of its own, down to a depth that the thread count gives.
+/* Parallel quicksort: each call sorts its left part in a new thread. The number of threads determines the depth.
  * Usage: quicksort [THREADS] [ELEMENTS] */
 #include <pthread.h>
 #include <stdio.h>

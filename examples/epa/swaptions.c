@@ -1,5 +1,5 @@
-/* Monte Carlo prices of swaptions in a one-factor model; each swaption has a random generator of its own, seeded by its
- * number, so that the result does not depend on who computes it. Usage: swaptions [THREADS] [SWAPTIONS] [TRIALS] */
+/* Monte Carlo prices of swaptions in a one-factor model. Each swaption has its own random generator, with its number as
+ * the seed. So the result does not depend on the thread that computes it. Usage: swaptions [THREADS] [SWAPTIONS] [TRIALS] */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Counts words with std::thread, one map per thread, merged after the joins; a chunk without words throws.
+// Counts words with std::thread: one map per thread, merged after the joins. A chunk without words throws an exception.
 // Usage: words [THREADS]
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-/* Not pseudo-deterministic: threads take work from a queue under a lock. There is no race, but who takes what is up to the
- * schedule: critical sections can come in another order. */
+/* Not pseudo-deterministic: threads take work from a queue under a lock. There is no data race, but the schedule determines
+ * which thread takes which item: critical sections can occur in another order. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -191,7 +191,7 @@ def test_what_cannot_be_compared_with_is_not_injected(built: Build) -> None:
     assert error.value.found.witnesses
     with pytest.raises(UsageError, match="not a type"):
         Campaign(built("listing4.c"), [], types=["bitflop"], runs=1)
-    with pytest.raises(UsageError, match="nothing that filesize could strike"):
+    with pytest.raises(UsageError, match="no place for a fault of type filesize"):
         Campaign(built("listing4.c"), [], types=["filesize"], runs=1)
 
 

@@ -39,7 +39,7 @@ def test_the_tutorial(tmp_path: Path) -> None:
     assert page.startswith("<!DOCTYPE html>")
     assert "sub 16466" in page
     lines = plait(["epa", "compare", "kmeans.trace", "faulty.trace"], tmp_path).stdout.splitlines()
-    way = lines[lines.index(next(line for line in lines if line.startswith("a way of the error"))) + 1 :]
+    way = lines[lines.index(next(line for line in lines if line.startswith("a path of the error"))) + 1 :]
     assert way[0].startswith("  [0] T_0_5 sub")
     assert "printf" in way[-1]
     assert {"T_0", "T_0_5"} == {line.split()[1] for line in way}
@@ -70,7 +70,7 @@ def test_other_outputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["build"], "no source was given"),
+        (["build"], "no source file was given"),
         (["build", "nothing.c"], "there is no such file"),
         (["build", "readme.md"], "neither C nor C++"),
         (["build", "broken.c"], "failed: broken.c:1"),

@@ -1,4 +1,4 @@
-"""`plait epa`: record threaded programs, check that their traces can be compared, inject faults, follow errors."""
+"""`plait epa`: record threaded programs, check and compare their traces, inject faults, follow errors."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def build(*sources: Path, output: Output = None, clang: int | None = None, quiet
     Parameters
     ----------
     sources
-        C or C++ files. What follows -- is given to clang: -- -Iinclude -DN=4.
+        C or C++ files. Arguments after -- go to clang, for example -- -Iinclude -DN=4.
     output
-        The program to write; by default the first source's name with .epa.
+        The program to write. Default: the name of the first source file with .epa.
     clang
-        The version of clang to use; by default the newest that is installed.
+        The version of clang. Default: the newest installed version.
     quiet
         Print no summary.
     """
     from plait.epa.instrumentation.build import build as build_program
 
     if not sources:
-        raise UsageError("no source was given", hint="plait epa build prog.c -o prog.epa")
+        raise UsageError("no source file was given", hint="for example plait epa build prog.c -o prog.epa")
     target = output or Path(sources[0].with_suffix(".epa").name)
     table, toolchain = build_program(sources, target, after_dashes(), version=clang)
     if not quiet:
@@ -53,20 +53,20 @@ def run(
     yields: Count | None = None,
     timeout: Seconds = None,
 ) -> int:
-    """Run a program, and record it (the help text is in `plait.cli.main`).
+    """Run a program and record it (the help text is in `plait.cli.main`).
 
     Parameters
     ----------
     program
-        A program from plait epa build. What follows -- are its arguments.
+        A program from plait epa build. Arguments after -- go to the program.
     output
-        The folder for the trace; by default the program's name with .trace.
+        The folder for the trace. Default: the name of the program with .trace.
     fault
-        A fault to inject, TYPE:SITE:THREAD:NTH:VALUE, as campaigns print them.
+        A fault to inject: TYPE:SITE:THREAD:NTH:VALUE, as campaigns print it.
     yields
-        A seed for random yields, which perturb the schedule.
+        Insert random yields with this seed. They change the schedule.
     timeout
-        Stop the program after this long.
+        Stop the program after this time.
     """
     from plait.epa.faults import parse
     from plait.epa.recording import Recording
@@ -84,7 +84,9 @@ def run(
     for cut in recording.cuts:
         note(f"cut off: {cut}")
     if planned is not None and not recording.native.faults():
-        note(f"the fault did not strike: {planned.thread} did not execute site {planned.site} {planned.nth + 1} times")
+        note(
+            f"the fault was not injected: {planned.thread} executed site {planned.site} less than {planned.nth + 1} times"
+        )
     return 0
 
 
@@ -106,15 +108,15 @@ def show(
     trace
         The folder of a trace.
     thread
-        Show this thread alone: T_0_1.
+        Show only this thread, for example T_0_1.
     limit
-        Print at most this many events; 0 prints all.
+        Print at most this number of events; 0 prints all.
     objects
-        Print the memory objects and the thread map instead.
+        Print the memory objects and the thread map instead of events.
     chrome
-        Write this file for Perfetto or chrome://tracing.
+        Write a trace for Perfetto or chrome://tracing to this file.
     html
-        Write the synchronisation of the threads to this page, for the viewer.
+        Write a page with the synchronisation of the threads to this file.
     json
         Print exactly one JSON object on stdout.
     """
@@ -126,7 +128,8 @@ def show(
     recording = Recording(trace)
     if thread is not None and thread not in [t.name for t in recording.threads]:
         raise UsageError(
-            f"--thread: there is no {thread}", hint=f"there are {', '.join(t.name for t in recording.threads)}"
+            f"--thread: there is no thread {thread}",
+            hint=f"the threads are {', '.join(t.name for t in recording.threads)}",
         )
     if chrome is not None:
         from plait.epa.output.chrome import write_chrome
@@ -135,7 +138,7 @@ def show(
     if html is not None:
         from plait.epa.lanes import sync_trace
 
-        _page(html, f"What the threads of {trace} did to each other", sync_trace(recording))
+        _page(html, f"Synchronisation of the threads of {trace}", sync_trace(recording))
     if json:
         _json(
             {
@@ -165,7 +168,7 @@ def sanitize(trace: Path, /, *, output: Output = None) -> int:
     trace
         The folder of a trace.
     output
-        The file to write; by default stdout.
+        The file to write. Default: stdout.
     """
     from plait.epa.output.text import event_lines, object_lines
     from plait.epa.recording import Recording
@@ -194,23 +197,23 @@ def reversible(
     html: Path | None = None,
     json: Flag = False,
 ) -> int:
-    """Check whether comparisons with a trace are sound (the help text is in `plait.cli.main`).
+    """Check that comparisons with a trace are sound (the help text is in `plait.cli.main`).
 
     Parameters
     ----------
     trace
         The folder of a golden trace.
     benign_same_value
-        Two writes of one value are no conflict.
+        Two writes of the same value are not a conflict.
     nondeterministic
-        Another function whose result no input determines. Give it once per function.
+        Treat this function as nondeterministic too. Repeat the option for several functions.
     allow
-        A function of that list that is deterministic here, like rand with a fixed seed; or addresses, for arithmetic on
-        them. Give it once per function.
+        Treat this function as deterministic, for example rand with a fixed seed. addresses allows arithmetic on
+        addresses. Repeat the option for several functions.
     limit
-        Look for at most this many witnesses.
+        Look for at most this number of witnesses.
     html
-        Write the permuted schedule of the first witness to this page.
+        Write a page with the permuted schedule of the first witness to this file.
     json
         Print exactly one JSON object on stdout.
     """
@@ -233,7 +236,7 @@ def reversible(
     if html is not None and found.verdict.trace is not None:
         _page(html, f"Not pseudo-deterministic: {trace}", found.verdict.trace)
     elif html is not None:
-        note("there is no witness to draw")
+        note("--html: there is no witness to show")
     return found.verdict.exit_code
 
 
@@ -247,11 +250,11 @@ def compare(
     golden
         The folder of the golden trace.
     faulty
-        The folder of the other trace.
+        The folder of the faulty trace.
     html
-        Write both runs side by side, and the propagation graph, to this page.
+        Write a page with both runs side by side and the propagation graph to this file.
     trace
-        Write the propagation as a trace for the viewer (.itf.json).
+        Write the propagation to this file, as a trace for the viewer (.itf.json).
     json
         Print exactly one JSON object on stdout.
     """
@@ -297,22 +300,22 @@ def campaign(
     Parameters
     ----------
     program
-        A program from plait epa build. What follows -- are its arguments.
+        A program from plait epa build. Arguments after -- go to the program.
     faults
         Types of faults, separated by commas: bitflip, filesize, mallsize, callcorr, invalptr, skipunlock, droplock,
         killthread.
     runs
-        How many injections, dealt out to the types.
+        The number of runs, distributed over the types.
     seed
-        Where the random choices start; the same seed gives the same faults.
+        The random seed. The same seed gives the same faults.
     timeout
-        A run that takes longer hangs; by default 20 times the golden run, at least 2 seconds.
+        A run that takes longer counts as a hang. Default: 20 times the golden run, at least 2 seconds.
     output
-        The results file; a campaign that was interrupted goes on with what it has.
+        The file for the results. An interrupted campaign continues with the results in it.
     plot
-        Draw the coverage in this file (.svg).
+        Write a plot of the coverage to this file (.svg).
     unsound
-        Go on though the golden run is not pseudo-deterministic: deviations may then come from the schedule.
+        Continue even if the golden run is not pseudo-deterministic. Then deviations may come from the schedule.
     json
         Print exactly one JSON object on stdout.
     quiet
@@ -331,17 +334,17 @@ def campaign(
         )
     except NotDeterministic as error:
         emit("\n".join(reversibility_lines(error.found)))
-        note("the golden run cannot be compared with: no faults were injected (--unsound goes on nevertheless)")
+        note("the golden run is not pseudo-deterministic: no fault was injected (--unsound continues anyway)")
         return error.found.verdict.exit_code
     results = []
     tell = _progress(quiet, runs or 100)
     try:
         for kind in prepared.unusable:
-            note(f"{kind}: the program has nothing that it could strike")
+            note(f"{kind}: the program has no place for a fault of this type")
         for result in perform(prepared, file, tell):
             results.append(result)
     except KeyboardInterrupt:
-        note(f"interrupted after {len(results)} of {runs} runs; the same command goes on")
+        note(f"interrupted after {len(results)} of {runs} runs; run the same command again to continue")
     finally:
         prepared.close()
     summary = summarize(prepared.header, results)
@@ -352,7 +355,7 @@ def campaign(
         example = next((r for r in results if r.outcome == "sdc"), None)
         if example is not None:
             rest = " ".join(["--", *after_dashes()]) if after_dashes() else ""
-            note(f"one of them again: plait epa run {program} --fault {example.fault.text} {rest}".rstrip())
+            note(f"repeat one of them: plait epa run {program} --fault {example.fault.text} {rest}".rstrip())
     if plot is not None:
         from plait.epa.output.plot import campaign_svg
 
@@ -378,7 +381,7 @@ def _json(data: Any) -> None:
 
 
 def _page(file: Path, title: str, trace: Trace) -> None:
-    """A trace in the diagram that all rooms share."""
+    """Write a page with the diagram of a trace."""
     from html import escape
 
     from plait.report.html import trace_fragment

@@ -199,8 +199,8 @@ Options that name benchmarks are for these alone.""",
     "gyro": "Scale out a SQL application: which operations need no coordination, and servers that run it.",
     "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
 
-Traces of two runs differ in addresses and in the schedule. Plait removes both, and proves from one golden run that \
-whatever still differs comes from a fault.""",
+Traces of two runs differ in addresses and in the schedule. Plait removes both differences. It proves from one golden \
+run that all other differences come from a fault.""",
     "completion": """Print the completion script for a shell.
 
 For bash, put eval "$(plait completion bash)" into ~/.bashrc. For zsh, save the script as _plait in a folder of \
@@ -241,23 +241,23 @@ Lag is the number of updates that a server has not applied yet.""",
 _EPA = {
     "build": """Compile C and C++ sources to a program that records itself.
 
-It needs clang and the libLLVM of the same version (14 or later). What follows -- goes to clang.""",
-    "run": """Run such a program: its output, and the trace of all its threads.
+It needs clang and the libLLVM of the same version (14 or later). Arguments after -- go to clang.""",
+    "run": """Run a program from plait epa build, and record the trace of all its threads.
 
-A trace is a folder. What was recorded survives a crash, and says where it was cut off.""",
-    "show": "Print a trace, event by event, or write it for Perfetto or the viewer.",
-    "sanitize": """Print a trace without what allocation and scheduling made different.
+A trace is a folder. The recorded part survives a crash, and the trace names the threads that were cut off.""",
+    "show": "Print the events of a trace, or write them for Perfetto or the viewer.",
+    "sanitize": """Print a trace without the differences that come from allocation and scheduling.
 
-Addresses become memory objects with offsets (Algorithm 4 of the thesis), threads get canonical names (Algorithm 5). The \
-objects and the thread map follow the events; the digest on stderr is equal for equal traces.""",
-    "reversible": """Check that comparisons with a trace are sound: no two dependent events can come in another order.
+Addresses become memory objects with offsets (Saissi 2019, Algorithm 4). Threads get canonical names (Algorithm 5). The \
+objects and the thread map follow the events. The digest on stderr is equal for equal traces.""",
+    "reversible": """Check that comparisons with a trace are sound: no two dependent events can occur in reversed order.
 
-A trace that fails comes with a witness: the two events, and a schedule that reverses them.""",
-    "compare": "Compare a faulty run with the golden one: first deviations, and how the error spread.",
-    "campaign": """Inject faults, one per run, and tell what became of them.
+If the check fails, a witness is shown: the two events, and a schedule that reverses them.""",
+    "compare": "Compare a faulty run with the golden run: first deviations, and propagation of the error.",
+    "campaign": """Inject faults, one per run, and count the outcomes.
 
-The golden run is checked first. Crash, hang, SDC (silent data corruption), masked and no effect are counted by type of \
-fault, with the share of runs that deviate.""",
+The golden run is checked first. The outcomes are crash, hang, SDC (silent data corruption), masked and none, counted by \
+type of fault, with the share of runs in which the error spread.""",
 }
 _GROUPS = {"epa": _EPA, "gyro": _GYRO, "rounds": _ROUNDS}
 _PLACES = {"rounds import": "plait.cli.distal:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}

@@ -1,7 +1,7 @@
-"""`plait epa campaign`: many injections, one per run, and what became of them (Saissi 2019, section 5.5.4).
+"""`plait epa campaign`: many runs with one fault each, and their outcomes (Saissi 2019, section 5.5.4).
 
-Every fault is drawn from the seed, so that a campaign is the same each time, can go on where it was interrupted, and
-each of its runs can be repeated alone.
+The seed determines all faults. So a campaign can be repeated, it can continue after an interruption, and each of its
+runs can be repeated alone.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from plait.kernel.errors import TraceError, UsageError
 
 Outcome = Literal["crash", "hang", "sdc", "masked", "none"]
 OUTCOMES: dict[Outcome, str] = {
-    "crash": "ended abnormally",
-    "hang": "did not end in time",
-    "sdc": "ended well, with another output (silent data corruption)",
-    "masked": "the error spread, with the same output",
-    "none": "nothing but the corrupted value deviated",
+    "crash": "the program ended abnormally",
+    "hang": "the program did not end in time",
+    "sdc": "the program ended normally with a different output (silent data corruption)",
+    "masked": "the error spread, but the output is the same",
+    "none": "only the corrupted value deviates",
 }
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What makes two campaigns the same."""
+    """The identity of a campaign: two campaigns with equal headers are the same."""
 
     program: str
     digest: str
@@ -45,23 +45,23 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """One injection."""
+    """The result of one injection."""
 
     index: int
     fault: Fault
     outcome: Outcome
     deviates: bool
-    """Whether its trace differs from the golden one."""
+    """Whether the trace differs from the golden trace."""
     propagates: bool
-    """Whether more differs than the value that the fault changed."""
+    """Whether the trace differs in more than the corrupted value."""
     struck: bool
-    """Whether the faulty execution was reached."""
+    """Whether the run reached the execution of the fault."""
     seconds: float
     place: str
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A type of fault: how many ended how, and the share in which the error spread, with its 95 % confidence interval."""
+    """A type of fault: runs by outcome, and the share of runs in which the error spread, with 95 % interval."""
 
     type: str
     runs: int
@@ -72,26 +72,26 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A campaign's results."""
+    """The results of a campaign."""
 
     header: Header
     shares: list[Share]
     missed: int
-    """Crashes and silent corruptions whose trace does not differ: possible false negatives."""
+    """Crashes and silent data corruptions whose trace does not differ: possible false negatives."""
     direct: int
-    """Those whose trace differs only in the value that the fault changed: an external function used it."""
+    """Those whose trace differs only in the corrupted value: an external function used it."""
     failures: int
-    """Crashes and silent corruptions."""
+    """Crashes and silent data corruptions."""
     complete: bool
 
     @property
     def missed_rate(self) -> float:
-        """The maximal possible false negative rate (MPFNR) of crashes and silent corruptions."""
+        """The maximal possible false negative rate (MPFNR) of crashes and silent data corruptions."""
         return self.missed / self.failures if self.failures else 0.0
 
 
 def wilson(hits: int, total: int) -> tuple[float, float]:
-    """The 95 % confidence interval of a share (Wilson's, which is right for shares near 0 and 1 too).
+    """The 95 % confidence interval of a share, by Wilson's method. It is correct for shares near 0 and 1 too.
 
     >>> [round(x, 3) for x in wilson(50, 100)]
     [0.404, 0.596]
@@ -106,7 +106,7 @@ def wilson(hits: int, total: int) -> tuple[float, float]:
 
 
 class Campaign:
-    """A golden run that passed the check, and the faults that will strike."""
+    """A golden run that passed the check, and the faults to inject."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Campaign:
         unknown = [t for t in types if t not in TYPES]
         if unknown or not types:
             raise UsageError(
-                f"--faults: {', '.join(unknown) or 'nothing'} is not a type of fault",
+                f"{', '.join(unknown)} is not a type of fault" if unknown else "no type of fault was given",
                 hint=f"the types are {', '.join(TYPES)}",
             )
         self.folder = Path(tempfile.mkdtemp(prefix="plait-epa-", dir=scratch()))
@@ -130,13 +130,15 @@ class Campaign:
         try:
             done = run(program, arguments, self.folder / "golden", timeout=max(timeout or 0.0, 60.0))
             if done.code or done.timed_out:
-                raise UsageError(f"the golden run of {program} failed: {done.ending}", hint="run it alone and see why")
+                raise UsageError(
+                    f"the golden run of {program} failed: {done.ending}", hint="run the program alone to see why"
+                )
             self.golden = Recording(self.folder / "golden")
             self.check: Reversibility = check(self.golden)
             if require and not self.check.verdict:
                 raise NotDeterministic(self.check)
             self.timeout = timeout or max(2.0, 20 * done.seconds)
-            # What deviates does so before it is longer than the golden one. A run that hangs records gigabytes otherwise.
+            # A longer trace has deviated before. Without this limit, a run that hangs records gigabytes.
             self.most = 2 * max(f.stat().st_size for f in (self.folder / "golden").glob("thread-*.bin")) + (1 << 20)
             digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
             self.header = Header(str(program), digest, self.arguments, list(types), runs, seed)
@@ -152,8 +154,8 @@ class Campaign:
         usable = [t for t in self.header.types if choices[t]]
         if not usable:
             raise UsageError(
-                f"the program has nothing that {', '.join(self.header.types)} could strike",
-                hint="choose other --faults",
+                f"the program has no place for a fault of type {', '.join(self.header.types)}",
+                hint="choose other types of faults",
             )
         self.unusable = [t for t in self.header.types if not choices[t]]
         found = []
@@ -163,7 +165,7 @@ class Campaign:
         return found
 
     def inject(self, index: int) -> Result:
-        """Do one run of the campaign."""
+        """Perform one run of the campaign."""
         fault = self.faults[index]
         folder = self.folder / "faulty"
         done = run(self.program, self.arguments, folder, fault=fault, timeout=self.timeout, most=self.most)
@@ -173,7 +175,7 @@ class Campaign:
             struck = bool(faulty.native.faults())
             same = faulty.output == self.golden.output
         except TraceError:
-            # A fault may strike the recorder's own memory. What is then left of the trace differs from the golden one.
+            # The fault may have corrupted the memory of the recorder. Then the trace counts as different.
             equal, propagates, struck = False, True, True
             same = (folder / "stdout").read_bytes() == self.golden.output
         outcome: Outcome = "none"
@@ -189,12 +191,12 @@ class Campaign:
         return Result(index, fault, outcome, not equal, propagates, struck, done.seconds, place)
 
     def close(self) -> None:
-        """Remove the traces."""
+        """Remove the traces of the campaign."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class NotDeterministic(Exception):  # noqa: N818
-    """The golden run does not satisfy the pseudo-deterministic condition: comparisons would not be sound."""
+    """The golden run is not pseudo-deterministic: comparisons with it are not sound."""
 
     def __init__(self, found: Reversibility) -> None:
         super().__init__(found.verdict.message)
@@ -202,31 +204,31 @@ class NotDeterministic(Exception):  # noqa: N818
 
 
 def load(file: Path, header: Header) -> dict[int, Result]:
-    """Results of an earlier part of the same campaign; none if there is no such file."""
+    """The results of an earlier part of the same campaign; none if the file does not exist."""
     if not file.exists():
         return {}
     lines = file.read_bytes().splitlines()
     try:
         earlier = msgspec.json.decode(lines[0], type=Header) if lines else None
     except msgspec.DecodeError as error:
-        raise UsageError(f"{file} is not a results file: {error}", hint="choose another file with -o") from None
+        raise UsageError(f"{file} is not a results file: {error}", hint="choose another file for the results") from None
     if earlier != header:
         raise UsageError(
             f"{file} belongs to another campaign (program, arguments, faults, runs or seed differ)",
-            hint="choose another file with -o, or remove it",
+            hint="choose another file for the results, or remove this one",
         )
     found: dict[int, Result] = {}
     for line in lines[1:]:
         try:
             result = msgspec.json.decode(line, type=Result)
         except msgspec.DecodeError:
-            continue  # the line that was being written when the campaign was interrupted
+            continue  # an incomplete line: the campaign was interrupted while it wrote it
         found[result.index] = result
     return found
 
 
 def perform(campaign: Campaign, file: Path, tell: Callable[[int, Result], None] = lambda *_: None) -> Iterator[Result]:
-    """Do what is left of a campaign, and note each result at once."""
+    """Perform the remaining runs of a campaign. Each result is saved at once."""
     done = load(file, campaign.header)
     yield from done.values()
     if not done:
@@ -246,7 +248,7 @@ def perform(campaign: Campaign, file: Path, tell: Callable[[int, Result], None] 
 
 
 def summarize(header: Header, results: Sequence[Result]) -> Summary:
-    """Figure 17 as numbers."""
+    """The results by type of fault: the numbers of Figure 17."""
     shares = []
     for kind in header.types:
         mine = [r for r in results if r.fault.type == kind]

@@ -1,4 +1,4 @@
-"""`plait epa compare`: where a faulty run differs from the golden one, how errors spread (Saissi 2019, section 5.4.3)."""
+"""`plait epa compare`: deviations of a faulty run from the golden run, their spread (Saissi 2019, section 5.4.3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plait.kernel.verdict import PropertyResult, Statistics, Verdict
 
 _CONTEXT = 4
 _SHOWN = 60
-"""Nodes of the propagation graph that a trace shows."""
+"""The maximal number of nodes of the propagation graph in a trace."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -27,14 +27,14 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Deviation(msgspec.Struct, frozen=True):
-    """How a thread differs."""
+    """The deviation of a thread."""
 
     thread: str
     first: Line | None
     index: int | None
-    """The place of the first differing event in the golden thread (in the faulty one, if it is only there)."""
+    """The position of the first deviating event in the golden thread (in the faulty one, if only it has the event)."""
     parted: bool
-    """Whether the thread took another path."""
+    """Whether the thread took a different path."""
     changed: int
     missing: int
     extra: int
@@ -43,7 +43,7 @@ class Deviation(msgspec.Struct, frozen=True):
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """A node of the propagation graph: an instruction of a thread, and how many of its executions deviate."""
+    """A node of the propagation graph: an instruction of a thread, and the number of its deviating executions."""
 
     thread: str
     site: int
@@ -54,7 +54,7 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """An edge: the error of one spot reached another."""
+    """An edge of the propagation graph: the error spread from one spot to another."""
 
     source: int
     target: int
@@ -62,11 +62,11 @@ class Link(msgspec.Struct, frozen=True):
     object: str | None
     times: int
     across: bool
-    """From one thread to another."""
+    """Whether the edge goes from one thread to another."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """All that a comparison found."""
+    """The result of a comparison."""
 
     verdict: Verdict
     equal: bool
@@ -85,7 +85,8 @@ def compare(golden: Recording, faulty: Recording) -> Comparison:
     started = time.perf_counter()
     if golden.table != faulty.table:
         raise UsageError(
-            f"{golden.folder} and {faulty.folder} are traces of different programs", hint="record both with one binary"
+            f"{golden.folder} and {faulty.folder} are traces of different programs",
+            hint="record both traces with the same binary",
         )
     found = golden.native.compare(faulty.native)
     threads = [_deviation(golden, faulty, row) for row in found["threads"]]
@@ -169,7 +170,7 @@ def _event(recording: Recording, thread: int | None, at: int | None) -> EventRow
 
 
 def _graph(faulty: Recording, found: dict[str, Any]) -> tuple[list[Spot], list[Link]]:
-    """Nodes in the order of their first deviation, and the edges between them."""
+    """The nodes in the order of their first deviation, and the edges between them."""
     numbers: dict[tuple[int, int], int] = {}
     spots: list[Spot] = []
     for _, thread, site, events, _, root in found["nodes"]:
@@ -192,7 +193,7 @@ def _graph(faulty: Recording, found: dict[str, Any]) -> tuple[list[Spot], list[L
 
 
 def _trace(faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
-    """The propagation as a Trace: each spot is an event, and what passes between threads is a message."""
+    """The propagation as a Trace: each spot is an event, and each edge between threads is a message."""
     shown = spots[:_SHOWN]
     sent: dict[int, list[int]] = {}
     taken: dict[int, list[int]] = {}
@@ -226,12 +227,12 @@ def _trace(faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
         messages=messages,
         initial=empty,
         events=events,
-        explanation="Where the error went, in the order in which it got there.",
+        explanation="The spread of the error: instructions in the order in which it reached them.",
     )
 
 
 def path_to_output(comparison: Comparison) -> list[int]:
-    """The spots on a shortest way from the fault to a call that prints, or to the last spot that is reached."""
+    """The spots on a shortest path from the fault to a call that prints, or else to the last spot."""
     following: dict[int, list[int]] = {}
     for link in comparison.links:
         following.setdefault(link.source, []).append(link.target)

@@ -1,4 +1,4 @@
-"""The events of a recorded trace as the reversibility check sees them: accesses to memory, and synchronisation."""
+"""The events of a recorded trace for the reversibility check: memory accesses and synchronisation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NUMBERS = {name: number for number, name in _NAMES.items()}
 
 
 class Event(NamedTuple):
-    """An event of a thread. `op` is 'access' or what synchronises: create, start, end, join, lock, unlock, arrive, depart, …
+    """An event of a thread. `op` is 'access' or a synchronisation: create, start, end, join, lock, unlock, arrive, …
 
-    The object of a create or a join is the other thread; `extra` of an access is the offset, of a barrier how many it
-    waits for.
+    The object of a create or a join is the other thread. `extra` is the offset of an access, or the number of threads
+    that a barrier waits for.
     """
 
     thread: int
@@ -27,7 +27,7 @@ class Event(NamedTuple):
     value: int | None = None
 
     def depends(self, later: Event, *, benign_same_value: bool = False) -> bool:
-        """Definition of D: of different threads, on the same memory, at least one writes.
+        """Whether two events are dependent: different threads, the same memory, and at least one of them writes.
 
         >>> Event(0, "access", 7, writes=True).depends(Event(1, "access", 7))
         True
@@ -43,7 +43,7 @@ class Event(NamedTuple):
 
 
 def from_rows(rows: Sequence[tuple[int, int, int, int, int, bool, int | None]]) -> list[Event]:
-    """The events of a trace, from the rows of the native module."""
+    """The events of a trace from the rows of the native module."""
     return [
         Event(thread, _NAMES[op] if op else "access", object_, extra, length, writes, value)
         for thread, op, object_, extra, length, writes, value in rows
@@ -51,13 +51,13 @@ def from_rows(rows: Sequence[tuple[int, int, int, int, int, bool, int | None]]) 
 
 
 def fast_check(events: Sequence[Event], *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]:
-    """Vector clocks, lock closure and greedy schedules, on events."""
+    """Check events with vector clocks, lock closure and greedy schedules."""
     rows = [(s.thread, _NUMBERS.get(s.op, 0), s.object, s.extra, s.length, s.writes, s.value) for s in events]
     return epa_reversible(rows, benign_same_value=benign_same_value, limit=limit)
 
 
 def settle(report: dict[str, Any], *, timeout: float = 60.0) -> list[dict[str, Any]]:
-    """Give Z3 the pairs that are left open. The pairs that are reversible, or that not even Z3 decided (`schedule` None)."""
+    """Decide open pairs with Z3. The result: pairs that are reversible, or that Z3 did not decide (`schedule` None)."""
     found = []
     for pair in report["pairs"]:
         if pair["schedule"] is None:

@@ -1,4 +1,4 @@
-"""Faults: the types of Table 9 of Saissi 2019, and faults of concurrency. Each is one change at one execution of a site."""
+"""Faults: the types of Saissi 2019, Table 9, and concurrency faults. A fault changes one execution of one site."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from plait.epa.instrumentation.table import Site, Table
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 FaultType = Literal["bitflip", "filesize", "mallsize", "callcorr", "invalptr", "skipunlock", "droplock", "killthread"]
 
 TYPES: dict[str, str] = {
     "bitflip": "flips one bit of a result",
-    "filesize": "increases the size given to fread or fwrite",
-    "mallsize": "decreases the size given to malloc or calloc",
+    "filesize": "increases the size argument of fread or fwrite",
+    "mallsize": "decreases the size argument of malloc or calloc",
     "callcorr": "corrupts the first argument of a call",
-    "invalptr": "corrupts the pointer that malloc or calloc returns",
+    "invalptr": "corrupts the result of malloc or calloc",
     "skipunlock": "skips the release of a lock",
     "droplock": "skips the acquisition of a lock",
     "killthread": "ends a thread at a call",
@@ -30,7 +30,7 @@ _UNLOCKS = ("pthread_mutex_unlock", "pthread_rwlock_unlock")
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One fault. `nth` counts the executions of the site by the thread, from 0."""
+    """A fault. `nth` is the number of the execution of the site by the thread, from 0."""
 
     type: FaultType
     site: int
@@ -40,7 +40,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     @property
     def plan(self) -> str:
-        """What the recorder reads: ACTION:SITE:THREAD:NTH:VALUE.
+        """The fault as the recorder reads it: ACTION:SITE:THREAD:NTH:VALUE.
 
         >>> Fault("bitflip", 12, "T_0_1", 3, 1 << 5).plan
         'xor:12:T_0_1:3:32'
@@ -56,7 +56,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What `--fault` takes.
+        """The fault as text, as `parse` reads it.
 
         >>> Fault("bitflip", 12, "T_0_1", 3, 1 << 5).text
         'bitflip:12:T_0_1:3:32'
@@ -65,23 +65,23 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> Fault:
-    """A fault as `--fault` gives it: TYPE:SITE:THREAD:NTH:VALUE."""
+    """Parse a fault: TYPE:SITE:THREAD:NTH:VALUE."""
     parts = text.split(":")
     try:
         kind, site, thread, nth, value = parts
         numbers = int(site), int(nth), int(value, 0)
     except ValueError:
         raise UsageError(
-            f"--fault {text!r} is not of the form TYPE:SITE:THREAD:NTH:VALUE",
-            hint="for example bitflip:12:T_0_1:0:32; a campaign prints such lines",
+            (Argument("fault", text), " does not have the form TYPE:SITE:THREAD:NTH:VALUE"),
+            hint="for example bitflip:12:T_0_1:0:32; a campaign prints such faults",
         ) from None
     if kind not in TYPES or min(numbers) < 0 or numbers[0] < 1:
-        raise UsageError(f"--fault {text!r} does not fit", hint=f"the types are {', '.join(TYPES)}")
+        raise UsageError((Argument("fault", text), " does not fit"), hint=f"the types are {', '.join(TYPES)}")
     return Fault(kind, numbers[0], thread, numbers[1], numbers[2])  # type: ignore[arg-type]
 
 
 class Target(NamedTuple):
-    """A site that a type of fault can strike, and how often a thread executes it."""
+    """A site for a type of fault, and the number of its executions by a thread."""
 
     site: int
     thread: str
@@ -89,7 +89,7 @@ class Target(NamedTuple):
 
 
 def targets(table: Table, executions: Iterable[tuple[str, int, int, int]], kind: str) -> list[Target]:
-    """Where a type of fault can strike, given how often each thread executed each site in the golden run."""
+    """The sites for a type of fault, given the number of executions by thread and site in the golden run."""
     found = []
     for thread, site, values, calls in executions:
         times = calls if kind in ("skipunlock", "droplock", "killthread") else values
@@ -116,7 +116,7 @@ def _fits(site: Site, kind: str, thread: str) -> bool:
 
 
 def draw(table: Table, choices: Sequence[Target], kind: str, random_: random.Random) -> Fault:
-    """A random fault of a type: each execution of each site is as likely as any other."""
+    """A random fault of a type: all executions of all sites are equally likely."""
     target = random_.choices(choices, weights=[t.times for t in choices])[0]
     site = table.site(target.site)
     nth = random_.randrange(target.times)

@@ -1,4 +1,4 @@
-"""A recorded run as a common Trace: what threads did to each other, for the viewer that all rooms share."""
+"""The synchronisation of a recorded run as a Trace, for the viewer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HIDDEN = {"created", "wait for", "barrier"}
 
 
 def sync_trace(recording: Recording, *, limit: int = _MOST) -> Trace:
-    """Creation, joins, locks and barriers on the lanes of threads; a creation is a message."""
+    """Creation, joins, locks and barriers on the lanes of threads. A creation is a message."""
     names = [t.name for t in recording.threads]
     empty = Snapshot(fields={name: {} for name in names})
     events: list[Event] = []

@@ -15,26 +15,26 @@ from plait.epa.run import RUN_FILE, Run
 from plait.kernel.errors import TraceError
 
 OPERATIONS = dict(epa_operations())
-"""Names of what synchronises, by their numbers in traces."""
+"""Names of synchronisation operations, by their numbers in traces."""
 VALUE, LOAD, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 4, 5, 6, 9
 """Kinds of events (`rust/src/epa/format.rs`)."""
 _KINDS = {2: "load", 3: "store", 4: "alloca", 5: "enter", 6: "return", 7: "call", 8: "argument", 9: "landingpad",
           10: "memory", 11: "copy to", 14: "copy from"}  # fmt: skip
 _GIVEN = 0x40000000
-"""Numbers of globals from here on are what the program did not make: argv, envp, streams, and the strings of argv."""
+"""Globals with this number or a larger one come from outside of the program: argv, envp, streams, strings of argv."""
 _CLASSES = {"pointer": 1, "word": 2}
 _MIXING = ("mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor", "trunc")
 _ALIGNED = 16
-"""Every block of the heap is aligned like this, so that smaller remainders of addresses are the same in each run."""
+"""The alignment of all heap blocks: remainders of addresses up to this divisor are the same in each run."""
 _NOT_EQUAL = 33
-"""LLVM's number of this predicate; those of order come after it."""
+"""The number of this predicate in LLVM. The predicates of order have larger numbers."""
 
 Word = tuple[str, int, int]
 EventRow = tuple[int, int, bool, Word, Word]
 
 
 def _rows(table: Table) -> tuple[list[Any], list[Any], list[Any]]:
-    """Functions, pieces and formulas, as the native module takes them."""
+    """Functions, pieces and formulas in the form that the native module takes."""
     return (
         [(f.first, f.count) for f in table.functions],
         [(p.function, p.steps) for p in table.pieces],
@@ -43,7 +43,7 @@ def _rows(table: Table) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def _computes(site: Site) -> int:
-    """Whether the result depends on where objects lie, if operands are addresses: 1 if they are of two objects, 2 always."""
+    """Whether a result depends on addresses of objects: 0 never, 1 if its operands point to two objects, 2 always."""
     if site.op == "sub" or (site.op == "icmp" and site.index > _NOT_EQUAL):
         return 1
     if site.op not in _MIXING:
@@ -60,11 +60,11 @@ class ThreadInfo(NamedTuple):
     events: int
     ended: bool
     uid: int
-    """The number of its file."""
+    """The number of the file of the thread."""
 
 
 class MemoryObject(NamedTuple):
-    """A memory object (Algorithm 4): what it is called, and the parts that Listing 7 shows."""
+    """A memory object (Algorithm 4): its name, and the parts that Listing 7 shows."""
 
     name: str
     kind: str
@@ -81,11 +81,11 @@ class Recording:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         if not folder.is_dir():
-            raise TraceError(f"{folder} is not a trace", hint="plait epa run prog.epa makes one: a folder")
+            raise TraceError(f"{folder} is not a trace", hint="give the folder that plait epa run wrote")
         try:
             self.table = msgspec.json.decode((folder / "table.json").read_bytes(), type=Table)
             if self.table.format != FORMAT:
-                raise ValueError(f"its records are of version {self.table.format}, not {FORMAT}")
+                raise ValueError(f"its records have version {self.table.format}, not {FORMAT}")
             self.run = self._read_run()
             sites = [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent, _computes(s)) for s in self.table.sites]
             self.native = EpaTrace(folder, sites, _rows(self.table))
@@ -102,25 +102,25 @@ class Recording:
 
     @property
     def cuts(self) -> list[str]:
-        """What is missing from the trace: threads that did not end, recordings that a full disk ended."""
+        """The missing parts of the trace: threads that did not end, and recordings that a full disk stopped."""
         full = {p.name.removeprefix("full-") for p in self.folder.glob("full-*")}
         found = []
         for thread in self.threads:
             if str(thread.uid) in full:
-                found.append(f"{thread.name}: the disk was full, its trace ends there")
+                found.append(f"{thread.name}: its trace ends where the disk was full")
             elif not thread.ended:
                 why = self.run.ending if self.run else "the run was interrupted"
-                found.append(f"{thread.name} did not end ({why}): its trace is complete up to there")
+                found.append(f"{thread.name} did not end ({why}): its trace is complete up to this point")
         return found
 
     @property
     def output(self) -> bytes:
-        """What the program printed."""
+        """The output of the program."""
         path = self.folder / "stdout"
         return path.read_bytes() if path.exists() else b""
 
     def executions(self) -> list[tuple[str, int, int, int]]:
-        """How many values each thread made at each site, and how many calls."""
+        """The number of values and of calls, by thread and site."""
         return [(self.threads[t].name, site, values, calls) for t, site, values, calls in self.native.executions()]
 
     def object(self, number: int) -> MemoryObject:
@@ -149,12 +149,12 @@ class Recording:
         return MemoryObject(name, kind, base, thread, local, size, (start, end))
 
     def objects(self) -> Iterator[MemoryObject]:
-        """All memory objects, in the order in which they were made."""
+        """All memory objects, in the order of their creation."""
         for number in range(self.native.object_count):
             yield self.object(number)
 
     def word(self, word: Word, kind: str = "plain") -> str:
-        """A value as sanitized traces show it."""
+        """A value as text, as in sanitized traces."""
         tag, value, offset = word
         if tag == "object":
             name = self.object(value).name
@@ -170,7 +170,7 @@ class Recording:
         return f"{value:#x}" if kind in ("pointer", "opaque") and value else str(value)
 
     def text(self, row: EventRow) -> str:
-        """An event as sanitized traces show it: what, its value, its operand."""
+        """An event as text, as in sanitized traces: its kind, its value, its operand."""
         number, kind, writes, a, b = row
         site = self.table.site(number) if number else None
         what = _KINDS.get(kind) or (site.op if site else "?")
@@ -197,7 +197,7 @@ class Recording:
         return f"{what} {self.word(a, value_kind)}"
 
     def merged(self, limit: int | None = None) -> Iterator[tuple[int, int, EventRow]]:
-        """Events in the order of the whole run: thread, place in the thread, event."""
+        """The events in the order of the whole run: thread, position in the thread, event."""
         reached = [0] * len(self.threads)
         shown = 0
         for thread, length, _, _ in self.native.runs():

@@ -1,7 +1,8 @@
-"""`plait epa reversible`: does a trace satisfy the pseudo-deterministic condition (Saissi 2019, Definition 5)?
+"""`plait epa reversible`: check that a trace is pseudo-deterministic (Saissi 2019, Definition 5).
 
-Condition 2 (no two dependent events can come in reversed order) is decided in Rust, and by Z3 where that leaves a
-question. Condition 1 (local determinism) is violated by calls of functions that no input determines.
+Condition 2 (no two dependent events can occur in reversed order) is decided in Rust. Z3 decides the few pairs that
+remain open. Condition 1 (local determinism) is violated by calls of functions whose result the input does not
+determine.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from plait.kernel.trace import Event, Lane, Snapshot, Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Verdict
 
 _SHOWN = 40
-"""Events of a permuted schedule that a trace shows."""
+"""The maximal number of events of a permuted schedule in a trace."""
 
 
 class Witness(msgspec.Struct, frozen=True):
-    """Two dependent events that can come in the other order."""
+    """Two dependent events that can occur in reversed order."""
 
     object: str
     first: str
@@ -31,27 +32,27 @@ class Witness(msgspec.Struct, frozen=True):
     first_place: str
     second_place: str
     locks: list[str]
-    """Locks that both are under."""
+    """The locks that both threads hold at the two events."""
     schedule: list[str]
-    """Synchronisation events in an order that reverses the two."""
+    """Synchronisation events in an order that reverses the two events."""
     advice: str
 
 
 class Reversibility(msgspec.Struct, frozen=True):
-    """All that the check found."""
+    """The result of the check."""
 
     verdict: Verdict
     witnesses: list[Witness]
     nondeterministic: list[str]
-    """Calls whose result no input determines, with their places."""
+    """Calls whose result the input does not determine, with their places."""
     unseen: list[str]
-    """External functions whose accesses to memory are not recorded."""
+    """External functions whose memory accesses are not recorded."""
     dependencies: int
     shared_objects: int
     objects: int
     settled_by_solver: int
     loose: list[str]
-    """Threads that nothing makes end before the program does."""
+    """Threads that may still run when the program ends."""
 
 
 def check(
@@ -62,7 +63,7 @@ def check(
     nondeterministic: Iterable[str] = (),
     limit: int = 5,
 ) -> Reversibility:
-    """Check a trace. `nondeterministic` adds names of functions to the list, `allow` takes names off it."""
+    """Check a trace. `nondeterministic` adds functions to the list of nondeterministic ones, `allow` removes them."""
     started = time.perf_counter()
     report = recording.native.reversible(benign_same_value=benign_same_value, limit=limit)
     open_pairs = sum(pair["schedule"] is None for pair in report["pairs"])
@@ -76,19 +77,17 @@ def check(
     if recording.cuts:
         bound = "the trace was cut off: " + recording.cuts[0]
     elif report["overflow"]:
-        bound = "there are more unordered pairs of events than are kept"
+        bound = "the trace has too many unordered pairs of events"
     elif len(certain) < len(pairs):
-        bound = "Z3 did not decide a pair in time"
+        bound = "Z3 did not decide a pair of events in time"
     properties = [
         _property("reversibility", bool(certain), bound, f"{report['dependencies']:,} dependent pairs"),
         _property(
-            "local determinism", bool(calls), bound, ", ".join(calls) or "no call is known to be nondeterministic"
+            "local determinism", bool(calls), bound, ", ".join(calls) or "no call of a nondeterministic function"
         ),
     ]
     if loose:
-        note = (
-            f"{', '.join(loose)}: not joined before the program ends; in another schedule the last events are missing"
-        )
+        note = f"{', '.join(loose)}: not joined before the program ends; another schedule may omit its last events"
         properties.append(PropertyResult("all threads end", "always", "violated", note))
     trace = _trace(recording, report, certain[0]) if certain else None
     broken = next((p.name for p in properties if p.status == "violated"), None)
@@ -135,12 +134,12 @@ def _property(name: str, violated: bool, bound: str | None, note: str) -> Proper
 def _message(broken: str | None, witnesses: list[Witness], calls: list[str]) -> str | None:
     if broken == "reversibility":
         w = witnesses[0]
-        return f"{w.first} and {w.second} can come in the other order: both access {w.object}"
-    return f"not determined by the input: {', '.join(calls)}" if calls else None
+        return f"{w.first} and {w.second} can occur in reversed order: both access {w.object}"
+    return f"the input does not determine: {', '.join(calls)}" if calls else None
 
 
 def _calls(recording: Recording, listed: set[str] | frozenset[str], allowed: set[str]) -> tuple[list[str], list[str]]:
-    """Executed calls of nondeterministic functions, and of functions whose accesses to memory are unseen."""
+    """Executed calls of nondeterministic functions, and of functions whose memory accesses are not recorded."""
     table = recording.table
     defined = {g.name for g in table.globals if g.kind == "function"}
     executed: dict[int, set[str]] = {}
@@ -176,9 +175,9 @@ def _describe(recording: Recording, access: tuple[int, int, int, bool, int | Non
 
 def _object(recording: Recording, pair: dict[str, Any]) -> str:
     if pair["object"] == 2**64 - 1:
-        return "a pthread_once control: who comes first runs the routine"
+        return "a pthread_once control: the first thread runs the routine"
     if pair["object"] == 2**64 - 2:
-        return f"memory at {pair['offset']:#x}, which nobody is known to have allocated"
+        return f"memory at {pair['offset']:#x}, allocated by unknown code"
     name = recording.object(pair["object"]).name
     return f"{name}+{pair['offset']}" if pair["offset"] else name
 
@@ -196,7 +195,7 @@ def _node(recording: Recording, node: tuple[int, int, int, int]) -> str:
 
 
 def _lock(recording: Recording, address: int) -> str:
-    """What a lock is called; locks mostly are global or on the heap."""
+    """The name of a lock. Most locks are global or on the heap."""
     number = recording.native.object_at(address)
     if number is None:
         return f"{address:#x}"
@@ -205,7 +204,7 @@ def _lock(recording: Recording, address: int) -> str:
 
 
 def _held(report: dict[str, Any], thread: int, *, until: int | None = None, since: int | None = None) -> set[int]:
-    """Locks that a thread holds just before one of its synchronisation events (or at its end), or just after one."""
+    """The locks that a thread holds just before one of its synchronisation events (or at its end), or just after it."""
     held = set()
     for lock, owner, _, acquire, release in report["sections"]:
         if owner != thread:
@@ -224,9 +223,9 @@ def _witness(recording: Recording, report: dict[str, Any], pair: dict[str, Any])
     common = _held(report, first[0], until=pair["early"]) & _held(report, second[0], since=pair["late"])
     locks = sorted(_lock(recording, lock) for lock in common)
     one, other = recording.threads[first[0]].name, recording.threads[second[0]].name
-    advice = f"order them: join {one} before {other} gets there, or put a barrier between them"
+    advice = f"order the two events: join {one} before {other} gets there, or add a barrier between them"
     if locks:
-        advice = f"{', '.join(locks)} keeps the two apart, but lets either come first; {advice}"
+        advice = f"{', '.join(locks)} excludes an overlap, but allows both orders; {advice}"
     return Witness(
         object=_object(recording, pair),
         first=_describe(recording, first),
@@ -240,7 +239,7 @@ def _witness(recording: Recording, report: dict[str, Any], pair: dict[str, Any])
 
 
 def _schedule(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -> list[tuple[int, str, bool]]:
-    """The permuted schedule as (thread, what, whether it is one of the two events)."""
+    """The permuted schedule as (thread, text, whether it is one of the two events)."""
     found: list[tuple[int, str, bool]] = []
     first, second = pair["first"], pair["second"]
     done = False
@@ -269,7 +268,7 @@ def _trace(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -
             kind="step",
             label=label.partition(" ")[2],
             state=empty,
-            note="one of the two" if marked else None,
+            note="one of the two events" if marked else None,
         )
         for thread, label, marked in steps[start : last + 1]
     ]

@@ -19,7 +19,7 @@ RUN_FILE = "run.json"
 
 
 class Run(msgspec.Struct, frozen=True):
-    """How a run went. It is saved next to what the threads recorded."""
+    """The result of a run. It is saved in the folder of the trace."""
 
     program: str
     arguments: list[str]
@@ -32,7 +32,7 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def ending(self) -> str:
-        """How it ended, for people.
+        """The end of the run, in words.
 
         >>> Run("a", [], -11, 0.1).ending, Run("a", [], 3, 0.1).ending
         ('killed by SIGSEGV', 'exit code 3')
@@ -57,9 +57,9 @@ def run(
     timeout: float | None = None,
     most: int | None = None,
 ) -> Run:
-    """Run a program; its trace, its output and how it ended go to a folder. A thread records at most so many bytes."""
+    """Run a program. Its trace, output and result go to a folder. `most` limits the bytes that a thread records."""
     if not program.is_file() or not os.access(program, os.X_OK):
-        raise UsageError(f"{program} is not a program", hint="build one: plait epa build prog.c -o prog.epa")
+        raise UsageError(f"{program} is not a program", hint="build it: plait epa build prog.c -o prog.epa")
     prepare(folder)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("EPA_")}
     environment["EPA_TRACE"] = str(folder.resolve())
@@ -77,7 +77,9 @@ def run(
                 [str(program.resolve()), *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment
             )
         except OSError as error:
-            raise UsageError(f"{program} cannot be run: {error.strerror}", hint="build it on this machine") from None
+            raise UsageError(
+                f"{program} cannot be run: {error.strerror}", hint="build the program on this machine"
+            ) from None
         try:
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -90,25 +92,25 @@ def run(
             raise
     done = Run(str(program), list(arguments), code, round(time.monotonic() - started, 6), timed_out, fault, yields)
     if not (folder / "table.json").exists():
-        raise UsageError(f"{program} recorded nothing", hint="build it with plait epa build")
+        raise UsageError(f"{program} recorded nothing", hint="build the program with plait epa build")
     (folder / RUN_FILE).write_bytes(msgspec.json.encode(done))
     return done
 
 
 def prepare(folder: Path) -> None:
-    """An empty folder for a trace. An old trace is replaced; anything else is not touched."""
+    """Make an empty folder for a trace. An old trace is replaced; other folders stay as they are."""
     if folder.exists():
         names = {p.name for p in folder.iterdir()} if folder.is_dir() else None
         if names is None or (names and not names & {RUN_FILE, "table.json", "layout.txt"}):
-            raise UsageError(f"{folder} exists and is not a trace", hint="choose another folder with -o")
+            raise UsageError(f"{folder} exists and is not a trace", hint="choose another folder")
         shutil.rmtree(folder)
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o") from None
+        raise UsageError(f"{folder} cannot be created: {error.strerror}", hint="choose another folder") from None
 
 
 def scratch() -> str | None:
-    """A folder in memory for traces that are thrown away, if there is one; else the default."""
+    """A folder in memory for temporary traces, if the system has one; else the default."""
     memory = Path("/dev/shm")
     return str(memory) if memory.is_dir() and os.access(memory, os.W_OK) else None

@@ -1,9 +1,9 @@
-"""The reversibility formula of Saissi 2019 (section 5.4.3), given to Z3. The only file of this room that knows Z3.
+"""The reversibility formula of Saissi 2019 (section 5.4.3) for Z3. No other file of this package uses Z3.
 
-An integer per event says when it happens. Program order, creation, joins and barriers are inequalities; two critical
-sections of one lock are a disjunction. `decide` asks about two synchronisation events, for what vector clocks and
-lock closure left open. `formula_decides` is the whole formula with its disjunction over all dependent pairs, as the
-dissertation has it: it is the reference that the fast check is measured against.
+Each event has an integer: its time. Program order, creation, joins and barriers are inequalities. Two critical sections
+of one lock are a disjunction. `decide` handles one pair of synchronisation events that vector clocks and lock closure
+left open. `formula_decides` is the whole formula of Saissi 2019 with its disjunction over all dependent pairs. Tests
+and benchmarks compare the fast check with it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ with needs("epa"):
     import z3  # type: ignore[import-untyped]
 
 Section = tuple[int, int, bool, int, int | None]
-"""Lock, thread, whether exclusive, and the nodes that acquire and release."""
+"""A critical section: lock, thread, whether it is exclusive, and the nodes that acquire and release."""
 
 
 class Answer(NamedTuple):
-    """Whether the order can be reversed (None: Z3 did not say in time), and a schedule if so."""
+    """Whether the order can be reversed (None: Z3 did not decide in time), and a schedule that reverses it."""
 
     reversible: bool | None
     schedule: list[int] | None = None
@@ -37,7 +37,7 @@ def decide(
     *,
     timeout: float = 60.0,
 ) -> Answer:
-    """Can synchronisation event `late` come before `early`? `threads` is the thread of each event in observed order."""
+    """Whether the event `late` can occur before `early`. `threads`: the thread of each event, in observed order."""
     solver = z3.Solver()
     solver.set("timeout", int(timeout * 1000))
     times = [z3.Int(f"x{i}") for i in range(len(threads))]
@@ -58,7 +58,7 @@ def decide(
 
 
 def _exclusions(sections: Sequence[Section], times: Sequence[Any]) -> list[Any]:
-    """No two sections of one lock overlap, if one of them is exclusive."""
+    """Two sections of one lock do not overlap if one of them is exclusive."""
     found = []
     for i, (lock, thread, exclusive, acquire, release) in enumerate(sections):
         for other_lock, other_thread, other_exclusive, other_acquire, other_release in sections[i + 1 :]:
@@ -72,7 +72,7 @@ def _exclusions(sections: Sequence[Section], times: Sequence[Any]) -> list[Any]:
 
 
 def formula_decides(steps: Sequence[Event], *, benign_same_value: bool = False, timeout: float = 600.0) -> bool | None:
-    """Whether the trace satisfies the formula Φ ∧ R: some two dependent events can come in reversed order."""
+    """Whether the formula Φ ∧ R is satisfiable: two dependent events can occur in reversed order."""
     times = [z3.Int(f"x{i}") for i in range(len(steps))]
     solver = z3.Solver()
     solver.set("timeout", int(timeout * 1000))
@@ -92,7 +92,7 @@ def formula_decides(steps: Sequence[Event], *, benign_same_value: bool = False, 
 
 
 def _structure(steps: Sequence[Event]) -> tuple[list[tuple[int, int]], list[Section]]:
-    """The edges and the critical sections of a trace, straight from the definitions."""
+    """The edges and the critical sections of a trace, directly from the definitions."""
     edges: list[tuple[int, int]] = []
     sections: list[list[Any]] = []
     last: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""`plait epa build`: C and C++ sources to a program that records itself (Saissi 2019, section 5.4.1, step 1)."""
+"""`plait epa build`: from C and C++ sources to a program that records itself (Saissi 2019, section 5.4.1, step 1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _C, _CPP = {".c"}, {".cc", ".cpp", ".cxx", ".C"}
 _FLAGS = ["-O0", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread", "-fPIE"]
 _NAMES = ["-fno-discard-value-names", "-Xclang", "-disable-O0-optnone"]
 _GENERATE = ["-O2", "-Xclang", "-disable-llvm-passes", "-fPIE"]
-"""No optimization of the program, but code in which what was inserted costs little."""
+"""The program is not optimized. Code generation is, so that the inserted code costs little."""
 _LINK = ["-pthread", "-rdynamic", "-pie", "-ldl", "-lm"]
 
 
@@ -29,17 +29,19 @@ def build(
 ) -> tuple[Table, Toolchain]:
     """Compile, instrument and link. The table of sites is part of the program.
 
-    What is not `lean` records results too that the reader could compute: the tests compare the two.
+    Without `lean`, the program also records results that the reader can compute. The tests compare the two versions.
     """
     for source in sources:
         if not source.is_file():
-            raise UsageError(f"{source}: there is no such file", hint="give C or C++ sources")
+            raise UsageError(f"{source}: there is no such file", hint="give C or C++ source files")
         if source.suffix not in _C | _CPP:
-            raise UsageError(f"{source} is neither C nor C++", hint=f"known endings: {' '.join(sorted(_C | _CPP))}")
+            raise UsageError(
+                f"{source} is neither C nor C++", hint=f"the file name must end in one of {' '.join(sorted(_C | _CPP))}"
+            )
     if not sources:
-        raise UsageError("no source was given", hint="plait epa build prog.c -o prog.epa")
+        raise UsageError("no source file was given", hint="for example plait epa build prog.c -o prog.epa")
     if output.is_dir() or not output.parent.is_dir():
-        raise UsageError(f"-o: {output} cannot be written", hint="give the name of a file in a folder that exists")
+        raise UsageError(f"{output} cannot be written", hint="give a file name in an existing folder")
     toolchain = find(version)
     with tempfile.TemporaryDirectory(prefix="plait-epa-") as name:
         folder = Path(name)
@@ -83,7 +85,7 @@ def build(
 
 
 def _recorder(toolchain: Toolchain, folder: Path) -> tuple[list[str], Path]:
-    """The recorder, compiled; and the bitcode of that part of it that becomes part of every module."""
+    """Compile the recorder: its object files, and the bitcode of the part that is linked into every module."""
     for source in files("plait.epa").joinpath("recorder").iterdir():
         (folder / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     flags = ["-O2", "-fno-omit-frame-pointer", "-fPIE", "-pthread", "-fexceptions"]
@@ -96,7 +98,7 @@ def _recorder(toolchain: Toolchain, folder: Path) -> tuple[list[str], Path]:
 
 
 def _embed(toolchain: Toolchain, folder: Path, table: Table) -> str:
-    """The table as an object file with two symbols, its begin and its end."""
+    """The table as an object file with two symbols, for its begin and its end."""
     data, assembly, compiled = folder / "table.json", folder / "table.s", folder / "table.o"
     data.write_bytes(msgspec.json.encode(table))
     assembly.write_text(
@@ -113,7 +115,8 @@ def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
-        first = next((line for line in lines if "error" in line), lines[0] if lines else "it said nothing")
+        first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
         raise UsageError(
-            f"{Path(command[0]).name} failed: {first}", hint="does it compile without Plait, with the same flags?"
+            f"{Path(command[0]).name} failed: {first}",
+            hint="compile the program without Plait, with the same flags, to see the error",
         )

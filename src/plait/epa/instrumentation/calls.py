@@ -1,4 +1,4 @@
-"""Calls that the reader can follow into the function and back: arguments and results take no room in records then."""
+"""Calls that the reader can follow into the function and back. Records omit their arguments and results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plait.epa.instrumentation.words import Words
 
 
 def returns(llvm: Llvm, call: Ref) -> bool:
-    """Whether what a call gives is what a recorded function has returned."""
+    """Whether the result of a call is the return value of a recorded function."""
     if llvm.GetInstructionOpcode(call) not in (ll.CALL, ll.INVOKE):
         return False
     callee = llvm.GetCalledValue(call)
@@ -19,7 +19,7 @@ def returns(llvm: Llvm, call: Ref) -> bool:
 
 
 def parameters(words: Words, function: Ref) -> dict[Ref, int]:
-    """The parameters of a function that only this program calls, by its name; which recorded arguments they are."""
+    """The parameters of a function that only this program calls, by name, with the numbers of recorded arguments."""
     llvm = words.llvm
     if llvm.GetLinkage(function) not in (ll.INTERNAL, ll.PRIVATE):
         return {}

@@ -1,9 +1,9 @@
-"""What functions outside of the program do: memory they read and write, and answers that no input determines.
+"""Effects of external functions: the memory that they read and write, and results that the input does not determine.
 
-Instrumentation sees only the program's own instructions. For the functions below it records the memory that a call
-reads and writes; the memory of other external functions is unseen, which a reversibility check lists as an
-assumption. Calls of functions whose result is not determined by their arguments break local determinism (Definition
-5, condition 1).
+Instrumentation covers only the instructions of the program itself. For the functions below, it records the memory that
+a call reads and writes. The memory accesses of other external functions are not recorded; the reversibility check lists
+these functions as an assumption. A call of a function whose arguments do not determine its result breaks local
+determinism (Definition 5, condition 1).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Access = Literal["read", "write", "read string", "copy", "stream", "stdout"]
 
 
 class Effect(NamedTuple):
-    """An access to memory: at the address in argument `at`, as long as the product of arguments `length` (or `bytes`).
+    """A memory access at the address in argument `at`. Its length: the product of the arguments `length` (or `bytes`).
 
-    A `stream` is a FILE: all that threads do with one depends on each other.
+    A `stream` is a FILE: all operations of threads on one stream depend on each other.
     """
 
     access: Access
@@ -167,7 +167,7 @@ PURE = frozenset(
         "__cxa_atexit",
     ]
 )
-"""External functions that touch no memory that threads share, or whose accesses are recorded elsewhere."""
+"""External functions that access no shared memory, or whose accesses are recorded elsewhere."""
 
 NONDETERMINISTIC = frozenset(
     [
@@ -214,8 +214,8 @@ NONDETERMINISTIC = frozenset(
         "_ZNSt13random_device9_M_getvalEv",
     ]
 )
-"""Functions whose result depends on something else than the input and their thread's own past. A barrier counts only if
-its result is used: it tells one thread, any of them, that it is special. A cancelled thread ends anywhere."""
+"""Functions whose result depends on more than the input and the past of their thread. A barrier counts only if its
+result is used: it returns a special value to one arbitrary thread. A cancelled thread ends at an arbitrary point."""
 
 STATEFUL = frozenset(
     [
@@ -229,11 +229,11 @@ STATEFUL = frozenset(
         "strtok",
     ]
 )
-"""Functions with a hidden state that threads share: what they return depends on who else calls them."""
+"""Functions with a hidden state that threads share: the result depends on the calls of other threads."""
 
 
 def effects_of(name: str) -> tuple[Effect, ...]:
-    """The effects of a function, intrinsic or not.
+    """The effects of a function or an intrinsic.
 
     >>> effects_of("llvm.memcpy.p0.p0.i64")[0].access
     'copy'

@@ -1,9 +1,9 @@
-"""Loads whose values a reader expects, so that records have them only if they differ (docs/guides/epa.md).
+"""Expected loads: the reader expects their values, so records contain them only if they differ (docs/guides/epa.md).
 
-A variable of the frame whose address nobody takes holds what it was last given. A load in a loop from an address that does
-not change there mostly has the value of last time. The program keeps what is expected beside (in registers, where it can:
-LLVM's mem2reg sees to that), compares it with what it loads, and records everything that is different. So a wrong
-expectation costs room in the trace, and nothing else.
+A local variable whose address is never taken has its last assigned value. A load in a loop from an address that does
+not change in the loop usually has the same value as the last time. The program keeps the expected values (in registers
+if possible, by LLVM's mem2reg), compares them with the loaded values, and records all different ones. So a wrong
+expectation only costs space in the trace.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _CHANGING = {ll.PHI, ll.CALL, ll.INVOKE, ll.CMPXCHG, ll.RMW, ll.LANDINGPAD, ll.A
 
 @dataclass
 class Expected:
-    """Where a function keeps what is expected: of variables, and of loads that are done again."""
+    """The places where a function keeps expected values: of variables, and of repeated loads."""
 
     variables: dict[Ref, Ref] = field(default_factory=dict)
     again: dict[Ref, Ref] = field(default_factory=dict)
 
     @classmethod
     def find(cls, words: Words, blocks: list[list[Ref]], fixed: set[Ref]) -> Expected:
-        """For a function, and its objects of fixed size. The builder stands where the function begins."""
+        """Find the expected loads of a function with objects of fixed size. The builder is at its start."""
         llvm = words.llvm
         if any(_returns_twice(llvm, i) for block in blocks for i in block):
-            return cls()  # what is kept in registers may be old when setjmp returns again
+            return cls()  # values in registers may be outdated when setjmp returns again
 
         def place() -> Ref:
             here: Ref = llvm.BuildAlloca(words.builder, words.i64, b"")
@@ -42,7 +42,7 @@ class Expected:
         inside: dict[Ref, list[list[Ref]]] = {}
         for loop in sorted(loops, key=len, reverse=True):
             for block in loop:
-                inside[block[0]] = loop  # the smallest is the last
+                inside[block[0]] = loop  # the innermost loop comes last
         again = []
         for block in blocks:
             if block[0] in inside:
@@ -52,12 +52,12 @@ class Expected:
 
     @staticmethod
     def keep(words: Words, place: Ref, word: Ref) -> None:
-        """Expect a value. Its complement is kept: what overwrites a variable and this alike makes them differ."""
+        """Expect a value. Its complement is kept: then an overwrite of both with the same value is noticed."""
         words.llvm.BuildStore(words.builder, words.llvm.BuildNot(words.builder, word, b""), place)
 
 
 class _Invariant:
-    """What has the same value whenever it is computed in a loop, most likely."""
+    """Whether a value is most likely the same in every iteration of a loop."""
 
     def __init__(self, llvm: Llvm, loop: list[list[Ref]], fixed: set[Ref], private: set[Ref]) -> None:
         self.llvm, self.fixed, self.private = llvm, fixed, private
@@ -69,7 +69,7 @@ class _Invariant:
         self.found: dict[Ref, bool] = {}
 
     def load(self, instruction: Ref) -> bool:
-        """Whether it is such a load, and not of a variable."""
+        """Whether an instruction is such a load, but not of a variable."""
         if self.llvm.GetInstructionOpcode(instruction) != ll.LOAD or self.llvm.GetOrdering(instruction):
             return False
         return self.llvm.GetOperand(instruction, 0) not in self.private and self(instruction)
@@ -101,7 +101,7 @@ def _returns_twice(llvm: Llvm, instruction: Ref) -> bool:
 
 
 def _private(words: Words, alloca: Ref) -> bool:
-    """Whether nothing but loads and stores of the whole variable has its address."""
+    """Whether only loads and stores of the whole variable use its address."""
     llvm = words.llvm
     kind = llvm.GetAllocatedType(alloca)
     if not words.sort(kind)[1]:
@@ -121,7 +121,7 @@ def _private(words: Words, alloca: Ref) -> bool:
 
 
 def _loops(llvm: Llvm, blocks: list[list[Ref]]) -> Iterator[list[list[Ref]]]:
-    """The natural loops of a function. Sets of blocks are bits of numbers."""
+    """The natural loops of a function. Integers represent sets of blocks, one bit per block."""
     place = {llvm.GetInstructionParent(block[0]): i for i, block in enumerate(blocks)}
     after = [[place[b] for b in llvm.successors(block[-1])] for block in blocks]
     before: list[list[int]] = [[] for _ in blocks]
@@ -154,7 +154,7 @@ def _loops(llvm: Llvm, blocks: list[list[Ref]]) -> Iterator[list[list[Ref]]]:
 
 
 def chains(llvm: Llvm, blocks: list[list[Ref]]) -> list[list[list[Ref]]]:
-    """The blocks, those in one list that are always executed one after the other."""
+    """The blocks in chains: the blocks of a chain are always executed one after the other."""
     by_place = {llvm.GetInstructionParent(block[0]): block for block in blocks}
     entries = dict.fromkeys(by_place, 0)
     following: dict[Ref, Ref] = {}

@@ -1,7 +1,7 @@
-"""Results that the reader computes itself, because it knows the operands: they take no room in records.
+"""Results that the reader computes from known operands. Records omit them.
 
-Integer arithmetic, comparisons, conversions and addresses of elements. What the machine may do in its own way stays in
-the records: floating-point numbers, divisions, shifts that are not by a constant, and what phis choose.
+These are integer arithmetic, comparisons, conversions and addresses of elements. Records keep results that depend on
+the machine or on the path: floating-point numbers, divisions, shifts by variable amounts, and phis.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD = 1 << 64
 
 
 def formula_of(words: Words, instruction: Ref, opcode: int, known: Known) -> Formula | None:
-    """How an instruction's result is computed from what the reader knows, if it can be."""
+    """The formula of an instruction's result from values that the reader knows. None: not possible."""
     llvm = words.llvm
     bits = words.sort(llvm.TypeOf(instruction))[1]
     if not bits:
@@ -56,7 +56,7 @@ def formula_of(words: Words, instruction: Ref, opcode: int, known: Known) -> For
 
 
 def _element(words: Words, instruction: Ref, operands: list[Ref], known: Known) -> Formula | None:
-    """An address: that of the whole, and the offsets of fields and elements."""
+    """The formula of an address: the base address, and the offsets of fields and elements."""
     llvm = words.llvm
     start = known(operands[0])
     if start is None:
@@ -84,7 +84,7 @@ def _element(words: Words, instruction: Ref, operands: list[Ref], known: Known) 
 
 
 def unwrapped(library: Llvm, value: Ref) -> Ref:
-    """A pointer without the conversions that LLVM 14 has between types of pointers."""
+    """A pointer without the conversions of LLVM 14 between pointer types."""
     while (
         library.IsAInstruction(value)
         and library.GetInstructionOpcode(value) == ll.BITCAST

@@ -1,7 +1,8 @@
-"""Instrumentation of LLVM IR: every load, store, alloca, call, return and result is recorded (Saissi 2019, section 5.4.1).
+"""Instrumentation of LLVM IR: record every load, store, alloca, call, return and result (Saissi 2019, section 5.4.1).
 
-A result passes through the recorder and comes back, so that one binary serves golden and faulty runs: the recorder
-changes the value at the site that a fault plan names. Values are recorded as 64-bit integers, addresses as well.
+A result passes through the recorder, and the program continues with the value that the recorder returns. So one binary
+is enough for golden and faulty runs: the recorder changes the value at the site of the fault. Values and addresses are
+recorded as 64-bit integers.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ _VALUES = {
     for number, name in ll.OPCODES.items()
     if name not in ("alloca", "load", "store", "call", "return", "invoke", "landingpad", "va_arg", "extractvalue")
 } - {ll.CMPXCHG, ll.RMW}
-"""Instructions whose result is recorded and that do nothing else."""
+"""Instructions without other effects, whose result is recorded."""
 _DIVISIONS = (ll.UDIV, ll.SDIV, ll.UREM, ll.SREM)
 _SILENT = ("llvm.dbg.", "llvm.lifetime.", "llvm.va_", "llvm.stack", "llvm.eh.", "llvm.assume", "llvm.invariant.")
 MOST_SITES = 1 << 20
-"""A record has 20 bits for its site."""
+"""The maximal number of sites: a record has 20 bits for a site."""
 _NEAR = 1 << 30
-"""Objects on the stack that are no larger lie within four bytes of their frame."""
+"""The maximal size of a stack object whose distance from its frame fits in four bytes."""
 
 
 class Instrumentation:
-    """The sites, pieces and globals of a program's modules, numbered as they are instrumented."""
+    """The sites, pieces and globals of the modules of a program, numbered in the order of instrumentation."""
 
     def __init__(self, library: Llvm, recorder: Path, sources: Sequence[Path] = (), *, lean: bool = True) -> None:
         self.llvm = library
         self.lean = lean
         self.recorder = recorder
-        # Sources are called as the user called them.
+        # Source files keep the names that the user gave.
         self.names = {str(source.resolve()): str(source) for source in sources}
         self.sites: list[Site] = []
         self.globals: list[Global] = []
@@ -54,7 +55,7 @@ class Instrumentation:
         self._modules = 0
 
     def instrument(self, bitcode: Path, result: Path) -> None:
-        """Instrument one module: `recorder` is the bitcode of what becomes part of it."""
+        """Instrument one module."""
         llvm = self.llvm
         context = llvm.ContextCreate()
         module = llvm.read(context, bitcode)
@@ -67,7 +68,7 @@ class Instrumentation:
             raise PlaitError(f"{result} cannot be written", hint="check the free space")
 
     def add(self, site: Site) -> int:
-        """A new site's number."""
+        """Add a site, and return its number."""
         if len(self.sites) + 1 >= MOST_SITES:
             raise UsageError(
                 f"the program has more than {MOST_SITES:,} instructions", hint="instrument fewer of its sources"
@@ -77,7 +78,7 @@ class Instrumentation:
 
 
 class _Module:
-    """One module while it is instrumented."""
+    """The instrumentation of one module."""
 
     def __init__(self, program: Instrumentation, module: Ref, index: int) -> None:
         llvm = self.llvm = program.llvm
@@ -103,10 +104,13 @@ class _Module:
         variables = list(llvm.globals(self.module))
         inlined = [llvm.name(f) for f in llvm.functions(recorder) if not llvm.IsDeclaration(f)]
         if llvm.LinkModules2(self.module, recorder):
-            raise PlaitError("the recorder cannot be linked into the program", hint="is it built for another target?")
+            raise PlaitError(
+                "the recorder cannot be linked into the program",
+                hint="check that the program and the recorder have the same target",
+            )
         for name in inlined:
             llvm.SetLinkage(llvm.GetNamedFunction(self.module, name.encode()), ll.INTERNAL)
-        if self.program.lean:  # before the table has the addresses of all functions
+        if self.program.lean:  # before the table takes the addresses of all functions
             self.parameters = {p: i for f in functions for p, i in parameters(self.words, f).items()}
         places = Places(self.hooks, self.index)
         self.placed = places.tell(variables, functions, self.program.globals)
@@ -134,7 +138,7 @@ class _Module:
         self.program.functions.append(Function(entry, len(self.program.sites) + 1 - entry))
 
     def _entry(self, blocks: list[list[Ref]], entry: int) -> None:
-        """The frame, and the objects in it. They must stay in front, where LLVM takes them for a part of the frame."""
+        """Record the frame and its objects. Allocas must stay at the start: only there, they are part of the frame."""
         llvm, block = self.llvm, blocks[0]
         self.fixed = {i for i in block if llvm.GetInstructionOpcode(i) == ll.ALLOCA and self._size(i) is not None}
         start = next(i for i in block if i not in self.fixed)
@@ -156,14 +160,14 @@ class _Module:
             self._known(ALLOCA, self.numbers[alloca], where, (Origin.CONSTANT, size))
 
     def _size(self, alloca: Ref) -> int | None:
-        """The size of an object on the stack, if it is always the same."""
+        """The size of a stack object, if it is constant."""
         llvm = self.llvm
         count = self.words.constant(llvm.GetOperand(alloca, 0))
         each: int = llvm.ABISizeOfType(self.layout, llvm.GetAllocatedType(alloca))
         return None if count is None else count * each
 
     def _number(self, instruction: Ref) -> None:
-        """Give an instruction its site, before anything is changed."""
+        """Give an instruction its site, before the code is changed."""
         llvm = self.llvm
         opcode = llvm.GetInstructionOpcode(instruction)
         if opcode in (ll.CALL, ll.INVOKE):
@@ -185,7 +189,7 @@ class _Module:
         elif opcode == ll.ALLOCA:
             kind = "pointer"
         elif opcode in (ll.CALL, ll.INVOKE) and not llvm.GetFirstUse(instruction):
-            pass  # nobody looks at the result, and it may be anything (which thread a barrier chooses)
+            pass  # the result is unused, and may be arbitrary (the thread that a barrier chooses)
         elif opcode not in (ll.CMPXCHG, ll.LANDINGPAD):
             kind, bits = self.words.sort(llvm.TypeOf(instruction))
         size = 0
@@ -222,7 +226,7 @@ class _Module:
     # ---- records
 
     def _begin(self, before: Ref, located: Ref) -> Record:
-        """The record of this piece of code. The builder stands before an instruction afterwards."""
+        """The record of this piece of code. Moves the builder in front of an instruction."""
         self._before(before, located)
         if self.record is not None and self.record.full:
             self._end(before)
@@ -238,13 +242,13 @@ class _Module:
             self.record = None
 
     def _known(self, kind: int, site: int, a: Where, b: Where = NOTHING) -> None:
-        """An event whose result the reader knows from now on."""
+        """Add an event whose result the reader knows from now on."""
         assert self.record is not None
         self.record.event(kind, site, a, b)
         self.known.add(site)
 
     def _where(self, value: Ref, record: Record) -> Where:
-        """Where the reader gets a value from; if it has no other way, from the record."""
+        """The source of a value for the reader; by default the record."""
         kind = self.llvm.TypeOf(value)
         if self.words.sort(kind)[0] == "none":
             return NOTHING
@@ -253,7 +257,7 @@ class _Module:
         return self._source(value) or record.store(self.words.word(value), self.words.width(kind))
 
     def _source(self, value: Ref) -> Where | None:
-        """Where the reader has a value from, if it knows it."""
+        """The source of a value that the reader knows. None: it does not know the value."""
         value = unwrapped(self.llvm, value)
         constant = self.words.constant(value)
         if constant is not None:
@@ -263,7 +267,7 @@ class _Module:
         return (Origin.GLOBAL, self.placed[value]) if value in self.placed else None
 
     def _safe(self, address: Ref) -> bool:
-        """Whether an access cannot trap: it is to an object that is there."""
+        """Whether an access cannot trap, because its object exists."""
         return address in self.placed or address in self.fixed
 
     # ---- instructions
@@ -313,7 +317,7 @@ class _Module:
             self.hooks("epa_atomic")
         elif not self._safe(address):
             self._begin(instruction, instruction).mark()
-        llvm.SetVolatile(instruction, 1)  # what the program loads, it loads: the code generator must not know better
+        llvm.SetVolatile(instruction, 1)  # the code generator must not optimize this load away
         self._result(LOAD, instruction, number, following, address)
 
     def _store(self, instruction: Ref, number: int, address: Ref, written: Ref) -> None:
@@ -331,12 +335,12 @@ class _Module:
             record.mark()
 
     def _landing(self, number: int, before: Ref, located: Ref) -> None:
-        """Control is back in this frame, whatever frames there were."""
+        """Record that control has returned to this frame, from any deeper frame."""
         record = self._begin(before, located)
         record.event(LANDING, number, record.store(self.hooks("epa_frame")))
 
     def _called(self, instruction: Ref, number: int, opcode: int) -> None:
-        """A call: its callee, its arguments, the memory that it is known to touch, and its result."""
+        """Record a call: callee, arguments, known memory accesses and result."""
         llvm = self.llvm
         name = self._callee(instruction)
         callee = llvm.GetCalledValue(instruction)
@@ -388,12 +392,12 @@ class _Module:
                 self.hooks.touch(effect, instruction, number)
 
     def _normal_edge(self, invoke: Ref) -> Ref | None:
-        """A block of its own on the edge that is taken when nothing is thrown; its end is where a result is recorded."""
+        """A new block on the edge without an exception. The result is recorded at its end."""
         llvm = self.llvm
         target = llvm.GetNormalDest(invoke)
         first = llvm.GetFirstInstruction(target)
         if llvm.GetInstructionOpcode(first) == ll.PHI:
-            return None  # the C interface cannot rename the edge in the phi; clang makes none at -O0
+            return None  # the C API cannot update the edge in the phi; at -O0, clang makes no phi here
         block = llvm.InsertBasicBlockInContext(self.context, target, b"")
         llvm.SetNormalDest(invoke, block)
         llvm.PositionBuilderAtEnd(self.builder, block)
@@ -401,7 +405,7 @@ class _Module:
         return end
 
     def _result(self, event: int, value: Ref, number: int, before: Ref, address: Ref | None = None) -> None:
-        """Record a result before an instruction, and let all other uses see what the recorder gives back."""
+        """Record a result before an instruction, and replace its other uses by the value that the recorder returns."""
         llvm = self.llvm
         kind = llvm.TypeOf(value)
         sort, bits = self.words.sort(kind)
@@ -414,7 +418,7 @@ class _Module:
         formula = (
             formula_of(self.words, value, opcode, self._source) if opcode in _VALUES and self.program.lean else None
         )
-        if not bits:  # too wide for the recorder: a digest is recorded, and the value stays
+        if not bits:  # too wide for the recorder: record a digest, keep the value
             where = record.store(word)
         else:
             if formula is not None:
@@ -429,7 +433,7 @@ class _Module:
             back = self.words.back(given, kind)
             llvm.ReplaceAllUsesWith(value, back)
             self.numbers[back] = number
-            # The recorder itself must see the value: its own use was replaced as well.
+            # The recorder must get the original value, but its use was replaced too.
             if word == value:
                 llvm.SetOperand(given, llvm.GetNumArgOperands(given) - 1, value)
             else:
@@ -437,7 +441,7 @@ class _Module:
         self._known(event, number, where if address is None else place, NOTHING if address is None else where)
 
     def _guess(self, record: Record, load: Ref, number: int, word: Ref, address: Ref | None) -> tuple[Where, Ref]:
-        """A value that is not recorded if it is as expected."""
+        """Record a value unless it is the expected one."""
         llvm, width = self.llvm, self.words.width(self.llvm.TypeOf(load))
         variable = self.expected.variables.get(address) if address else None
         place = variable or self.expected.again[load]
@@ -450,7 +454,7 @@ class _Module:
         return (origin, 16 * (self.numbers[address] - self.first) + width), given
 
     def _restore(self, word: Ref, back: Ref, value: Ref) -> None:
-        """Find the conversion that took the value, and give it the value again."""
+        """Find the conversion that used the value, and restore the original value there."""
         llvm = self.llvm
         here = word
         while True:
@@ -463,7 +467,7 @@ class _Module:
     # ---- small parts
 
     def _shown(self, operand: Ref) -> str:
-        """An operand for people: `#12` is what site 12 made."""
+        """An operand as text: `#12` is the result of site 12."""
         llvm = self.llvm
         if operand in self.numbers:
             return f"#{self.numbers[operand]}"
@@ -477,7 +481,7 @@ class _Module:
         return self.program.names.get(file, file), line
 
     def _callee(self, instruction: Ref) -> str:
-        """The name of the function that is called, if it is known."""
+        """The name of the called function, if it is known."""
         llvm = self.llvm
         callee = llvm.GetCalledValue(instruction)
         return llvm.name(callee) if llvm.IsAFunction(callee) else ""

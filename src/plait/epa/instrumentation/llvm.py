@@ -1,8 +1,8 @@
-"""The LLVM-C API of an installed libLLVM, called with ctypes: the few functions that the instrumentation needs.
+"""The LLVM-C API of an installed libLLVM through ctypes: the functions that the instrumentation needs.
 
-The C API is stable from LLVM 14 to 19. What differs is the pointers: typed in 14, opaque from 15 on. The
-instrumentation never looks at the type a pointer points to, and passes addresses to the recorder as 64-bit integers,
-so that both are alike.
+The C API is stable from LLVM 14 to 19. Only pointers differ: they have types in 14, and are opaque from 15 on. The
+instrumentation does not use the type that a pointer points to. It passes addresses to the recorder as 64-bit integers.
+So it works with both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ADD, SUB, MUL, SHL, LSHR, ASHR, AND, OR, XOR, ICMP, SELECT = 8, 10, 12, 20, 21, 
 TRUNC, ZEXT, SEXT, PTRTOINT, INTTOPTR = 30, 31, 32, 39, 40
 UDIV, SDIV, UREM, SREM, CMPXCHG, RMW, LANDINGPAD = 14, 15, 17, 18, 56, 57, 59
 EXTERNAL, INTERNAL, PRIVATE = 0, 8, 9
-"""Linkages of what cannot be replaced by another definition; the last two are not seen outside of their module."""
+"""Linkages whose definitions cannot be replaced. The last two are not visible outside of their module."""
 OPCODES = {
     8: "add", 9: "fadd", 10: "sub", 11: "fsub", 12: "mul", 13: "fmul", 14: "udiv", 15: "sdiv", 16: "fdiv", 17: "urem",
     18: "srem", 19: "frem", 20: "shl", 21: "lshr", 22: "ashr", 23: "and", 24: "or", 25: "xor", 26: "alloca", 27: "load",
@@ -36,7 +36,7 @@ OPCODES = {
 HALF, FLOAT, DOUBLE, FP80, FP128, INTEGER, STRUCT, POINTER, VECTOR = 1, 2, 3, 4, 5, 8, 10, 12, 13
 
 _FUNCTION = 0xFFFFFFFF
-"""Attributes of a function, and not of its result or of an argument."""
+"""The index for attributes of the function itself, not of its result or of an argument."""
 _P, _U, _N, _S = ctypes.c_void_p, ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_char_p
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     # name: result, arguments
@@ -188,18 +188,20 @@ class Llvm:
             str(file).encode(), ctypes.byref(buffer), ctypes.byref(message)
         ) or self.ParseBitcodeInContext2(context, buffer, ctypes.byref(module))
         if failed or module.value is None:
-            raise UsageError(f"{file} cannot be read as LLVM bitcode", hint="clang and libLLVM must be of one version")
+            raise UsageError(
+                f"{file} cannot be read as LLVM bitcode", hint="clang and libLLVM must have the same version"
+            )
         return module.value
 
     def verify(self, module: Ref) -> str | None:
-        """What is wrong with a module, if anything."""
+        """The error in a module; None if it is valid."""
         message = _P()
         if self.VerifyModule(module, 2, ctypes.byref(message)) and message.value:
             return ctypes.string_at(message.value).decode(errors="replace")
         return None
 
     def passes(self, module: Ref, names: str) -> None:
-        """Run passes over a module."""
+        """Run LLVM passes on a module."""
         options = self.CreatePassBuilderOptions()
         failed = self.RunPasses(module, names.encode(), None, options)
         self.DisposePassBuilderOptions(options)
@@ -208,25 +210,25 @@ class Llvm:
             raise PlaitError(f"LLVM cannot run {names}: {said.decode(errors='replace')}")
 
     def returns_twice(self, call: Ref, callee: Ref) -> bool:
-        """Whether a call is one of setjmp or its like."""
+        """Whether a call can return twice, as setjmp does."""
         name = b"returns_twice"
         kind = self.GetEnumAttributeKindForName(name, len(name))
         declared = self.IsAFunction(callee) and self.GetEnumAttributeAtIndex(callee, _FUNCTION, kind)
         return bool(declared or self.GetCallSiteEnumAttribute(call, _FUNCTION, kind))
 
     def copied(self, function: Ref, parameter: int) -> bool:
-        """Whether a parameter is the address of a copy that the call makes."""
+        """Whether a parameter is the address of a copy of the argument (byval)."""
         name = b"byval"
         return bool(self.GetEnumAttributeAtIndex(function, parameter + 1, self.GetEnumAttributeKindForName(name, 5)))
 
     def name(self, value: Ref) -> str:
-        """A value's name, or nothing."""
+        """The name of a value; empty if it has none."""
         length = ctypes.c_size_t()
         found: bytes | None = self.GetValueName2(value, ctypes.byref(length))
         return found.decode(errors="replace") if found else ""
 
     def place(self, value: Ref) -> tuple[str, int]:
-        """File and line of an instruction or a function."""
+        """The file and line of an instruction or a function."""
         parts = []
         for get in (self.GetDebugLocDirectory, self.GetDebugLocFilename):
             length = _U()
@@ -254,7 +256,7 @@ class Llvm:
             yield self.GetUser(use)
 
     def successors(self, end: Ref) -> list[Ref]:
-        """The blocks that may come after one that ends like this."""
+        """The possible next blocks after a terminator."""
         return [self.GetSuccessor(end, i) for i in range(self.GetNumSuccessors(end))]
 
     @staticmethod

@@ -1,8 +1,8 @@
-"""The record of a straight piece of code: it holds what the reader cannot compute (docs/guides/epa.md).
+"""The record of a straight-line piece of code: the values that the reader cannot compute (docs/guides/epa.md).
 
-Constants are in the table. What an instruction of the same frame has made is in that instruction's own record. So a
-load has its value, but mostly not its address; a store mostly has nothing. Calls, atomic accesses and branches end a
-piece. Values that are expected (`expected.py`) come last in a record, so that they can be left out.
+Constants are in the table. The result of an instruction of the same frame is in the record of that instruction. So the
+record of a load has its value, but usually not its address; the record of a store is usually empty. Calls, atomic
+accesses and branches end a piece. Expected values (`expected.py`) come last in a record, so that they can be omitted.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from plait.epa.instrumentation.table import Origin, Piece
 from plait.epa.instrumentation.words import Words
 
 EXPECTED = 2 << 29
-"""In a record's first word: it has nothing that is expected (`recorder.h`)."""
+"""In the first word of a record: it omits all expected values (`recorder.h`)."""
 ALL = (1 << 64) - 1
 MOST_BYTES = 4096
-"""A longer record would not fit in what the recorder has at hand."""
+"""The maximal length of a record. A longer one would not fit in the space that the recorder reserves."""
 Where = tuple[Origin, int]
 NOTHING: Where = (Origin.CONSTANT, 0)
 _OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_atomic": (0, 0),
             "epa_stream": (1, 2), "epa_stdout": (1, 1), "epa_returned": (0, 0)}  # fmt: skip
-"""What is called, and not inlined: how many of its arguments are narrow, and how many it has."""
+"""Recorder functions that are called and not inlined: the number of narrow arguments, and of all arguments."""
 
 
 class Hooks:
-    """Calls of the recorder, at the place of a builder. Those that are part of the program are inlined later."""
+    """Inserts calls of the recorder at the position of a builder. Calls of its linked part are inlined later."""
 
     def __init__(self, library: Llvm, module: Ref, words: Words) -> None:
         self.llvm, self.module, self.words = library, module, words
@@ -33,7 +33,7 @@ class Hooks:
         self._known: dict[str, tuple[Ref, Ref]] = {}
 
     def __call__(self, name: str, *arguments: Ref) -> Ref:
-        """Call a function of the recorder."""
+        """Insert a call of a function of the recorder."""
         llvm = self.llvm
         if name not in self._known:
             if name in _OUTSIDE:
@@ -50,7 +50,7 @@ class Hooks:
         return called
 
     def touch(self, effect: Effect, call: Ref, number: int) -> None:
-        """Note the memory that a call is known to access."""
+        """Record the known memory accesses of a call."""
         llvm, words = self.llvm, self.words
         if max(effect.at, effect.source, *effect.length, 0) >= llvm.GetNumArgOperands(call):
             return
@@ -75,7 +75,7 @@ class Hooks:
 
 
 class Record:
-    """The record of a piece. It begins where the builder stands."""
+    """The record of a piece. It begins at the position of the builder."""
 
     def __init__(self, hooks: Hooks, number: int, function: int) -> None:
         self.hooks, self.words = hooks, hooks.words
@@ -90,11 +90,11 @@ class Record:
 
     @property
     def full(self) -> bool:
-        """Whether it should end soon."""
+        """Whether the record should end soon."""
         return self.size + sum(width for part in self.expected.values() for _, width in part) > MOST_BYTES
 
     def event(self, kind: int, site: int, a: Where = NOTHING, b: Where = NOTHING) -> None:
-        """What happens next."""
+        """Add the next event."""
         self.steps.append((kind, site, int(a[0]), a[1], int(b[0]), b[1]))
 
     def _take(self, width: int) -> tuple[Ref, Ref]:
@@ -114,12 +114,12 @@ class Record:
         return Origin.BELOW, 4
 
     def value(self, site: int, word: Ref, width: int) -> tuple[Where, Ref]:
-        """Put a value into the record that a fault may change; and what it is then."""
+        """Put a value into the record that a fault may change, and return the resulting value."""
         given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, *self._take(width), word)
         return (Origin.STORED, width), given
 
     def guessed(self, site: int, word: Ref, width: int, kept: Ref, origin: Origin) -> Ref:
-        """Put a value into the record that is not needed if all of its kind are the complements of what was kept."""
+        """Put an expected value into the record. It can be omitted if all such values match the kept complements."""
         llvm, builder = self.words.llvm, self.words.builder
         zero = self.words.number(0, 32)
         given = self.hooks(f"epa_value{width}", self.words.number(site, 32), self.fault, self.at, zero, word)
@@ -129,17 +129,17 @@ class Record:
         return given
 
     def passed(self, site: int, word: Ref) -> Ref:
-        """A value that the reader knows, but that a fault may change."""
+        """Pass a value through the recorder that the reader knows, but that a fault may change."""
         return self.hooks("epa_pass", self.words.number(site, 32), self.fault, self.at, word)
 
     def mark(self) -> None:
-        """What comes now may be the program's last act."""
+        """Mark that the next instruction may end the program."""
         if self.steps:
             self.hooks("epa_mark", self.words.number(len(self.steps), 32))
             self.marked = True
 
     def end(self) -> Piece:
-        """The record ends where the builder stands."""
+        """End the record at the position of the builder."""
         llvm, number = self.words.llvm, self.words.number
         sizes = [self.size]
         for part in self.expected.values():

@@ -1,4 +1,4 @@
-"""Where the globals of a module are: lists in sections of the program, which the recorder writes down when it starts."""
+"""The addresses of globals: lists in sections of the program. The recorder writes them to the trace at the start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Places:
         self.llvm, self.hooks, self.words, self.index = hooks.llvm, hooks, hooks.words, index
 
     def tell(self, variables: list[Ref], functions: list[Ref], known: list[Global]) -> dict[Ref, int]:
-        """Make the lists, and number what is `known` of the program; the numbers of what has one address."""
+        """Make the lists, add the globals to `known`, and return the numbers of those with a fixed address."""
         placed: dict[Ref, int] = {}
         llvm = self.llvm
         byte_pointer = llvm.PointerType(llvm.IntTypeInContext(self.words.context, 8), 0)
@@ -44,7 +44,7 @@ class Places:
         return placed
 
     def _locals(self, variables: list[tuple[Ref, int, int]]) -> None:
-        """A function that tells the recorder where the calling thread's own variables are."""
+        """Add a function that reports the addresses of thread-local variables of the calling thread to the recorder."""
         llvm = self.llvm
         kind = llvm.FunctionType(self.hooks.void, array([]), 0, 0)
         function = llvm.AddFunction(self.hooks.module, f"epa_locals_of_{self.index}".encode(), kind)

@@ -1,4 +1,4 @@
-"""The static table: what each recorded number stands for in the program. Programs carry it, traces too."""
+"""The static table: the meaning of each recorded number. Programs and traces contain it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 import msgspec
 
 FORMAT = 4
-"""The version of the records (docs/guides/epa.md) that is written and read."""
+"""The version of the record format (docs/guides/epa.md)."""
 Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
-"""What kind of value a site has. A `word` is an integer as wide as a pointer: it may be an address."""
+"""The kind of value of a site. A `word` is an integer as wide as a pointer: it may be an address."""
 
 
 class Site(msgspec.Struct, frozen=True, array_like=True):
-    """One instruction, one argument of a call, or the entry of a function. Its number is its place in the table, from 1."""
+    """An instruction, an argument of a call, or the entry of a function. Its number is its place in the table."""
 
     op: str
     function: str
@@ -22,80 +22,80 @@ class Site(msgspec.Struct, frozen=True, array_like=True):
     line: int
     kind: Class
     bits: int
-    """Width of the value, for faults; 0 if it cannot be corrupted."""
+    """The width of the value, for faults; 0 if it cannot be corrupted."""
     size: int
-    """Bytes accessed, for loads and stores."""
+    """The number of accessed bytes, for loads and stores."""
     operands: list[int]
-    """Sites of the instructions whose results this one uses."""
+    """The sites whose results this one uses."""
     name: str
-    """The variable of an alloca, the function that a call names, else nothing."""
+    """The variable of an alloca, or the function of a call; else empty."""
     parent: int = 0
-    """The call that an argument belongs to, and the argument's place in it."""
+    """For an argument: the site of its call."""
     index: int = 0
-    """Of a comparison of integers, LLVM's number of its predicate."""
+    """For an argument: its position. For a comparison of integers: the number of its predicate in LLVM."""
     shape: list[str] = []
-    """The operands as the source of a result has them: `#12` is what site 12 made, others are constants and names."""
+    """The operands of a result: `#12` is the result of site 12, others are constants and names."""
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True):
-    """A straight piece of code: what happens, one after the other, once its record begins."""
+    """A straight-line piece of code: its events in order."""
 
     function: int
-    """Its place among the functions."""
+    """The number of its function."""
     steps: list[tuple[int, int, int, int, int, int]]
-    """Per event: kind, site, and where its two words come from (`Origin` and a number, each)."""
+    """For each event: kind, site, and the origins of its two words (`Origin` and a number, each)."""
 
 
 class Origin(enum.IntEnum):
-    """Where a word of an event comes from."""
+    """The origin of a word of an event. Each origin has a number."""
 
     CONSTANT = 0
-    """It is the number."""
+    """The word is the number."""
     STORED = 1
-    """The record has it, in as many bytes."""
+    """The word is in the record; the number is its width in bytes."""
     RESULT = 2
-    """The site of that number, counted from its function's first, has made it; last, in this frame."""
+    """The last result in this frame of a site; the number counts from the first site of the function."""
     GLOBAL = 3
-    """It is the address of the global of that number."""
+    """The address of the global with this number."""
     BELOW = 4
-    """The record has, in four bytes, how far below the frame it lies."""
+    """An address: the record has its distance below the frame, in four bytes."""
     COMPUTED = 5
-    """The formula of that number gives it."""
+    """The result of the formula with this number."""
     VARIABLE = 6
-    """What the variable of site n // 16 (counted like those of results) was last given; else n % 16 bytes of the record."""
+    """The last value of the variable of site n // 16 (counted as for results); else n % 16 bytes of the record."""
     AGAIN = 7
-    """What the same site has made last, in this frame; else so many bytes of the record."""
+    """The last result of the same site in this frame; if it differs, the record has it, in this number of bytes."""
     RETURNED = 8
-    """What was returned last."""
+    """The last return value."""
     ARGUMENT = 9
-    """The argument of that number, of those that are recorded, of the last call."""
+    """The recorded argument with this number of the last call."""
 
 
 LINEAR = 0
-"""The formula is a sum; others are named by the opcode of the instruction."""
+"""A formula that is a sum. For others, the opcode of the instruction is the name."""
 
 
 class Formula(msgspec.Struct, frozen=True, array_like=True):
-    """How the reader computes a result."""
+    """A formula: how the reader computes a result."""
 
     op: int
     bits: int
-    """Width of the result."""
+    """The width of the result."""
     base: int
-    """What is added to a sum; of a comparison, LLVM's number of the predicate."""
+    """The constant of a sum; for a comparison, the number of the predicate in LLVM."""
     terms: list[tuple[int, int, int, int]]
-    """Operands: where from (an `Origin` and a number), their width (with sign, unless 64), and a factor in a sum."""
+    """The operands: an `Origin` and a number, the width (signed, unless 64), and a factor for sums."""
 
 
 class Function(msgspec.Struct, frozen=True, array_like=True):
-    """A function's sites: the first, which is its entry, and how many it has."""
+    """The sites of a function: the first one (its entry), and their number."""
 
     first: int
     count: int
 
 
 class Global(msgspec.Struct, frozen=True, array_like=True):
-    """A global variable, a function, or a thread's own variable."""
+    """A global variable, a function, or a thread-local variable."""
 
     name: str
     kind: Literal["global", "function", "local"]
@@ -112,7 +112,7 @@ class Table(msgspec.Struct, frozen=True):
     pieces: list[Piece] = []
     formulas: list[Formula] = []
     format: int = 0
-    """The version of the records that the program writes."""
+    """The version of the record format of the program."""
 
     def site(self, number: int) -> Site:
         """The site of a recorded number.
@@ -123,12 +123,12 @@ class Table(msgspec.Struct, frozen=True):
         return self.sites[number - 1]
 
     def place(self, number: int) -> str:
-        """Where a site is in the source, for people."""
+        """The place of a site in the source, as text."""
         site = self.site(number)
         return f"{site.file}:{site.line}" if site.line else site.file or site.function
 
     def words(self, number: int) -> str:
-        """What a site does, for people: `load`, `call malloc`, `argument 0 of malloc`."""
+        """A site as text: `load`, `call malloc`, `argument 0 of malloc`."""
         site = self.site(number)
         if site.op == "argument":
             return f"argument {site.index} of {site.name or 'a call'}"

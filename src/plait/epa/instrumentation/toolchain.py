@@ -1,4 +1,4 @@
-"""Which clang and which libLLVM are installed. The two must be of one version: bitcode of one is not read by the other."""
+"""Find clang and libLLVM. Both must have the same version, because bitcode is not portable between versions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import NamedTuple
 from plait.kernel.errors import UsageError
 
 VERSIONS = (19, 16, 15, 14)
-"""Versions that are tested; others between the first and the last may well work."""
+"""The tested versions. Others between the first and the last may work too."""
 _LIBRARY = re.compile(r"libLLVM(?:-(\d+)\.so(?:\.\d+)*|\.so\.(\d+)(?:\.\d+)*)")
 _FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib")
 
 
 class Toolchain(NamedTuple):
-    """A clang and the LLVM library it was built with."""
+    """A clang, and the LLVM library of the same version."""
 
     version: int
     clang: str
@@ -49,7 +49,7 @@ def _version(clang: str) -> int | None:
 
 
 def find_all() -> list[Toolchain]:
-    """Every usable toolchain, the newest first."""
+    """All usable toolchains, the newest first."""
     libraries = _libraries()
     found: dict[int, Toolchain] = {}
     for name in [f"clang-{v}" for v in VERSIONS] + ["clang"]:
@@ -61,7 +61,7 @@ def find_all() -> list[Toolchain]:
 
 
 def find(version: int | None = None) -> Toolchain:
-    """The newest toolchain, or that of a version."""
+    """The newest toolchain, or the one of a version."""
     found = find_all()
     for toolchain in found:
         if version in (None, toolchain.version):

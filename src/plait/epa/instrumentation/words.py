@@ -1,4 +1,4 @@
-"""Values of LLVM as 64-bit words, in which they are recorded, and back."""
+"""Conversions between LLVM values and the 64-bit words of records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MIX = 0x9E3779B97F4A7C15
 
 
 class Words:
-    """The conversions, at the place of a builder."""
+    """Inserts conversions at the position of a builder."""
 
     def __init__(self, library: Llvm, module: Ref, builder: Ref) -> None:
         self.llvm, self.builder = library, builder
@@ -27,12 +27,12 @@ class Words:
         return constant
 
     def width(self, kind: Ref) -> int:
-        """How many bytes of a record a value of this type takes."""
+        """The number of bytes of a value of this type in a record."""
         bits = self.sort(kind)[1] or 64
         return next(n for n in (1, 2, 4, 8) if bits <= 8 * n)
 
     def constant(self, value: Ref) -> int | None:
-        """The word of a constant, if it is one whose value is known here."""
+        """The word of a constant with a known value. None: not such a constant."""
         llvm = self.llvm
         kind = llvm.TypeOf(value)
         if llvm.IsAConstantInt(value) and llvm.GetIntTypeWidth(kind) <= 64:
@@ -49,7 +49,7 @@ class Words:
         return None
 
     def sort(self, kind: Ref) -> tuple[Class, int]:
-        """What sort of value a type has, and its width if the recorder can change it."""
+        """The kind of values of a type, and their width if the recorder can change them."""
         llvm = self.llvm
         shape = llvm.GetTypeKind(kind)
         if shape == ll.INTEGER:
@@ -67,7 +67,7 @@ class Words:
         return simple.get(shape, ("none", 0))
 
     def word(self, value: Ref) -> Ref:
-        """A value as a 64-bit integer; of what is wider, a digest."""
+        """A value as a 64-bit integer; for wider values, a digest."""
         llvm, builder = self.llvm, self.builder
         kind = llvm.TypeOf(value)
         shape = llvm.GetTypeKind(kind)
@@ -104,7 +104,7 @@ class Words:
         return bool(self.llvm.GetTypeKind(element) == ll.POINTER)
 
     def back(self, word: Ref, kind: Ref) -> Ref:
-        """The inverse of `_word`, for what is no wider than 64 bits."""
+        """The inverse of `word`, for values of at most 64 bits."""
         llvm, builder = self.llvm, self.builder
         shape = llvm.GetTypeKind(kind)
         result: Ref

@@ -1,4 +1,4 @@
-"""Recordings, comparisons and campaigns for people: text, HTML, a plot, and traces for Perfetto.
+"""Output of recordings, comparisons and campaigns: text, HTML, a plot, and traces for Perfetto.
 
-In: the results of the analyses of this room. Out: text or a file, one format per file. Open `text.py` first.
+In: the results of the analyses. Out: text or a file. Each module writes one format. Open `text.py` first.
 """

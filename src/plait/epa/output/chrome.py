@@ -1,6 +1,6 @@
-"""Traces for Perfetto and chrome://tracing: calls as slices on the lanes of threads, faults and synchronisation as marks.
+"""Traces for Perfetto and chrome://tracing: calls are slices on lanes of threads, faults and synchronisation are marks.
 
-The clock is the rank of an event in the whole run: recorded traces have an order, not times.
+The time of an event is its position in the whole run, because recorded traces have an order but no times.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def chrome_events(recording: Recording) -> Iterator[dict[str, Any]]:
 
 
 def write_chrome(recording: Recording, file: Path) -> int:
-    """Write the file; how many events it has."""
+    """Write the file, and return the number of its events."""
     count = 0
     with file.open("wb") as out:
         out.write(b'{"traceEvents":[')

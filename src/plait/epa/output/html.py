@@ -1,4 +1,4 @@
-"""A comparison as one HTML page: both runs side by side on their lanes, and the propagation graph."""
+"""A comparison as an HTML page: both runs side by side, and the propagation graph."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _WIDTH, _HEIGHT, _GAP, _TOP = 250, 34, 40, 40
 
 
 def comparison_html(found: Comparison) -> str:
-    """The page."""
+    """The HTML page of a comparison."""
     verdict = "The runs are equal" if found.equal else "The faulty run deviates"
-    output = "another output" if found.output_differs else "the same output"
+    output = "different output" if found.output_differs else "same output"
     parts = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -48,7 +48,11 @@ def comparison_html(found: Comparison) -> str:
     for thread in found.threads:
         parts.append(_thread(thread))
     if found.spots:
-        parts += ["<h2>How the error spread</h2>", _explanation(found), f'<div class="graph">{graph_svg(found)}</div>']
+        parts += [
+            "<h2>Propagation of the error</h2>",
+            _explanation(found),
+            f'<div class="graph">{graph_svg(found)}</div>',
+        ]
         parts.append(_table(found))
     return "\n".join([*parts, "</body></html>"])
 
@@ -62,7 +66,7 @@ def _thread(thread: Deviation) -> str:
         for line in thread.lines
     )
     counts = f"{thread.changed:,} changed, {thread.missing:,} missing, {thread.extra:,} extra"
-    path = "; it took another path" if thread.parted else ""
+    path = "; the thread took a different path" if thread.parted else ""
     return (
         f"<h2>{escape(thread.thread)}</h2><p>First deviation at event {thread.index:,}: {counts}{path}.</p>"
         f"<table><thead><tr><th>golden</th><th>faulty</th><th>source</th></tr></thead><tbody>{rows}</tbody></table>"
@@ -71,16 +75,16 @@ def _thread(thread: Deviation) -> str:
 
 def _explanation(found: Comparison) -> str:
     more = len(found.spots) - _MOST
-    cut = f" The first {_MOST} of {len(found.spots)} instructions are drawn." if more > 0 else ""
+    cut = f" The graph shows the first {_MOST} of {len(found.spots)} instructions." if more > 0 else ""
     return (
-        '<p class="soft">One box is an instruction of a thread with its deviating executions; a line means that one used '
-        "what another had made, dashed where it crosses threads. Red is the fault, and a shortest way from it to the "
-        f"output, or to the last instruction reached.{cut}</p>"
+        '<p class="soft">A box is an instruction of a thread, with the number of its deviating executions. A line '
+        "means that one instruction used a value of another one. A dashed line connects two threads. Red: the fault, "
+        f"and a shortest path from it to the output, or else to the last instruction.{cut}</p>"
     )
 
 
 def graph_svg(found: Comparison) -> str:
-    """Boxes on the lanes of their threads, downwards in the order in which the error got there."""
+    """The propagation graph: boxes on the lanes of their threads, in the order in which the error reached them."""
     spots = found.spots[:_MOST]
     lanes = list(dict.fromkeys(s.thread for s in spots))
     path = path_to_output(found)

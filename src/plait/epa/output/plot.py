@@ -1,4 +1,4 @@
-"""A campaign as a drawing: the coverage of each type of fault by outcome, with 95 % intervals (Saissi 2019, Figure 17)."""
+"""A campaign as a plot: coverage by type of fault and outcome, with 95 % intervals (Saissi 2019, Figure 17)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BAR, _GAP, _HEIGHT, _LEFT, _TOP = 64, 36, 260, 60, 60
 
 
 def campaign_svg(summary: Summary) -> str:
-    """The bars. What is left up to 100 % are runs in which nothing but the corrupted value deviated."""
+    """The plot as SVG. The rest up to 100 % are runs in which only the corrupted value deviates."""
     width = max(_LEFT + 20 + len(summary.shares) * (_BAR + _GAP), 560)
     height = _TOP + _HEIGHT + 60
     title = f"{summary.header.program} {' '.join(summary.header.arguments)}"

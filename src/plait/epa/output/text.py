@@ -1,4 +1,4 @@
-"""Traces, checks, comparisons and campaigns as lines of text."""
+"""Traces, checks, comparisons and campaigns as text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def _plural(count: int, noun: str) -> str:
 
 
 class _Operands:
-    """What the operands of results were: the last value that each site made in the current frame of its thread."""
+    """The operands of results: the last value of each site in the current frame of its thread."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.frames: list[list[tuple[str, dict[int, str]]]] = [[] for _ in recording.threads]
 
     def see(self, thread: int, row: EventRow) -> str:
-        """Note an event; its operands, if it is a result of some."""
+        """Process an event, and return its operands as text, if it is a result."""
         number, kind, _, a, b = row
         if not number:
             return ""
@@ -35,18 +35,18 @@ class _Operands:
         while kind == LANDING and len(frames) > 1 and frames[-1][0] != site.function:
             frames.pop()
         values = frames[-1][1] if frames else {}
-        said = ""
+        operands = ""
         if kind == VALUE and site.shape:
-            said = ", ".join(values.get(int(o[1:]), "?") if o.startswith("#") else o for o in site.shape)
+            operands = ", ".join(values.get(int(o[1:]), "?") if o.startswith("#") else o for o in site.shape)
         if kind in (VALUE, LOAD, ALLOCA):
             values[number] = self.recording.word(b if kind == LOAD else a, site.kind)
         if kind == RETURN and frames:
             frames.pop()
-        return f" <- {said}" if said else ""
+        return f" <- {operands}" if operands else ""
 
 
 def event_lines(recording: Recording, thread: str | None, limit: int | None) -> Iterator[str]:
-    """Events, one per line: number, thread, what, its operands, where (Listing 6b)."""
+    """Events, one per line: number, thread, event, operands, place (Listing 6b)."""
     shown = 0
     operands = _Operands(recording)
     for i, (t, _, row) in enumerate(recording.merged(None if thread else limit)):
@@ -73,7 +73,7 @@ def object_lines(recording: Recording) -> Iterator[str]:
 
 
 def overview(recording: Recording) -> list[str]:
-    """What a trace is made of."""
+    """An overview of a trace."""
     run = recording.run
     lines = []
     if run is not None:
@@ -99,41 +99,41 @@ def reversibility_lines(found: Reversibility) -> list[str]:
         f"{found.dependencies:,} dependencies between threads, {verdict.statistics.seconds:.3f} s"
     )
     if found.settled_by_solver:
-        lines.append(f"  pairs that were left to Z3: {found.settled_by_solver}")
+        lines.append(f"  pairs checked with Z3: {found.settled_by_solver}")
     if verdict.bound:
         lines.append(f"  not decided: {verdict.bound}")
     for i, w in enumerate(found.witnesses):
-        lines += ["", f"can be reversed: {w.object}", f"  observed first   {w.first}", f"  observed second  {w.second}"]
+        lines += ["", f"reversible: {w.object}", f"  observed first   {w.first}", f"  observed second  {w.second}"]
         if w.locks:
             lines.append(f"  both hold        {', '.join(w.locks)}")
         if i == 0:
-            lines.append("  a schedule in which the second comes first:")
+            lines.append("  a schedule with the second event first:")
             steps = w.schedule
             cut = next((k for k, s in enumerate(steps) if s == w.second), 0)
             end = next((k for k, s in enumerate(steps) if k > cut and s == w.first), len(steps) - 1)
             shown = [*range(max(0, cut - 5), cut + 1), *range(max(cut + 1, end - 5), end + 1)]
             for before, k in zip([-1, *shown], shown, strict=False):
                 lines += [f"    … {k - before - 1} more"] * (k > before + 1) + [f"    {steps[k]}"]
-        lines.append(f"  to make it irreversible: {w.advice}")
+        lines.append(f"  to fix it: {w.advice}")
     if found.loose:
         lines += ["", f"not joined before the program ends: {', '.join(found.loose)}"]
     if found.nondeterministic:
-        lines += ["", "not determined by the input (local determinism):"]
+        lines += ["", "the input does not determine (local determinism):"]
         lines += [f"  {call}" for call in found.nondeterministic]
     if found.unseen:
-        lines += ["", f"assumed to share no memory between threads: {', '.join(found.unseen)}"]
+        lines += ["", f"assumption: these functions share no memory between threads: {', '.join(found.unseen)}"]
     return lines + [f"warning: {w}" for w in verdict.warnings]
 
 
 def comparison_lines(found: Comparison) -> list[str]:
-    """First deviations per thread, then the propagation."""
-    output = "another output" if found.output_differs else "the same output"
+    """The first deviation of each thread, then the propagation."""
+    output = "different output" if found.output_differs else "same output"
     lines = [f"{'equal' if found.equal else 'deviating'}: {found.faulty} against {found.golden}"]
     lines.append(f"  the faulty run: {found.ending}, {output}" + (f", fault {found.fault}" if found.fault else ""))
     for t in found.threads:
         if t.first is None:
             continue
-        path = ", took another path" if t.parted else ""
+        path = ", different path" if t.parted else ""
         counts = f"{t.changed:,} changed, {t.missing:,} missing, {t.extra:,} extra"
         lines += ["", f"{t.thread}: first deviation at event {t.index:,} ({t.first.place}); {counts}{path}"]
         lines += [f"  golden  {t.first.golden or '(nothing)'}", f"  faulty  {t.first.faulty or '(nothing)'}"]
@@ -141,7 +141,7 @@ def comparison_lines(found: Comparison) -> list[str]:
         return lines
     lines += [
         "",
-        f"propagation: {len(found.spots)} instructions, {len(found.links)} links, in the order they were reached",
+        f"propagation: {len(found.spots)} instructions, {len(found.links)} links, in the order of the error",
     ]
     incoming: dict[int, list[str]] = {}
     for link in found.links:
@@ -152,16 +152,16 @@ def comparison_lines(found: Comparison) -> list[str]:
         why = "the fault" if spot.root else "; ".join(incoming.get(i, [])[:3]) or "no known source"
         lines.append(f"  [{i}] {spot.thread} {spot.what} ({spot.place}), {spot.events:,}x  <- {why}")
     if len(found.spots) > _SPOTS:
-        lines.append(f"  … and {len(found.spots) - _SPOTS} more (--json or --html has them all)")
+        lines.append(f"  … and {len(found.spots) - _SPOTS} more (all of them: --json or --html)")
     path_ = path_to_output(found)
     if len(path_) > 1:
-        lines += ["", "a way of the error: " + " -> ".join(f"[{i}]" for i in path_)]
+        lines += ["", "a path of the error: " + " -> ".join(f"[{i}]" for i in path_)]
         lines += [f"  [{i}] {found.spots[i].thread} {found.spots[i].what} ({found.spots[i].place})" for i in path_]
     return lines
 
 
 def summary_lines(summary: Summary) -> list[str]:
-    """A campaign: a line per type of fault, as in Figure 17."""
+    """A campaign: one line per type of fault, with the numbers of Figure 17."""
     names = list(OUTCOMES)
     head = f"  {'fault':<11} {'runs':>6} " + " ".join(f"{n:>7}" for n in names) + "   coverage (95 % interval)"
     lines = [f"{summary.header.program} {' '.join(summary.header.arguments)}, seed {summary.header.seed}", head]
@@ -170,7 +170,7 @@ def summary_lines(summary: Summary) -> list[str]:
         interval = f"{share.coverage:7.1%} ({share.low:.1%} to {share.high:.1%})"
         lines.append(f"  {share.type:<11} {share.runs:>6,} {counts}  {interval}")
     lines.append(
-        f"  MPFNR of crashes and SDC: {summary.missed_rate:.1%} ({summary.missed} of {summary.failures:,} do not differ; "
-        f"{summary.direct} only in the corrupted value)"
+        f"  MPFNR of crashes and SDC: {summary.missed_rate:.1%} ({summary.missed} of {summary.failures:,} traces do "
+        f"not differ; {summary.direct} differ only in the corrupted value)"
     )
-    return lines + ([] if summary.complete else ["  the campaign is not complete: run it again to go on"])
+    return lines + ([] if summary.complete else ["  the campaign is not complete: run the command again to continue"])

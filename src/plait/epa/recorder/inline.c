@@ -1,7 +1,7 @@
-/* What becomes part of the program: `plait epa build` links this into every module, calls it, and inlines the calls.
+/* The inlined part of the recorder: `plait epa build` links it into every module, inserts calls, and inlines them.
  *
- * A record has the events of one straight piece of code (docs/guides/epa.md): the number of the piece, then the values that the
- * reader cannot know, one behind the other. Room is made once for all of them. */
+ * A record has the events of one straight-line piece of code (docs/guides/epa.md): the number of the piece, then the values
+ * that the reader cannot compute. Space is reserved once for the whole record. */
 #include "recorder.h"
 
 #define MINE __attribute__((always_inline))
@@ -20,11 +20,11 @@ MINE uint64_t epa_room(uint32_t block, uint32_t size) {
     return p;
 }
 
-/* So many events of the record have happened, and the next one may be the last. */
+/* The number of completed events of the record. The next event may end the program. */
 MINE void epa_mark(uint32_t events) { *(volatile uint32_t *)&epa_self->done = events; }
 
-/* Where a record ends. Its last words are not needed if all that was loaded is what the reader expects: of the variables
- * of the frame what they were given, of others what the same instruction has loaded before. All bits are set then. */
+/* The end of a record. Its last words are omitted if all loaded values are the expected ones: for variables of the frame the
+ * last assigned value, for others the last loaded value of the same instruction. Then all bits are set. */
 MINE uint64_t epa_end(uint64_t record, uint32_t piece, uint32_t least, uint32_t more, uint32_t most, uint64_t again,
                       uint64_t variables) {
     if (!RARE(~(again & variables))) return record + least;
@@ -33,7 +33,7 @@ MINE uint64_t epa_end(uint64_t record, uint32_t piece, uint32_t least, uint32_t 
     return record + (known ? more : most);
 }
 
-/* The record is whole. */
+/* The record is complete. */
 MINE void epa_commit(uint64_t end) { *(char *volatile *)&epa_self->next = (char *)end; }
 
 MINE void epa_commit_marked(uint64_t end) {
@@ -42,10 +42,10 @@ MINE void epa_commit_marked(uint64_t end) {
     *(char *volatile *)&t->next = (char *)end;
 }
 
-/* Where a value changes: read once per record, so that it is in a register when values are compared with it. */
+/* The site of the fault. It is read once per record, so that comparisons use a register. */
 MINE uint32_t epa_fault(void) { return *(volatile uint32_t *)&epa_fault_site; }
 
-/* A value that passes through: this is where faults strike. */
+/* A value passes through the recorder: faults are injected here. */
 MINE uint64_t epa_pass(uint32_t site, uint32_t fault, uint64_t record, uint64_t value) {
     if (RARE(site == fault)) return epa_inject(site, record, value);
     return value;
@@ -72,7 +72,7 @@ MINE void epa_call(uint32_t site, uint64_t record) {
     if (RARE(epa_watch)) epa_called(site, record);
 }
 
-/* Before a call of a function that the program does not define: what it does is noted with this site. */
+/* Before a call of an external function: its effects are recorded with this site. */
 MINE void epa_call_out(uint32_t site, uint64_t record) {
     epa_self->site = site;
     if (RARE(epa_watch)) epa_called(site, record);

@@ -1,5 +1,5 @@
-/* What the recorder notes by taking the place of functions of libc: threads, locks, signals and the heap. The
- * other half of recorder.c. Releases are noted before the act, acquisitions after it. */
+/* Interposed functions of libc: threads, locks, signals and the heap. They belong to recorder.c. Releases are recorded before
+ * the operation, acquisitions after it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -154,13 +154,13 @@ extern const char __executable_start[] HIDDEN, etext[] HIDDEN;
 
 int pthread_once(pthread_once_t *once, void (*routine)(void)) {
     REAL(int, pthread_once, (pthread_once_t *, void (*)(void)));
-    /* Libraries use it for themselves (the unwinder does): that orders nothing of the program. */
+    /* Libraries use it internally (for example the unwinder): this orders no events of the program. */
     const char *caller = __builtin_return_address(0);
     if (caller >= __executable_start && caller < etext) NOTE(ONCE, once, 0);
     return real(once, routine);
 }
 
-/* ---- interposition: handlers of signals ---- */
+/* ---- interposition: signal handlers ---- */
 
 static struct sigaction handlers[NSIG];
 
@@ -224,6 +224,6 @@ void free(void *at) {
 void *realloc(void *at, size_t size) {
     if (at && epa_recording()) epa_numbered(FREE, 0, (uint64_t)at, 0);
     void *moved = __libc_realloc(at, size);
-    if (!moved && at && size && epa_recording()) epa_numbered(ALLOC, 1, (uint64_t)at, 0); /* it failed: the old block stays */
+    if (!moved && at && size && epa_recording()) epa_numbered(ALLOC, 1, (uint64_t)at, 0); /* realloc failed: the old block stays */
     return allocated(moved, size);
 }

@@ -1,11 +1,11 @@
 /* The recorder that `plait epa build` links into a program (Saissi 2019, section 5.4.1, steps 1 and 2).
  *
- * Every thread appends records to a file of its own, through a window that is mapped, so that what was recorded survives
- * whatever kills the program. docs/guides/epa.md has the format. Two rules keep the order right, and the program as it is:
- *  - what synchronises (threads, locks, the heap, atomics) takes a number from one global counter, releases before the act
- *    and acquisitions after it; everything else notes the counter only when it has changed. Two events that a program orders
- *    by synchronisation are therefore ordered by their numbers;
- *  - nothing here allocates from the heap.
+ * Every thread appends records to its own file through a mapped window, so the recorded part survives a crash.
+ * docs/guides/epa.md describes the format. Two rules keep the order correct and the program unchanged:
+ *  - Synchronisation (threads, locks, the heap, atomics) takes a number from one global counter: releases before the operation,
+ *    acquisitions after it. Other records contain the counter only if it has changed. So the numbers order any two events that
+ *    the program orders by synchronisation.
+ *  - The recorder allocates nothing from the heap.
  *
  * Environment: EPA_TRACE is the folder to write to (absent: run without recording); EPA_FAULT is ACTION:SITE:THREAD:NTH:VALUE;
  * EPA_YIELD is a seed for random yields.
@@ -24,7 +24,7 @@
 
 #include "recorder.h"
 
-/* Whoever does not record: its records all go to one place, and nobody reads them. */
+/* Threads that do not record share this dummy: all their records go to one place, and are never read. */
 static thread nobody = {.fd = -1, .uid = UINT32_MAX};
 static char nowhere[HALF];
 
@@ -37,7 +37,7 @@ static int folder = -1;
 static uint64_t yields;
 static pthread_key_t key;
 
-static uint32_t fault_call; /* where a call is skipped, or is the last one of its thread */
+static uint32_t fault_call; /* the site where a call is skipped, or where the thread is killed */
 static char fault_action[16], fault_thread[512];
 static uint64_t fault_nth, fault_value;
 
@@ -53,7 +53,7 @@ int epa_recording(void) { return epa_self != &nobody; }
 
 /* ---- files ---- */
 
-/* The end of a half stays free, so that `next` says which half it is in. */
+/* The end of a half stays free, so that `next` always points into the current half. */
 static char *half(thread *t, int which) { return t->halves + which * HALF; }
 static int which(thread *t, char *at) { return at >= half(t, 1); }
 
@@ -62,10 +62,10 @@ static void use(thread *t, int now) {
     t->end = half(t, now) + HALF - 16;
 }
 
-/* Bytes that a thread may record: who repeats a program with faults does not want all that one records which never ends. */
+/* The maximal number of bytes that a thread records: a faulty run may never end. */
 static uint64_t most = UINT64_MAX;
 
-/* Append the half in use to the file; the other one is next. 0 if the disk is full, or that was enough. */
+/* Append the current half to the file, and switch to the other one. 0: the disk is full, or the limit is reached. */
 static int flush(thread *t) {
     int now = which(t, t->next);
     size_t length = (size_t)(t->next - half(t, now)), written = 0;
@@ -89,7 +89,7 @@ static void say_full(uint32_t uid) {
     if (marker >= 0) close(marker);
 }
 
-/* A full disk ends the recording of a thread, not the program. Who the thread is must be known nevertheless. */
+/* A full disk ends the recording of a thread, not the program. The identity of the thread is still recorded. */
 static void lose(thread *t) {
     say_full(t->uid);
     thread *copy = mmap(NULL, HEAD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -132,7 +132,7 @@ uint64_t epa_make_room(uint32_t size) {
     return (uint64_t)reserve(size);
 }
 
-/* Three words after the first. */
+/* A record with three words after the first. */
 static void put3(unsigned kind, unsigned detail, uint32_t site, uint64_t a, uint64_t b, uint64_t c) {
     char *p = (char *)epa_make_room(28);
     *(uint32_t *)p = HEAD(kind, detail, site);
@@ -142,7 +142,7 @@ static void put3(unsigned kind, unsigned detail, uint32_t site, uint64_t a, uint
     commit(p + 28);
 }
 
-/* A record with a number of its own: kind, number, two words. */
+/* A record with a sequence number: kind, number, two words. */
 void epa_numbered(unsigned kind, unsigned detail, uint64_t a, uint64_t b) {
     char *p = reserve(28);
     uint64_t now = __atomic_add_fetch(&epa_sequence, 1, __ATOMIC_ACQ_REL);
@@ -166,7 +166,7 @@ void epa_maybe_yield(void) {
 
 /* ---- threads ---- */
 
-/* A new file, mapped. What it will take of the window is allocated now: a full disk must not be a signal later. */
+/* Create and map a file. The window is allocated on the disk now: otherwise a full disk would cause a signal later. */
 static thread *open_file(uint32_t uid) {
     char name[64];
     snprintf(name, sizeof name, "thread-%u.bin", uid);
@@ -199,7 +199,7 @@ void epa_begin(const struct start *start) {
     strncpy(t->path, start->path, sizeof t->path - 1);
     t->random = (yields + 0x9e3779b97f4a7c15u * (start->uid + 1)) | 1;
     t->here = (epa_fault_site || fault_call) && strcmp(fault_thread, t->path) == 0;
-    void *low = NULL; /* asked for before the thread records: it allocates */
+    void *low = NULL; /* read before the thread records, because this allocates memory */
     size_t size = 0;
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -221,7 +221,7 @@ int epa_child(struct start *start) {
     return snprintf(start->path, sizeof start->path, "%.480s_%u", t->path, start->ordinal);
 }
 
-/* `exits`: with it, the whole program ends. */
+/* `exits`: the whole program ends with this thread. */
 static void finish(thread *t, int exits) {
     if (t != epa_self) return;
     t->site = 0;
@@ -236,10 +236,10 @@ static void finish(thread *t, int exits) {
 
 static void end_of_thread(void *given) { finish(given, 0); }
 
-/* A child of fork has the parent's files. */
+/* A child of fork shares the files of its parent: it must not record. */
 static void in_child(void) { epa_self = &nobody; }
 
-/* What a handler of a signal does is not recorded: it may come in the middle of a record. */
+/* Signal handlers are not recorded: a signal can arrive in the middle of a record. */
 thread *epa_pause(void) {
     thread *t = epa_self;
     epa_self = &nobody;
@@ -248,11 +248,11 @@ thread *epa_pause(void) {
 
 void epa_resume(thread *t) { epa_self = t; }
 
-/* setjmp has returned, perhaps because a handler jumped out. */
+/* setjmp has returned, perhaps because a signal handler called longjmp. */
 void epa_returned(void) {
     thread *t = pthread_getspecific(key);
     if (!t || epa_self != &nobody) return;
-    t->done = 0; /* the record that was interrupted is not finished any more */
+    t->done = 0; /* the interrupted record will never be completed */
     epa_self = t;
 }
 
@@ -294,7 +294,7 @@ static void read_fault(const char *plan) {
     epa_watch = fault_call || yields;
 }
 
-/* What the kernel put on the stack, as globals: argv, envp, the strings of argv; and the streams of stdio. */
+/* Objects from outside of the program, as globals: argv, envp, the strings of argv, and the streams of stdio. */
 #define GIVEN 0x40000000ul
 
 static void describe_arguments(int fd, int argc, char **argv, char **envp) {
@@ -313,7 +313,7 @@ __attribute__((constructor(101))) static void at_start(int argc, char **argv, ch
     if (!path) return;
     folder = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     if (folder < 0) {
-        dprintf(2, "epa: the folder %s cannot be opened: %s\n", path, strerror(errno));
+        dprintf(2, "epa: cannot open the folder %s of the trace: %s\n", path, strerror(errno));
         _exit(127);
     }
     if (seed) yields = strtoull(seed, NULL, 10) | 1;
@@ -338,9 +338,9 @@ __attribute__((destructor(101))) static void at_exit(void) {
     if (epa_recording()) finish(epa_self, 1);
 }
 
-/* ---- what instrumented code calls ---- */
+/* ---- functions that instrumented code calls ---- */
 
-/* Note the fault where the reader looks for it: in the thread's own page. */
+/* Record the injected fault in the state page of the thread. */
 static void struck(thread *t, uint32_t site, uint64_t record, uint64_t before, uint64_t after) {
     if (t->fd < 0) return;
     int now = which(t, (char *)record);
@@ -358,26 +358,26 @@ uint64_t epa_inject(uint32_t site, uint64_t record, uint64_t value) {
     switch (fault_action[0]) {
     case 'x': value ^= fault_value; break; /* xor */
     case 'a': value += fault_value; break; /* add */
-    case 'm': value = fault_value ? value / fault_value : 0; break; /* minify: a fraction */
+    case 'm': value = fault_value ? value / fault_value : 0; break; /* minify: divide */
     default: break;
     }
     struck(t, site, record, before, value);
     return value;
 }
 
-/* Before a call, if calls are of interest: "skip" and "kill" strike here. */
+/* Before a call, if calls are watched: "skip" and "kill" faults are injected here. */
 void epa_called(uint32_t site, uint64_t record) {
     thread *t = epa_self;
     if (t == &nobody) return;
     if (site == fault_call && t->here && t->nth++ == fault_nth) {
         struck(t, site, record, 0, 0);
         if (fault_action[0] == 'k') pthread_exit(NULL); /* kill the thread */
-        t->skip = 1;                                    /* skip the operation that is called */
+        t->skip = 1;                                    /* skip the called operation */
     }
     epa_maybe_yield();
 }
 
-/* Memory that an external function reads (0) or writes (1), or a thread's own variable (3). */
+/* Memory that an external function reads (0) or writes (1), or a thread-local variable (3). */
 void epa_range(uint32_t site, uint32_t access, uint64_t address, uint64_t length) {
     if (length || access >= 2) put3(RANGE, access, site, address, length, 0);
 }
@@ -390,14 +390,14 @@ void epa_copy(uint32_t site, uint64_t to, uint64_t from, uint64_t length) {
     if (length) put3(COPY, 0, site, to, from, length);
 }
 
-/* A stream of stdio: whoever uses it writes it. Nobody compares what is written to stderr. */
+/* A stream of stdio: every use counts as a write. stderr is ignored, because comparisons do not use it. */
 void epa_stream(uint32_t site, uint64_t stream) {
     if (stream && stream != (uint64_t)stderr) put3(RANGE, 1, site, stream, 1, 0);
 }
 
 void epa_stdout(uint32_t site) { epa_stream(site, (uint64_t)stdout); }
 
-/* An atomic access takes a number. */
+/* An atomic access takes a sequence number. */
 void epa_atomic(void) {
     uint64_t now = __atomic_add_fetch(&epa_sequence, 1, __ATOMIC_ACQ_REL);
     if (epa_self->fd >= 0) note_sequence(now);

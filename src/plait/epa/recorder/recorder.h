@@ -1,8 +1,8 @@
-/* What the parts of the recorder share. docs/guides/epa.md has the format of a trace.
+/* Shared declarations of the recorder. docs/guides/epa.md describes the format of a trace.
  *
- * A thread's file is mapped: a page with the thread's own state (this struct, which the reader looks at), then two halves
- * of a window. Records go to one half. When it is full it is appended to the file, and the other half is next. `next` moves
- * when a record is whole, and with one store: whatever kills the program, the file says what was recorded. */
+ * The file of a thread is mapped: a page with the state of the thread (this struct, which the reader uses), then two halves of
+ * a window. Records go to one half. A full half is appended to the file, and the other half is next. When a record is
+ * complete, one store moves `next`. So the file is consistent even after a crash. */
 #ifndef EPA_RECORDER_H
 #define EPA_RECORDER_H
 
@@ -17,12 +17,12 @@
 #define HALF (64u << 10)
 #define MAGIC 0x3441504545434152ull
 
-/* How much of a piece a record has, in bits 30 and 29 of its first word (0: all of it): nothing of variables, which hold
- * what the reader expects; and nothing of what is loaded again. */
+/* Bits 30 and 29 of the first word of a record: the expected values that it omits (0: none), those of variables, and those
+ * of repeated loads too. */
 #define KNOWN (1u << 29)
 #define EXPECTED (2u << 29)
 
-/* Records that are not of a piece of the program have bit 31 of their first word set. */
+/* Records that do not belong to a piece of the program have bit 31 of their first word set. */
 #define HEAD(kind, detail, site) (0x80000000u | (uint32_t)(kind) << 25 | (uint32_t)(detail) << 20 | (uint32_t)(site))
 enum kind { RANGE = 10, COPY = 11, SEQ = 13, SYNC = 32, ALLOC = 33, FREE = 34 };
 enum op {
@@ -31,16 +31,16 @@ enum op {
 };
 
 typedef struct thread {
-    /* What the reader looks at. */
+    /* The part that the reader uses. */
     uint64_t magic;
-    char *next, *end;  /* where the next record goes, and the end of its half */
-    uint64_t seen;     /* the last sequence number that was noted */
-    uint32_t done;     /* how many events of the record at `next`, which is not whole, have happened */
-    uint32_t site;     /* of the last call */
-    char *halves;      /* where the two are in memory */
-    uint64_t begin[2]; /* where in the stream of records each half begins */
+    char *next, *end;  /* the position of the next record, and the end of its half */
+    uint64_t seen;     /* the last recorded sequence number */
+    uint32_t done;     /* the number of completed events of the incomplete record at `next` */
+    uint32_t site;     /* the site of the last call */
+    char *halves;      /* the address of the two halves */
+    uint64_t begin[2]; /* the position of each half in the stream of records */
     struct { uint64_t at, before, after; uint32_t site, struck; } fault;
-    /* What it does not. */
+    /* The part that the reader does not use. */
     uint64_t random, nth; /* nth: executions of the faulty site */
     uint32_t uid, parent, ordinal, children;
     int fd, here, skip;
@@ -49,10 +49,10 @@ typedef struct thread {
 
 extern __thread thread *epa_self __attribute__((tls_model("initial-exec"))) HIDDEN;
 extern uint64_t epa_sequence HIDDEN;
-extern uint32_t epa_fault_site HIDDEN; /* where a value changes */
-extern uint32_t epa_watch HIDDEN;      /* whether calls are of interest: for a fault, or to yield */
+extern uint32_t epa_fault_site HIDDEN; /* the site of a fault that changes a value */
+extern uint32_t epa_watch HIDDEN;      /* whether calls are watched: for a fault, or to yield */
 
-/* What a new thread must know. */
+/* The arguments of a new thread. */
 struct start { void *(*function)(void *); void *argument; uint32_t uid, parent, ordinal; char path[512]; };
 
 HIDDEN int epa_recording(void);
