@@ -71,7 +71,7 @@ static int flush(thread *t) {
     size_t length = (size_t)(t->next - half(t, now)), written = 0;
     if (t->begin[now] + length > most) return 0;
     while (written < length) {
-        off_t at = (off_t)(HEAD + 2 * HALF + t->begin[now] + written);
+        off_t at = (off_t)(STATE_BYTES + 2 * HALF + t->begin[now] + written);
         ssize_t n = pwrite(t->fd, half(t, now) + written, length - written, at);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return 0;
@@ -92,11 +92,11 @@ static void say_full(uint32_t uid) {
 /* A full disk ends the recording of a thread, not the program. The identity of the thread is still recorded. */
 static void lose(thread *t) {
     say_full(t->uid);
-    thread *copy = mmap(NULL, HEAD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    thread *copy = mmap(NULL, STATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED) copy = &nobody;
     else *copy = *t;
     close(t->fd);
-    munmap(t, HEAD + 2 * HALF);
+    munmap(t, STATE_BYTES + 2 * HALF);
     copy->fd = -1;
     copy->next = copy->end = NULL;
     epa_self = copy;
@@ -172,19 +172,19 @@ static thread *open_file(uint32_t uid) {
     snprintf(name, sizeof name, "thread-%u.bin", uid);
     int fd = openat(folder, name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
     void *at = MAP_FAILED;
-    if (fd >= 0 && posix_fallocate(fd, 0, HEAD + 2 * HALF) == 0)
-        at = mmap(NULL, HEAD + 2 * HALF, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0 && posix_fallocate(fd, 0, STATE_BYTES + 2 * HALF) == 0)
+        at = mmap(NULL, STATE_BYTES + 2 * HALF, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) {
         if (fd >= 0 && ftruncate(fd, 0) == 0) close(fd);
         say_full(uid);
-        at = mmap(NULL, HEAD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        at = mmap(NULL, STATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (at == MAP_FAILED) return NULL;
         ((thread *)at)->fd = -1;
         return at;
     }
     thread *t = at;
     t->fd = fd;
-    t->halves = (char *)at + HEAD;
+    t->halves = (char *)at + STATE_BYTES;
     use(t, 0);
     t->magic = MAGIC;
     return t;
@@ -231,7 +231,7 @@ static void finish(thread *t, int exits) {
     if (t->fd < 0) return;
     if (!flush(t)) say_full(t->uid);
     close(t->fd);
-    munmap(t, HEAD + 2 * HALF);
+    munmap(t, STATE_BYTES + 2 * HALF);
 }
 
 static void end_of_thread(void *given) { finish(given, 0); }

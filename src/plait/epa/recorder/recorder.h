@@ -12,8 +12,8 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 #define RARE(x) __builtin_expect(!!(x), 0)
 
-/* The state of a thread at the head of its file: part of the format, whatever the page size of the machine. */
-#define HEAD 4096u
+/* The size of the state of a thread, at the head of its file. It is part of the format, on machines with any page size. */
+#define STATE_BYTES 4096u
 #define HALF (64u << 10)
 #define MAGIC 0x3441504545434152ull
 
