@@ -24,4 +24,6 @@ mod _native {
     use crate::python::canon::Codec;
     #[pymodule_export]
     use crate::python::engine::{_test_hooks, Engine, Store, Transition};
+    #[pymodule_export]
+    use crate::python::report::{Counters, Failure, Finding, LivenessReport, SearchReport};
 }

@@ -4,7 +4,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
-__all__ = ["Codec", "Engine", "EpaTrace", "Store", "Transition", "_test_hooks", "epa_operations", "epa_reversible"]
+from plait.check.options import Options
+
+__all__ = [
+    "Codec",
+    "Counters",
+    "Engine",
+    "EpaTrace",
+    "Failure",
+    "Finding",
+    "LivenessReport",
+    "SearchReport",
+    "Store",
+    "Transition",
+    "_test_hooks",
+    "epa_operations",
+    "epa_reversible",
+]
 
 @final
 class Codec:
@@ -52,11 +68,98 @@ class Transition:
     @property
     def spawned(self) -> list[int]: ...
     @property
-    def failure(self) -> tuple[bool, str] | None: ...
+    def failure(self) -> Failure | None: ...
     @property
     def state(self) -> list[int]: ...
     @property
     def fingerprint(self) -> int: ...
+
+@final
+class Failure:
+    """A handler that failed: an assertion (a violation), or a mistake of the model that shows only in some states."""
+
+    def __new__(cls, violation: bool, message: str, hint: str | None = None) -> Failure: ...
+    @property
+    def violation(self) -> bool: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def hint(self) -> str | None: ...
+
+@final
+class Counters:
+    """The counters of a search at one moment: while it runs, or when it has ended."""
+
+    @property
+    def states(self) -> int: ...
+    @property
+    def transitions(self) -> int: ...
+    @property
+    def terminal_states(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def frontier(self) -> int:
+        """States that wait to be expanded."""
+    @property
+    def walks(self) -> int: ...
+    @property
+    def stack_operations(self) -> int: ...
+    @property
+    def stack_operations_saved(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def python_calls(self) -> int: ...
+    @property
+    def table_bytes(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+@final
+class Finding:
+    """A state in which a property is violated, or an example that was asked for."""
+
+    @property
+    def number(self) -> int:
+        """Of the property; one past the last is a failed assertion."""
+    @property
+    def fingerprint(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def run(self) -> list[int] | None:
+        """Fingerprints along the run to it, if the search knows them; else the visited set does."""
+
+@final
+class SearchReport:
+    """What a search met, and what ended it."""
+
+    @property
+    def counters(self) -> Counters: ...
+    @property
+    def bound(self) -> str | None:
+        """The limit that ended the search, by name."""
+    @property
+    def findings(self) -> list[Finding]: ...
+    @property
+    def passes(self) -> int: ...
+    @property
+    def given_up(self) -> str | None:
+        """Why partial-order reduction was given up."""
+
+@final
+class LivenessReport:
+    """What a search for fair runs met."""
+
+    @property
+    def states(self) -> SearchReport: ...
+    @property
+    def lassos(self) -> list[tuple[list[Transition], list[Transition]] | None]:
+        """Per automaton a fair run that it accepts: the steps to a loop, and those of the loop."""
+    @property
+    def silent(self) -> bool:
+        """A step changed nothing that the engine sees: whether it can repeat for ever is not known."""
 
 @final
 class Engine:
@@ -92,38 +195,27 @@ class Engine:
     def fingerprint(self, state: Sequence[int], /) -> int: ...
     def search(
         self,
+        options: Options,
         *,
-        search: str,
-        workers: int,
-        max_states: int | None,
-        max_depth: int | None,
-        timeout: float | None,
-        memory: int | None,
-        seed: int,
-        walks: int,
-        keep_going: bool,
-        progress: Callable[[dict[str, Any]], None] | None,
-        spos: bool = True,
+        por: bool = False,
         dpor: bool = False,
-        por: tuple[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Search, and report counters, findings and the limit that was hit."""
+        progress: Callable[[Counters], object] | None = None,
+    ) -> SearchReport:
+        """Search for states that decide properties. `por` and `dpor` are the partial-order reductions that apply."""
     def liveness(
         self,
+        options: Options,
         *,
         predicates: Sequence[int],
         automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]]],
-        workers: int,
-        max_states: int | None,
-        timeout: float | None,
-        memory: int | None,
-        progress: Callable[[dict[str, Any]], object] | None,
-        safety: bool = ...,
-        por: tuple[str, str] | None = ...,
-    ) -> dict[str, Any]:
-        """Per automaton over the predicates, a fair run that it accepts: the steps to a loop, and those of the loop.
+        safety: bool = False,
+        por: bool = False,
+        progress: Callable[[Counters], object] | None = None,
+    ) -> LivenessReport:
+        """Search for fair runs, one per automaton over the predicates.
 
-        With `safety`, the properties of states are looked at on the way, and a violation ends it."""
+        With `safety`, properties of states are decided on the way, and a violation ends the search.
+        """
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""
 

@@ -259,14 +259,14 @@ def test_declared_fields_only() -> None:
 
 
 def test_fingerprints_do_not_depend_on_representatives() -> None:
+    from plait.check.options import options_from
     from plait.check.runner import Runner
 
     system = game(all_came)
     found = []
     for search in ("bfs", "dfs"):
         runner = Runner(system, decompose(system, "auto"))
-        options = {"max_states": None, "max_depth": None, "timeout": None, "memory": None, "progress": None}
-        runner.engine.search(search=search, workers=1, seed=0, walks=0, keep_going=True, **options)  # type: ignore[arg-type]
+        runner.engine.search(options_from({"search": search, "workers": 1, "keep_going": True}))
         found.append(sorted(runner.engine.fingerprints()))
     assert found[0] == found[1]
 

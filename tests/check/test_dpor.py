@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,7 +26,8 @@ from plait import (
     reachable,
     unordered,
 )
-from plait._native import _test_hooks
+from plait._native import Counters, Finding, _test_hooks
+from plait.check.options import Options, Search
 from plait.check.runner import Runner
 from plait.protocols.abd import abd
 from plait.protocols.chang_roberts import chang_roberts
@@ -42,25 +43,27 @@ Found = tuple[set[int], set[int]]
 """The numbers of the properties with a finding, and the terminal states."""
 
 
-def search(system: System, name: str, leave_out: Sequence[str] = (), **options: Any) -> dict[str, Any]:
-    defaults: dict[str, Any] = dict.fromkeys(("max_states", "timeout", "memory", "progress"), None) | {
-        "workers": 1,
-        "max_depth": 10_000,
-        "seed": 0,
-        "walks": 0,
-        "keep_going": True,
-    }
+class Report(NamedTuple):
+    """What a search met."""
+
+    counters: Counters
+    findings: list[Finding]
+    terminals: list[int]
+
+
+def search(system: System, name: Search, leave_out: Sequence[str] = (), *, dpor: bool = False) -> Report:
+    options = Options(search=name, workers=1, max_depth=10_000, keep_going=True)
     engine = Runner(system).engine
     _test_hooks(leave_out=leave_out, collect_terminals=True)
     try:
-        report = engine.search(search=name, **defaults | options)
+        report = engine.search(options, dpor=dpor)
     finally:
         _test_hooks()
-    return report | {"terminals": engine._terminals()}
+    return Report(report.counters, report.findings, engine._terminals())
 
 
-def found(report: dict[str, Any]) -> Found:
-    return {finding[0] for finding in report["findings"]}, set(report["terminals"])
+def found(report: Report) -> Found:
+    return {finding.number for finding in report.findings}, set(report.terminals)
 
 
 ZOO = {
@@ -94,8 +97,8 @@ def test_the_zoo(name: str) -> None:
 )
 def test_fewer_visits(name: str, share: float) -> None:
     reduced, plain = search(ZOO[name](), "stateless", dpor=True), search(ZOO[name](), "stateless")
-    assert reduced["states"] < share * plain["states"]
-    assert reduced["transitions"] < plain["transitions"]
+    assert reduced.counters.states < share * plain.counters.states
+    assert reduced.counters.transitions < plain.counters.transitions
 
 
 @pytest.mark.slow
@@ -112,7 +115,7 @@ def test_random_systems(pair: tuple[System, Exploration]) -> None:
         return
     assert violated == truth.violated
     assert check(system, reduce="dpor", **limits).status == ("violated" if violated else "holds")
-    assert set(search(system, "stateless", dpor=True)["terminals"]) == set(search(system, "bfs")["terminals"])
+    assert set(search(system, "stateless", dpor=True).terminals) == set(search(system, "bfs").terminals)
 
 
 # -- small systems, by hand
@@ -205,7 +208,7 @@ class Starter(Source):
 
 
 def visits(system: System) -> tuple[int, int]:
-    return search(system, "stateless", dpor=True)["states"], search(system, "stateless")["states"]
+    return search(system, "stateless", dpor=True).counters.states, search(system, "stateless").counters.states
 
 
 def test_independent_processes_have_one_run() -> None:

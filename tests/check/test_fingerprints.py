@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from plait import Message, Monitor, Pid, Process, System, action, always, check, on
 from plait._native import Codec
+from plait.check.options import Options, Search
 from plait.check.runner import Runner
 from plait.check.tabulate.probe import ProbeFrozenSet, ProbeSet
 from tests.oracle.explorer import Exploration
@@ -24,24 +25,13 @@ from tests.oracle.systems import explored_systems
 from tests.support.agreement import ZOO
 from tests.support.patience import PATIENCE
 
-SEARCH: dict[str, Any] = {
-    "max_states": None,
-    "max_depth": None,
-    "timeout": None,
-    "memory": None,
-    "seed": 0,
-    "walks": 1,
-    "keep_going": True,
-    "progress": None,
-}
 
-
-def fingerprints(system: System, search: str = "bfs", workers: int = 1) -> list[int]:
+def fingerprints(system: System, search: Search = "bfs", workers: int = 1) -> list[int]:
     """Of all reachable states, sorted."""
     engine = Runner(system).engine
-    report = engine.search(search=search, workers=workers, **SEARCH)
+    report = engine.search(Options(search=search, workers=workers, keep_going=True))
     found = sorted(engine.fingerprints())
-    assert len(found) == report["states"]
+    assert len(found) == report.counters.states
     return found
 
 
@@ -152,10 +142,10 @@ def test_the_order_of_discovery_does_not_matter(name: str) -> None:
     expected = fingerprints(SUBJECTS[name]())
     engine = Runner(SUBJECTS[name]()).engine
     for seed in range(3):
-        engine.search(search="random", workers=1, **{**SEARCH, "seed": seed, "walks": 20, "max_depth": 30})
+        engine.search(Options(search="random", workers=1, seed=seed, walks=20, max_depth=30, keep_going=True))
         assert set(engine.fingerprints()) <= set(expected)
-    for search in ("dfs", "bfs"):
-        engine.search(search=search, workers=2, **SEARCH)
+    for options in (Options(search="dfs", workers=2, keep_going=True), Options(workers=2, keep_going=True)):
+        engine.search(options)
         assert sorted(engine.fingerprints()) == expected
 
 

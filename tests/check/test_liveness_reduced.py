@@ -138,7 +138,7 @@ def graph_states(monkeypatch: pytest.MonkeyPatch, system: System, reduce: str) -
     with monkeypatch.context() as patch:
         patch.setattr(liveness, "search", noting)
         result = check(system, reduce=reduce)
-    return result, found[-1].report["states"]
+    return result, found[-1].report.counters.states
 
 
 class Ladder(Process):

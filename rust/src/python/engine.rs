@@ -4,22 +4,22 @@ use crate::live::automaton::{Automaton, AutomatonNode};
 use crate::live::fairness::Fairness;
 use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
 use crate::live::product::Product;
-use crate::por::classes::Split;
-use crate::por::relations::Seeds;
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::python::model::PyModel;
-use crate::search::control::{Control, Limit, Options, Por};
+use crate::python::options::SearchOptions;
+use crate::python::report::{Counters, Failure, LivenessReport, SearchReport, raised};
+use crate::search::control::Control;
 use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
 use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::Group;
-use crate::system::model::{CrashFault, Fault, Network, PropertyKind, Shape};
+use crate::system::model::{CrashFault, Model, Network, PropertyKind, Shape};
 use crate::system::tables::{Kind, Tables};
 use crate::system::view::View;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -29,14 +29,6 @@ type StemAndCycle = (Vec<Step>, Vec<Step>);
 
 /// How long a search that is to end waits for user code to return.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// An exception that Python raised comes back as it was.
-fn raised(fault: Fault) -> PyErr {
-    match fault.downcast::<PyErr>() {
-        Ok(error) => *error,
-        Err(other) => PyRuntimeError::new_err(other.to_string()),
-    }
-}
 
 /// The interned component values of one engine, by id.
 #[pyclass(frozen, module = "plait._native")]
@@ -138,8 +130,8 @@ impl Transition {
 
     /// Whether it is a violation (a failed assertion) or an error of the model, and what happened.
     #[getter]
-    fn failure(&self) -> Option<(bool, String)> {
-        self.details().failure().map(|f| (f.violation, f.text.clone()))
+    fn failure(&self) -> Option<Failure> {
+        self.details().failure().map(Failure::from)
     }
 
     #[getter]
@@ -245,7 +237,7 @@ impl Engine {
     /// Of a state: local ids, inbox ids, monitor ids, budgets.
     #[pyo3(signature = (state, /))]
     fn components(&self, py: Python, state: Vec<u32>) -> (Vec<u32>, Vec<u32>, Vec<u32>, Vec<u32>) {
-        let shape = crate::system::model::Model::shape(&*self.model);
+        let shape = self.model.shape();
         let (nodes, rest) = state.split_at(shape.processes);
         let (monitors, budgets) = rest.split_at(shape.monitors);
         let nodes: Vec<_> = py.detach(|| nodes.iter().map(|&n| self.tables.node(n)).collect());
@@ -253,87 +245,42 @@ impl Engine {
         (locals, inboxes, monitors.to_vec(), budgets.to_vec())
     }
 
-    #[pyo3(signature = (*, search, workers, max_states, max_depth, timeout, memory, seed, walks, keep_going, progress,
-        spos = true, dpor = false, por = None))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
-    fn search<'py>(
+    /// Search for states that decide properties. `por` and `dpor` are the partial-order reductions that apply.
+    #[pyo3(signature = (options, *, por = false, dpor = false, progress = None))]
+    fn search(
         &mut self,
-        py: Python<'py>,
-        search: &str,
-        workers: usize,
-        max_states: Option<usize>,
-        max_depth: Option<u32>,
-        timeout: Option<f64>,
-        memory: Option<usize>,
-        seed: u64,
-        walks: u64,
-        keep_going: bool,
-        progress: Option<Py<PyAny>>,
-        spos: bool,
+        py: Python,
+        options: SearchOptions,
+        por: bool,
         dpor: bool,
-        por: Option<(String, String)>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let strategy = match search {
-            "bfs" => Strategy::Bfs,
-            "dfs" => Strategy::Dfs,
-            "stateless" => Strategy::Stateless,
-            "random" => Strategy::Random,
-            _ => return Err(PyValueError::new_err(format!("unknown search {search:?}"))),
-        };
-        let por = por.map(|(split, seeds)| partial_order(&split, &seeds)).transpose()?;
-        let options = Options {
-            workers: workers.max(1),
-            max_states: max_states.unwrap_or(usize::MAX),
-            max_depth: max_depth.unwrap_or(u32::MAX),
-            timeout: timeout.map(Duration::from_secs_f64),
-            memory: memory.unwrap_or(usize::MAX),
-            seed,
-            walks,
-            keep_going,
-            por,
-            spos,
-            dpor,
-        };
-        let control = Arc::new(Control::new(&crate::system::model::Model::shape(&*self.model).clone(), options)?);
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<SearchReport> {
+        let strategy = options.strategy()?;
+        let control = Arc::new(Control::new(&self.model.shape().clone(), options.for_states(por, dpor)?)?);
         self.last = Some(control.clone());
         self.watch(py, &control, strategy, progress, |tick| run(&self.tables, &control, strategy, tick))?;
-        let report = self.counters(py, &control, strategy)?;
-        report.set_item("bound", bound(&control))?;
-        report.set_item("passes", control.passes())?;
-        report.set_item("given_up", control.given_up())?;
-        report.set_item("findings", findings(&control))?;
-        Ok(report)
+        SearchReport::new(py, &control, self.counters(py, &control, strategy))
     }
 
-    /// Per automaton, a fair run that it accepts, as the steps to a loop and those of the loop; none if there is none.
-    #[pyo3(signature = (*, predicates, automata, workers, max_states, timeout, memory, progress, safety = false,
-        por = None))]
+    /// Search for fair runs, one per automaton over the predicates. With `safety`, properties of states are decided on the
+    /// way, and a violation ends the search.
+    #[pyo3(signature = (options, *, predicates, automata, safety = false, por = false, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
-    fn liveness<'py>(
+    fn liveness(
         &self,
-        py: Python<'py>,
+        py: Python,
+        options: SearchOptions,
         predicates: Vec<usize>,
         automata: Vec<(Automaton, Vec<Fairness>)>,
-        workers: usize,
-        max_states: Option<usize>,
-        timeout: Option<f64>,
-        memory: Option<usize>,
-        progress: Option<Py<PyAny>>,
         safety: bool,
-        por: Option<(String, String)>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+        por: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<LivenessReport> {
         if predicates.len() > MOST_PREDICATES {
             return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
         }
-        let por = por.map(|(split, seeds)| partial_order(&split, &seeds)).transpose()?;
-        let options = Options {
-            workers: workers.max(1),
-            max_states: max_states.unwrap_or(usize::MAX),
-            timeout: timeout.map(Duration::from_secs_f64),
-            memory: memory.unwrap_or(usize::MAX),
-            ..Options::default()
-        };
-        let control = Control::new(&crate::system::model::Model::shape(&*self.model).clone(), options)?;
+        let por = if por { Some(options.partial_order()?) } else { None };
+        let control = Control::new(&self.model.shape().clone(), options.for_runs())?;
         let lassos: Mutex<Vec<Option<StemAndCycle>>> = Mutex::default();
         let (silent, bytes) = (AtomicBool::new(false), AtomicUsize::new(0));
         // Counted as a search without a visited set is: the graph has its own.
@@ -358,28 +305,29 @@ impl Engine {
                 Ok(())
             })
         })?;
-        let report = self.counters(py, &control, Strategy::Stateless)?;
-        report.set_item("bound", bound(&control))?;
-        report.set_item("silent", silent.into_inner())?;
-        report.set_item("graph_bytes", bytes.into_inner())?;
-        report.set_item("findings", findings(&control))?;
+        let (counters, table_bytes) = (self.counters(py, &control, Strategy::Stateless), bytes.into_inner());
+        let counters = Counters { table_bytes, memory_bytes: counters.memory_bytes + table_bytes, ..counters };
         let mut lassos = lassos.into_inner();
         lassos.resize_with(automata.len(), || None);
-        let lassos: Vec<_> = lassos
-            .into_iter()
-            .map(|lasso| lasso.map(|(stem, cycle)| (self.transitions(stem), self.transitions(cycle))))
-            .collect();
-        report.set_item("lassos", lassos)?;
-        Ok(report)
+        let made = |steps| self.transitions(steps).into_iter().map(|step| Py::new(py, step)).collect::<PyResult<_>>();
+        let lassos =
+            lassos.into_iter().map(|lasso| lasso.map(|(stem, cycle)| Ok((made(stem)?, made(cycle)?))).transpose());
+        Ok(LivenessReport {
+            states: Py::new(py, SearchReport::new(py, &control, counters)?)?,
+            lassos: lassos.collect::<PyResult<_>>()?,
+            silent: silent.into_inner(),
+        })
     }
 
     /// The run to a state that the last search visited; along these fingerprints, if they are given.
     #[pyo3(signature = (fingerprint, run = None))]
     fn path(&self, py: Python, fingerprint: u64, run: Option<Vec<u64>>) -> PyResult<Option<Vec<Transition>>> {
+        if run.is_none() && self.last.is_none() {
+            return Err(PyRuntimeError::new_err("nothing was searched yet"));
+        }
         let steps = py.detach(|| match (&run, &self.last) {
-            (Some(run), _) => path::along(&self.tables, run),
             (None, Some(control)) => path::to(&self.tables, control, fingerprint),
-            (None, None) => Err("nothing was searched yet".into()),
+            (run, _) => path::along(&self.tables, run.as_deref().unwrap_or_default()),
         });
         Ok(steps.map_err(raised)?.map(|steps| self.transitions(steps)))
     }
@@ -387,7 +335,7 @@ impl Engine {
     /// The processes whose transitions partial-order reduction takes here, as in the last search; all without it.
     #[pyo3(signature = (state, /))]
     fn stubborn(&self, py: Python, state: Vec<u32>) -> PyResult<Vec<usize>> {
-        let shape = crate::system::model::Model::shape(&*self.model);
+        let shape = self.model.shape();
         let relations = self.last.as_ref().and_then(|control| control.relations());
         let chosen = relations
             .map_or(Ok(ALL), |relations| py.detach(|| Stubborn::new(relations, shape).processes(&self.tables, &state)));
@@ -413,40 +361,6 @@ pub fn _test_hooks(leave_out: Vec<String>, collect_terminals: bool) {
     TestHooks { left_out: leave_out, collect_terminals }.install();
 }
 
-/// The options of partial-order reduction by name.
-fn partial_order(split: &str, seeds: &str) -> PyResult<Por> {
-    let split = match split {
-        "none" => Split::None,
-        "reply" => Split::Reply,
-        "quorum" => Split::Quorum,
-        "combined" => Split::Combined,
-        _ => return Err(PyValueError::new_err(format!("unknown split {split:?}"))),
-    };
-    let seeds = match seeds {
-        "instance" => Seeds::Instance,
-        "fewest" => Seeds::Fewest,
-        _ => return Err(PyValueError::new_err(format!("unknown choice of seeds {seeds:?}"))),
-    };
-    Ok(Por { split, seeds })
-}
-
-/// What a search found, as (property, fingerprint, depth, run).
-fn findings(control: &Control) -> Vec<(usize, u64, u32, Option<Vec<u64>>)> {
-    control.findings().into_iter().map(|f| (f.property, f.fingerprint, f.depth, f.run)).collect()
-}
-
-/// The limit that ended a search, by name.
-fn bound(control: &Control) -> Option<&'static str> {
-    control.bound().map(|limit| match limit {
-        Limit::MaxStates => "max-states",
-        Limit::MaxDepth => "max-depth",
-        Limit::Timeout => "timeout",
-        Limit::Memory => "memory",
-        Limit::Interrupted => "interrupted",
-        Limit::Walks => "walks",
-    })
-}
-
 impl Engine {
     /// Work with a watch that tells of progress, and stops on Ctrl-C.
     fn watch(
@@ -470,8 +384,7 @@ impl Engine {
                         && shown.elapsed() > Duration::from_millis(100)
                     {
                         shown = Instant::now();
-                        let summary = self.counters(py, control, strategy).and_then(|c| progress.call1(py, (c,)));
-                        if let Err(error) = summary {
+                        if let Err(error) = progress.call1(py, (self.counters(py, control, strategy),)) {
                             interrupt = Some(error);
                             return false;
                         }
@@ -492,27 +405,26 @@ impl Engine {
         steps.into_iter().map(|step| Transition { model: self.model.clone(), step }).collect()
     }
 
-    fn counters<'py>(&self, py: Python<'py>, control: &Control, strategy: Strategy) -> PyResult<Bound<'py, PyDict>> {
+    fn counters(&self, py: Python, control: &Control, strategy: Strategy) -> Counters {
         let frontier = control.frontier.load(Relaxed);
         // Both locks come before the GIL.
         let (table, tables) = py.detach(|| (control.visited.bytes(), self.tables.bytes()));
         let stateless = strategy == Strategy::Stateless;
-        let states = if stateless { control.visits.load(Relaxed) as usize } else { control.visited.len() };
-        let width = crate::system::model::Model::shape(&*self.model).width();
-        let report = PyDict::new(py);
-        report.set_item("states", states)?;
-        report.set_item("transitions", control.transitions.load(Relaxed))?;
-        report.set_item("terminal", control.terminal.load(Relaxed))?;
-        report.set_item("depth", control.depth.load(Relaxed))?;
-        report.set_item("frontier", frontier)?;
-        report.set_item("walks", control.walks.load(Relaxed))?;
-        report.set_item("stack_operations", control.stack_operations.load(Relaxed))?;
-        report.set_item("stack_operations_saved", control.stack_operations_saved.load(Relaxed))?;
-        report.set_item("seconds", control.started.elapsed().as_secs_f64())?;
-        report.set_item("python_calls", self.model.calls())?;
-        report.set_item("table_bytes", table)?;
-        report.set_item("memory_bytes", table + tables + self.model.bytes() + frontier * (width + 2) * 8)?;
-        Ok(report)
+        let width = self.model.shape().width();
+        Counters {
+            states: if stateless { control.visits.load(Relaxed) as usize } else { control.visited.len() },
+            transitions: control.transitions.load(Relaxed),
+            terminal_states: control.terminal.load(Relaxed),
+            depth: control.depth.load(Relaxed),
+            frontier,
+            walks: control.walks.load(Relaxed),
+            stack_operations: control.stack_operations.load(Relaxed),
+            stack_operations_saved: control.stack_operations_saved.load(Relaxed),
+            seconds: control.started.elapsed().as_secs_f64(),
+            python_calls: self.model.calls(),
+            table_bytes: table,
+            memory_bytes: table + tables + self.model.bytes() + frontier * (width + 2) * 8,
+        }
     }
 }
 

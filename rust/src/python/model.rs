@@ -5,11 +5,12 @@
 
 use crate::python::canon::fields;
 use crate::python::rename::{rename, rename_local};
+use crate::python::report::Failure;
 use crate::symmetry::group::Evidence;
 use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, Component, Evaluation, EventId, Failure, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome,
-    Parts, Result, Shape, Status, field_bit, monitor_bit,
+    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts,
+    Result, Shape, Status, field_bit, monitor_bit,
 };
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -25,7 +26,7 @@ type PyOutcome<'py> = (
     Vec<(u16, Bound<'py, PyBytes>)>,
     Vec<(u16, bool)>,
     Vec<Vec<u8>>,
-    Option<(bool, String)>,
+    Option<Bound<'py, Failure>>,
 );
 
 #[derive(Default)]
@@ -155,7 +156,7 @@ impl PyModel {
                 spawns: spawns.iter().map(|(slot, l)| (*slot, values.locals.intern(l.as_bytes()))).collect(),
                 expected,
                 choices,
-                failure: failure.map(|(violation, text)| Failure { violation, text }),
+                failure: failure.map(|failure| failure.get().into()),
             });
         }
         Ok(outcomes)

@@ -6,6 +6,7 @@
 
 use crate::symmetry::group::{Evidence, Group};
 use std::error::Error;
+use std::fmt;
 
 pub type LocalId = u32;
 pub type MessageId = u32;
@@ -119,8 +120,18 @@ pub struct Armed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub violation: bool,
-    pub text: String,
+    pub message: String,
+    /// What the user can do about it.
+    pub hint: Option<String>,
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {}
 
 /// What one run of a handler did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

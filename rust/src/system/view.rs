@@ -240,7 +240,7 @@ impl<'t> View<'t> {
             let expansion = self.expansion(state[via.process as usize])?;
             let failure = expansion.details[via.index as usize].failure();
             if let Some(mistake) = failure.filter(|f| !f.violation) {
-                return Err(mistake.text.clone().into());
+                return Err(mistake.clone().into());
             }
         }
         Ok(summary)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Unpack
 
+from plait._native import SearchReport
 from plait.check.cover.recorder import Recorder, premises
 from plait.check.cover.summary import with_coverage
 from plait.check.explain.verdicts import judge, violated
@@ -73,13 +74,10 @@ def check(
         report, runs = _searched(runner, options, reductions, temporal, more, progress)
     except StuckError:
         raise ModelError("user code was still running at shutdown", hint="make handlers do less in one step") from None
-    except RuntimeError as error:
-        message, _, hint = str(error).partition("\nhint: ")
-        raise ModelError(message, hint=hint or None) from None
     verdict = judge(runner, options, reductions, temporal, report, runs)
     if not options.coverage:
         return verdict
-    return with_coverage(runner, verdict, asked if runs and runs.report["bound"] is None else [])
+    return with_coverage(runner, verdict, asked if runs and runs.report.bound is None else [])
 
 
 def _searched(
@@ -89,35 +87,27 @@ def _searched(
     temporal: list[Temporal],
     more: list[Atom],
     progress: Callable[[Progress], None] | None,
-) -> tuple[dict[str, Any], liveness.Findings | None]:
+) -> tuple[SearchReport, liveness.Findings | None]:
     """What the engine reports of states, and of runs if there are temporal properties to decide."""
     system = runner.system
-    told = (lambda counters: progress(_progress(counters, options.search))) if progress else None
+    told = (lambda counters: progress(Progress.of(options.search, counters))) if progress else None
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
     if temporal and options.search == "bfs" and options.max_depth is None and not reduced:
         # The graph has all states: what is asked of states can be asked on the way, breadth first.
         runs = liveness.search(runner, temporal, more, options, safety=True, progress=told)
         if not violated(system, runs.report):
             return runs.report, runs
-    report = runner.search(options, por=reductions.por, dpor=reductions.dpor, progress=told)
-    if not temporal or (violated(system, report) and not options.keep_going) or report["bound"] is not None:
+    report = runner.engine.search(options, por=reductions.por, dpor=reductions.dpor, progress=told)
+    if not temporal or (violated(system, report) and not options.keep_going) or report.bound is not None:
         return report, None
-    left = None if options.timeout is None else max(0.0, options.timeout - report["seconds"])
+    left = None if options.timeout is None else max(0.0, options.timeout - report.counters.seconds)
     runs = liveness.search(
         runner,
         temporal,
         more,
         dataclasses.replace(options, timeout=left),
         whole=lambda: reductions._replace(decomposition=None).runner(system),
-        por=reductions.por and report["given_up"] is None,
+        por=reductions.por and report.given_up is None,
         progress=told,
     )
-    report["seconds"] += runs.report["seconds"]
-    report["memory_bytes"] = max(report["memory_bytes"], runs.report["memory_bytes"])
-    report["bound"] = runs.report["bound"]
     return report, runs
-
-
-def _progress(counters: dict[str, Any], search: str) -> Progress:
-    names = ("states", "transitions", "depth", "frontier", "memory_bytes", "python_calls", "seconds", "walks")
-    return Progress(search=search, **{name: counters[name] for name in names})

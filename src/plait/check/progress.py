@@ -1,8 +1,12 @@
-"""What a running search tells about itself."""
+"""The counters of a search while it runs."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plait._native import Counters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,3 +23,9 @@ class Progress:
     python_calls: int
     seconds: float
     walks: int
+
+    @classmethod
+    def of(cls, search: str, counters: Counters) -> Progress:
+        """What the engine counted so far."""
+        names = [field.name for field in dataclasses.fields(cls) if field.name != "search"]
+        return cls(search=search, **{name: getattr(counters, name) for name in names})

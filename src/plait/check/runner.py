@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plait._native import Engine, Transition
 from plait.check.cover.recorder import Recorder
-from plait.check.options import Options
 from plait.check.reduce.decomposition import Decomposition
 from plait.check.reduce.relevance import Relevance
 from plait.check.tabulate.tabulation import Tabulation
@@ -53,31 +51,6 @@ class Runner:
         )
         self.tabulation.store = self.engine.store
 
-    def search(
-        self,
-        options: Options,
-        *,
-        por: bool = False,
-        dpor: bool = False,
-        progress: Callable[[dict[str, Any]], None] | None = None,
-    ) -> dict[str, Any]:
-        """Search with these options, and with the reductions that apply."""
-        return self.engine.search(
-            search=options.search,
-            workers=options.workers or 1,
-            max_states=options.max_states,
-            max_depth=options.max_depth,
-            timeout=options.timeout,
-            memory=options.memory,
-            seed=options.seed,
-            walks=options.walks,
-            keep_going=options.keep_going,
-            spos=options.spos,
-            por=(options.split, options.seeds) if por else None,
-            dpor=dpor,
-            progress=progress,
-        )
-
     def holds(self, number: int, state: Sequence[int]) -> bool:
         """Whether a property's predicate is true in a state."""
         locals_, inboxes, monitors, _ = self.engine.components(state)
@@ -95,4 +68,4 @@ class Runner:
 
     def failing(self, state: Sequence[int]) -> Transition | None:
         """The step in which an assertion fails here, if there is one."""
-        return next((t for t in self.engine.successors(state) if t.failure and t.failure[0]), None)
+        return next((t for t in self.engine.successors(state) if t.failure and t.failure.violation), None)

@@ -225,9 +225,10 @@ def marginal(system: Model, reduce: str) -> Run:
     options = CheckOptions(reduce=reduce, workers=1)
     reductions = plan(model, options)
     runner = reductions.runner(model)
-    runner.search(options, por=reductions.por)
-    again = runner.search(options, por=reductions.por)
-    return {name: again[name] for name in ("states", "transitions", "seconds", "passes")}
+    runner.engine.search(options, por=reductions.por)
+    again = runner.engine.search(options, por=reductions.por)
+    counted = {name: getattr(again.counters, name) for name in ("states", "transitions", "seconds")}
+    return counted | {"passes": again.passes}
 
 
 # -- selective push-on-stack ------------------------------------------------------------------------------------------

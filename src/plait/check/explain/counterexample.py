@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plait._native import Finding
 from plait.check.explain.lifting import confirm, lifted
 from plait.check.explain.tidy import tidied
 from plait.check.explain.tracing import Tracer
@@ -11,11 +12,9 @@ from plait.kernel.trace import Event, Trace
 from plait.model.properties import Property
 
 
-def counterexample(
-    runner: Runner, prop: Property, fingerprint: int, run: list[int] | None, *, tidy: bool, shorten: bool
-) -> Trace:
+def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bool, shorten: bool) -> Trace:
     """The run to a state that decides a property: a violation, or an example. With `shorten`, steps may be left out."""
-    tracer, events = _executed(runner, fingerprint, run)
+    tracer, events = _executed(runner, finding)
     note = None
     number = [p.name for p in tracer.runner.system.properties].index(prop.name)
     if tidy:
@@ -36,9 +35,9 @@ def counterexample(
     return tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
 
 
-def failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None, *, tidy: bool, shorten: bool) -> Trace:
+def failed_assertion(runner: Runner, finding: Finding, *, tidy: bool, shorten: bool) -> Trace:
     """The run to a state in which a handler's assertion fails, with the failing step."""
-    tracer, events = _executed(runner, fingerprint, run)
+    tracer, events = _executed(runner, finding)
     failing = tracer.runner.failing(tracer.state)
     if failing is None or failing.failure is None:
         raise RuntimeError("no assertion fails after the run that should end in one")
@@ -47,11 +46,11 @@ def failed_assertion(runner: Runner, fingerprint: int, run: list[int] | None, *,
     if tidy:
         fails = lambda tracer: bool(tracer.taken and tracer.taken[-1].failure)  # noqa: E731
         tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
-    return tracer.trace(events, "assertions", failing.failure[1], tidied=note, why=why_failed(tracer, events))
+    return tracer.trace(events, "assertions", failing.failure.message, tidied=note, why=why_failed(tracer, events))
 
 
-def _executed(runner: Runner, fingerprint: int, run: list[int] | None) -> tuple[Tracer, list[Event]]:
-    transitions = runner.engine.path(fingerprint, run)
+def _executed(runner: Runner, finding: Finding) -> tuple[Tracer, list[Event]]:
+    transitions = runner.engine.path(finding.fingerprint, finding.run)
     if transitions is None:
         raise RuntimeError("the run to a violation could not be rebuilt: two states share a fingerprint")
     if runner.decomposition:

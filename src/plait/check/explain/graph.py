@@ -39,11 +39,7 @@ def state_graph(
     if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
         raise UsageError(f"max_states={max_states!r}", hint="give a number of states, at least 1")
     runner, reductions = _runner(system, reduce, decomposition, history)
-    try:
-        return _Builder(runner, max_states).build(reductions)
-    except RuntimeError as error:
-        message, _, hint = str(error).partition("\nhint: ")
-        raise ModelError(message, hint=hint or None) from None
+    return _Builder(runner, max_states).build(reductions)
 
 
 def _runner(
@@ -56,7 +52,7 @@ def _runner(
     runner = reductions.runner(system)
     if reductions.por or reductions.symmetry:
         # What stubborn sets are computed from is known only after a search; and it makes sure that a symmetry is one.
-        runner.search(options, por=reductions.por)
+        runner.engine.search(options, por=reductions.por)
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 
@@ -80,8 +76,8 @@ class _Builder:
         for number, (state, depth, predecessor) in enumerate(queue, start=1):  # grows while it is read
             hidden, transitions = 0, self._transitions(state, numbers)
             for t in transitions:
-                if t.failure is not None and not t.failure[0]:
-                    raise ModelError(t.failure[1])
+                if t.failure is not None and not t.failure.violation:
+                    raise ModelError(t.failure.message, hint=t.failure.hint)
                 if t.failure is None and t.fingerprint not in numbers:
                     if len(queue) == self.limit:
                         hidden += 1
@@ -147,7 +143,7 @@ class _Builder:
             label=label(self.system, t),
             consumed=[self._message(t.process, *entry) for entry in t.consumed],
             choices=[to_data(decode(choice)) for choice in t.choices],
-            note=t.failure[1] if t.failure else None,
+            note=t.failure.message if t.failure else None,
         )
 
     def _message(self, receiver: int, message: int, sender: int, content: bytes) -> int:

@@ -85,7 +85,7 @@ class Tracer:
             read=read,
             spawned=[self.names[slot] for slot in transition.spawned],
             changed={n: (before.get(n), v) for n, v in after.items() if before.get(n) != v or n not in before},
-            note=transition.failure[1] if transition.failure else None,
+            note=transition.failure.message if transition.failure else None,
         )
 
     def _reads(self, transition: Transition) -> list[str]:

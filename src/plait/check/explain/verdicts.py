@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from plait._native import SearchReport
 from plait.check.cover.summary import never_ran
 from plait.check.explain.counterexample import counterexample, failed_assertion
 from plait.check.live.search import Findings, assumed
@@ -19,9 +19,9 @@ from plait.model.system import System
 from plait.model.temporal import Temporal
 
 
-def violated(system: System, report: dict[str, Any]) -> bool:
+def violated(system: System, report: SearchReport) -> bool:
     """Whether a search has found a violation: of a property, or a failed assertion."""
-    found = (finding[0] for finding in report["findings"])
+    found = (finding.number for finding in report.findings)
     return any(n == len(system.properties) or system.properties[n].kind != "reachable" for n in found)
 
 
@@ -30,7 +30,7 @@ def judge(
     options: Options,
     reductions: Plan,
     temporal: Sequence[Temporal],
-    report: dict[str, Any],
+    report: SearchReport,
     runs: Findings | None,
 ) -> Verdict:
     """The verdict on a search, given what the engine reports and the fair runs that were found.
@@ -39,27 +39,28 @@ def judge(
     """
     search, keep_going = options.search, options.keep_going
     system = runner.system
-    bound = report["bound"]
-    states = report["states"]
+    counters = report.counters
+    reports = [report] if runs is None or runs.report is report else [report, runs.report]
+    bound = reports[-1].bound
     statistics = Statistics(
-        states=states,
-        transitions=report["transitions"],
-        terminal_states=report["terminal"],
-        depth=report["depth"],
-        seconds=report["seconds"],
-        python_calls=report["python_calls"],
+        states=counters.states,
+        transitions=counters.transitions,
+        terminal_states=counters.terminal_states,
+        depth=counters.depth,
+        seconds=sum(r.counters.seconds for r in reports),
+        python_calls=counters.python_calls,
         search=search,
         workers=options.workers or 1,
-        collision_probability=0.0 if search == "stateless" else _collision(states, reductions.images),
-        memory_bytes=report["memory_bytes"],
-        table_bytes=report["table_bytes"],
-        walks=report["walks"],
-        graph_states=runs.report["states"] if runs else 0,
-        stack_operations=report["stack_operations"],
-        stack_operations_saved=report["stack_operations_saved"],
-        reductions=reductions.outcome(report["given_up"]),
+        collision_probability=0.0 if search == "stateless" else _collision(counters.states, reductions.images),
+        memory_bytes=max(r.counters.memory_bytes for r in reports),
+        table_bytes=counters.table_bytes,
+        walks=counters.walks,
+        graph_states=runs.report.counters.states if runs else 0,
+        stack_operations=counters.stack_operations,
+        stack_operations_saved=counters.stack_operations_saved,
+        reductions=reductions.outcome(report.given_up),
     )
-    found = {number: (fingerprint, depth, run) for number, fingerprint, depth, run in report["findings"]}
+    found = {finding.number: finding for finding in report.findings}
     stopped = violated(system, report) and not keep_going
     tidy, shorten = not options.raw, search != "bfs"  # breadth first, a run is a shortest one
     results = []
@@ -68,12 +69,10 @@ def judge(
             continue
         trace = None
         if number in found:
-            fingerprint, _, run = found[number]
-            trace = counterexample(runner, prop, fingerprint, run, tidy=tidy, shorten=shorten)
+            trace = counterexample(runner, prop, found[number], tidy=tidy, shorten=shorten)
         results.append(_result(prop, trace, bound, stopped, statistics))
     if len(system.properties) in found:
-        fingerprint, _, run = found[len(system.properties)]
-        trace = failed_assertion(runner, fingerprint, run, tidy=tidy, shorten=shorten)
+        trace = failed_assertion(runner, found[len(system.properties)], tidy=tidy, shorten=shorten)
         results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
     for number, wanted in enumerate(temporal):
         results.append(_run_result(system, wanted, runs.traces[number] if runs else None, bound, stopped))

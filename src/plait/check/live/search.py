@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from plait._native import Counters, SearchReport
 from plait.check.explain.lifting import lifted
 from plait.check.explain.tracing import Tracer
 from plait.check.live.buchi import automaton
@@ -62,8 +63,8 @@ class Findings(NamedTuple):
 
     traces: list[Trace | None]
     """Per temporal property, a run that violates it."""
-    report: dict[str, Any]
-    """What the engine counted, as of a search."""
+    report: SearchReport
+    """What the engine met on the way."""
 
 
 def search(
@@ -75,7 +76,7 @@ def search(
     whole: Callable[[], Runner] | None = None,
     safety: bool = False,
     por: bool = False,
-    progress: Callable[[dict[str, Any]], None] | None = None,
+    progress: Callable[[Counters], None] | None = None,
 ) -> Findings:
     """Look for a fair run that violates each of the properties; evaluate more predicates in all states on the way.
 
@@ -98,29 +99,24 @@ def search(
                 hint="make several properties of it",
             )
     found = runner.engine.liveness(
+        options,
         predicates=[first + number for number in range(len(atoms))],
         automata=[
             (one, engine_fairness(system, assumed(system, p))) for p, one in zip(properties, automata, strict=True)
         ],
         progress=progress,
         safety=safety,
-        por=(options.split, options.seeds) if por else None,
-        workers=options.workers or 1,
-        max_states=options.max_states,
-        timeout=options.timeout,
-        memory=options.memory,
+        por=por,
     )
-    if runner.decomposition and found["silent"]:
+    if runner.decomposition and found.silent:
         # A step that changes auxiliary fields only can go on for ever, which the graph of relevant parts does not show.
         full = whole() if whole else Runner(system)
         return search(full, properties, more, options, por=por, progress=progress)
     traces = [
         None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=not options.raw)
-        for p, lasso in zip(properties, found["lassos"], strict=True)
+        for p, lasso in zip(properties, found.lassos, strict=True)
     ]
-    graph = found["graph_bytes"]
-    found |= {"given_up": None, "table_bytes": graph, "memory_bytes": found["memory_bytes"] + graph}
-    return Findings(traces, found)
+    return Findings(traces, found.states)
 
 
 def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:

@@ -294,7 +294,7 @@ class Relevance(Tabulation):
             return f"{len(one)} outcomes", f"{len(other)} outcomes"
         a, b = next((a, b) for a, b in zip(one, other, strict=True) if _comparable([a]) != _comparable([b]))
         if bool(a.failure) != bool(b.failure):
-            return tuple(o.failure[1] if o.failure else "no failure" for o in (a, b))  # type: ignore[return-value]
+            return tuple(o.failure.message if o.failure else "no failure" for o in (a, b))  # type: ignore[return-value]
         if a.choices != b.choices:
             return tuple(f"chooses {self._values(o.choices)}" for o in (a, b))  # type: ignore[return-value]
         if a.sends != b.sends:
@@ -328,5 +328,5 @@ def _listed(cls: type[Process], names: Sequence[str]) -> str:
 def _comparable(answer: Any) -> Any:
     """What answers must agree in: all but the words of a failure."""
     if isinstance(answer, list) and answer and isinstance(answer[0], Outcome):
-        return [(*o[:-1], o.failure and o.failure[0]) for o in answer]
+        return [(*o[:-1], o.failure and o.failure.violation) for o in answer]
     return answer

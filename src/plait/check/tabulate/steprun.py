@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from plait._native import Failure
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
 from plait.model.message import Message
@@ -26,8 +27,7 @@ class Outcome(NamedTuple):
     expected: list[tuple[int, bool]]
     """Slots that this outcome presumes unborn (true) or born (false)."""
     choices: list[bytes]
-    failure: tuple[bool, str] | None
-    """Whether it is a violation (a failed assertion) or a model error, and what happened."""
+    failure: Failure | None
 
 
 class Branches:
@@ -56,7 +56,7 @@ class Branches:
         return True
 
 
-class NoSlotError(Exception):
+class NoSlotError(ModelError):
     """All spare slots are taken, in the states where this branch applies."""
 
 
@@ -129,8 +129,8 @@ class StepRun:
         self.expected.update((slot, False) for slot in free[:pick])
         if pick == len(free):
             raise NoSlotError(
-                f"{self._where} spawns {role.__name__}, but all {len(slots)} spare slots are taken\n"
-                "hint: declare more spare slots, or guard the handler that spawns"
+                f"{self._where} spawns {role.__name__}, but all {len(slots)} spare slots are taken",
+                hint="declare more spare slots, or guard the handler that spawns",
             )
         self.expected[free[pick]] = True
         try:

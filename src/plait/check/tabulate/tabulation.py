@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from threading import get_ident
 from typing import Any
 
-from plait._native import Store
+from plait._native import Failure, Store
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.asymmetry import Asymmetry
 from plait.check.tabulate.codec import (
@@ -416,14 +416,15 @@ class Tabulation(Asymmetry):
                 self.sent |= run.sent_to
             except AssertionError as error:
                 said = f"{where}: assertion failed{f': {error}' if str(error) else ''}"
-                outcomes.append(_failed(local, run, (True, said)))
+                outcomes.append(_failed(local, run, Failure(True, said)))
             except NoSlotError as error:
-                outcomes.append(_failed(local, run, (False, str(error))))
+                outcomes.append(_failed(local, run, Failure(False, error.message, error.hint)))
             except RAISED as error:
                 if not run.expected:
                     raise explained(where, error) from cause(error)
                 # After a spawn the branch may be one that never happens: the engine knows.
-                outcomes.append(_failed(local, run, (False, str(explained(where, error)))))
+                mistake = explained(where, error)
+                outcomes.append(_failed(local, run, Failure(False, mistake.message, mistake.hint)))
             if not branches.advance():
                 return outcomes
             if len(outcomes) >= _MOST_CHOICES:
@@ -501,9 +502,9 @@ class Tabulation(Asymmetry):
 
 def _comparable(outcome: Outcome) -> tuple[Any, ...]:
     """What two runs of a function must agree on: all but the words of a failure (assertions may be rewritten)."""
-    return (*outcome[:-1], outcome.failure and outcome.failure[0])
+    return (*outcome[:-1], outcome.failure and outcome.failure.violation)
 
 
-def _failed(local: bytes, run: StepRun, failure: tuple[bool, str]) -> Outcome:
+def _failed(local: bytes, run: StepRun, failure: Failure) -> Outcome:
     """A step that leads nowhere."""
     return Outcome(local, [], [], [], sorted(run.expected.items()), run.choices, failure)

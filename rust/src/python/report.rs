@@ -1,0 +1,138 @@
+//! What searches report to Python, as typed values: counters, findings, reports; and faults as exceptions.
+
+use crate::python::engine::Transition;
+use crate::search::control::{Control, Limit};
+use crate::system::model::{self, Fault};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The counters of a search at one moment: while it runs, or when it has ended.
+#[pyclass(frozen, get_all, module = "plait._native")]
+#[derive(Default)]
+pub struct Counters {
+    pub states: usize,
+    pub transitions: u64,
+    pub terminal_states: u64,
+    pub depth: u32,
+    /// States that wait to be expanded.
+    pub frontier: usize,
+    pub walks: u64,
+    pub stack_operations: u64,
+    pub stack_operations_saved: u64,
+    pub seconds: f64,
+    pub python_calls: u64,
+    pub table_bytes: usize,
+    pub memory_bytes: usize,
+}
+
+/// A state in which a property is violated, or an example that was asked for.
+#[pyclass(frozen, get_all, module = "plait._native")]
+pub struct Finding {
+    /// Of the property; one past the last is a failed assertion.
+    pub number: usize,
+    pub fingerprint: u64,
+    pub depth: u32,
+    /// Fingerprints along the run to it, if the search knows them; else the visited set does.
+    pub run: Option<Vec<u64>>,
+}
+
+/// What a search met, and what ended it.
+#[pyclass(frozen, get_all, module = "plait._native")]
+pub struct SearchReport {
+    pub counters: Py<Counters>,
+    /// The limit that ended the search, by name.
+    pub bound: Option<&'static str>,
+    pub findings: Vec<Py<Finding>>,
+    pub passes: u32,
+    /// Why partial-order reduction was given up.
+    pub given_up: Option<String>,
+}
+
+/// The steps to a loop, and those of the loop.
+pub type StemAndLoop = (Vec<Py<Transition>>, Vec<Py<Transition>>);
+
+/// What a search for fair runs met.
+#[pyclass(frozen, get_all, module = "plait._native")]
+pub struct LivenessReport {
+    pub states: Py<SearchReport>,
+    /// Per automaton a fair run that it accepts.
+    pub lassos: Vec<Option<StemAndLoop>>,
+    /// A step changed nothing that the engine sees: whether it can repeat for ever is not known.
+    pub silent: bool,
+}
+
+/// A handler that failed: an assertion (a violation), or a mistake of the model that shows only in some states.
+#[pyclass(frozen, get_all, module = "plait._native")]
+pub struct Failure {
+    pub violation: bool,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+#[pymethods]
+impl Failure {
+    #[new]
+    #[pyo3(signature = (violation, message, hint = None))]
+    fn new(violation: bool, message: String, hint: Option<String>) -> Failure {
+        Failure { violation, message, hint }
+    }
+}
+
+impl From<&model::Failure> for Failure {
+    fn from(failure: &model::Failure) -> Failure {
+        let model::Failure { violation, message, hint } = failure.clone();
+        Failure { violation, message, hint }
+    }
+}
+
+impl From<&Failure> for model::Failure {
+    fn from(failure: &Failure) -> model::Failure {
+        model::Failure { violation: failure.violation, message: failure.message.clone(), hint: failure.hint.clone() }
+    }
+}
+
+impl SearchReport {
+    pub fn new(py: Python, control: &Control, counters: Counters) -> PyResult<SearchReport> {
+        let finding = |f: crate::search::control::Finding| {
+            let finding = Finding { number: f.property, fingerprint: f.fingerprint, depth: f.depth, run: f.run };
+            Py::new(py, finding)
+        };
+        Ok(SearchReport {
+            counters: Py::new(py, counters)?,
+            bound: control.bound().map(name),
+            findings: control.findings().into_iter().map(finding).collect::<PyResult<_>>()?,
+            passes: control.passes(),
+            given_up: control.given_up(),
+        })
+    }
+}
+
+fn name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::MaxStates => "max-states",
+        Limit::MaxDepth => "max-depth",
+        Limit::Timeout => "timeout",
+        Limit::Memory => "memory",
+        Limit::Interrupted => "interrupted",
+        Limit::Walks => "walks",
+    }
+}
+
+/// A fault as the exception to raise: what Python raised comes back as it was, the rest is wrong with the model.
+pub fn raised(fault: Fault) -> PyErr {
+    match fault.downcast::<PyErr>() {
+        Ok(error) => *error,
+        Err(fault) => {
+            let hint = fault.downcast_ref::<model::Failure>().and_then(|failure| failure.hint.clone());
+            Python::attach(|py| model_error(py, &fault.to_string(), hint).unwrap_or_else(|error| error))
+        }
+    }
+}
+
+/// A `plait.kernel.errors.ModelError`.
+fn model_error(py: Python, message: &str, hint: Option<String>) -> PyResult<PyErr> {
+    let named = PyDict::new(py);
+    named.set_item("hint", hint)?;
+    let class = py.import("plait.kernel.errors")?.getattr("ModelError")?;
+    Ok(PyErr::from_value(class.call((message,), Some(&named))?))
+}
