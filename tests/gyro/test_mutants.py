@@ -99,21 +99,21 @@ def where_after_outer_joins(patch: pytest.MonkeyPatch) -> None:
 
 def readers_do_not_matter(patch: pytest.MonkeyPatch) -> None:
     """Only conflicts between writes make a transaction global."""
-    at_home = Problem.at_home
-    patch.setattr(Problem, "at_home", lambda self, c, *a: at_home(self, c, *a) if c.written else "local")
+    clause_class = Problem.clause_class
+    patch.setattr(Problem, "clause_class", lambda self, c, *a: clause_class(self, c, *a) if c.written else "local")
 
 
 def second_keys_are_homes(patch: pytest.MonkeyPatch) -> None:
     """Whoever has a double key is taken to be at the server of its second key, too."""
-    at_home = Problem.at_home
+    clause_class = Problem.clause_class
 
     def loose(self: Problem, clause: Clause, mine: Any, theirs: Any) -> Any:
         others = {Parameter(n) for n in theirs[1:]}
         if any(left == Parameter(mine[0]) and right in others for left, right in clause.equal if mine):
             return "local"
-        return at_home(self, clause, mine, theirs)
+        return clause_class(self, clause, mine, theirs)
 
-    patch.setattr(Problem, "at_home", loose)
+    patch.setattr(Problem, "clause_class", loose)
 
 
 def equal_is_identical(patch: pytest.MonkeyPatch) -> None:

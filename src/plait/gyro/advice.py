@@ -1,8 +1,7 @@
-"""Why a transaction is not local, and what change would make it so.
+"""Advice for a transaction that is not local: a change of the application that removes one clause that blocks it.
 
-A clause that is not at home is taken away by whatever would make both operations have an equal key, or by not touching
-the same attributes. The advice is read off the two entries; it takes away one clause, and a transaction becomes local
-when all that block it are gone.
+There are two ways to remove a clause: route both operations by equal keys, or stop accessing the same attributes. The
+advice is derived from the two entries of the clause. A transaction becomes local when no clause blocks it any more.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from plait.gyro.transactions import Transaction
 
 
 def advise(clause: Clause, transactions: Sequence[Transaction], choices: Sequence[Choice]) -> str:
-    """What would take a clause away."""
+    """A change that removes this clause."""
     writer, other = transactions[clause.writer], transactions[clause.other]
     for side in (writer, other):
         if side.refusals:
@@ -26,36 +25,36 @@ def advise(clause: Clause, transactions: Sequence[Transaction], choices: Sequenc
     shared = clause.attributes
     table = clause.write.table
     if not clause.written and shared <= clause.access.output:
-        return f"leave {_attributes(table, shared)} out of what {other.name} selects"
+        return f"do not select {_attributes(table, shared)} in {other.name}"
     mine = _first(bound(clause.write), choices[clause.writer])
     theirs = _first(bound(clause.access), choices[clause.other])
     for column in [*mine, *(c for c in theirs if c not in mine)]:
         left, right = mine.get(column), theirs.get(column)
         if _key(left) and _key(right):
             return (
-                f"route {writer.name} by {_said(left)} and {other.name} by {_said(right)}; but as it is "
-                f"({_choice(choices[clause.writer])}; {_choice(choices[clause.other])}) costs less in all"
+                f"route {writer.name} by {_name(left)} and {other.name} by {_name(right)}; the current keys "
+                f"({_choice(choices[clause.writer])}; {_choice(choices[clause.other])}) have a lower total cost"
             )
     for column in [*mine, *(c for c in theirs if c not in mine)]:
         left, right = mine.get(column), theirs.get(column)
         for known, unknown, transaction in ((right, left, writer), (left, right, other)):
             if _key(known) and isinstance(unknown, Unknown):
                 return (
-                    f"{transaction.name} has {table}.{column} from something else than a parameter ({unknown.reason}): "
-                    f"let its server generate the id, or make it a parameter"
+                    f"the value of {table}.{column} in {transaction.name} is not a parameter ({unknown.reason}): "
+                    f"let the server generate the id, or make it a parameter"
                 )
     for column in mine:
         if _key(mine[column]) and column not in theirs:
-            return f"let {other.name} select {table} by {column}, which {writer.name} has as {_said(mine[column])}"
+            return f"select {table} by {column} in {other.name}; {writer.name} uses {_name(mine[column])} for it"
     for column in theirs:
         if _key(theirs[column]) and column not in mine:
-            return f"let {writer.name} select {table} by {column}, which {other.name} has as {_said(theirs[column])}"
-    who = "its operations use" if writer is other else f"{writer.name} and {other.name} use"
-    return f"nothing tells the rows of {table} apart that {who}: select them by a common key"
+            return f"select {table} by {column} in {writer.name}; {other.name} uses {_name(theirs[column])} for it"
+    who = f"two operations of {writer.name}" if writer is other else f"{writer.name} and {other.name}"
+    return f"{who} may access the same rows of {table}: select the rows by a common key"
 
 
 def _first(columns: dict[str, Term], choice: Choice) -> dict[str, Term]:
-    """Ids that are generated first, then the home key."""
+    """The columns in order of preference: generated ids, the first key, then the others."""
     rank = {
         name: 0 if isinstance(t, Generated) else 1 if t == Parameter(*choice[:1] or [""]) else 2
         for name, t in columns.items()
@@ -64,7 +63,7 @@ def _first(columns: dict[str, Term], choice: Choice) -> dict[str, Term]:
 
 
 def bound(entry: Entry) -> dict[str, Term]:
-    """Columns of the row that must be equal to something."""
+    """Columns of the row that the condition sets equal to a value."""
     condition = entry.condition
     found: dict[str, Term] = {}
     for part in condition.parts if isinstance(condition, And) else (condition,):
@@ -79,7 +78,7 @@ def _key(term: Term | None) -> bool:
     return isinstance(term, Parameter | Generated)
 
 
-def _said(term: Term | None) -> str:
+def _name(term: Term | None) -> str:
     return term.name if isinstance(term, Parameter) else str(term)
 
 

@@ -1,4 +1,4 @@
-"""Operation partitioning from an application to a Classification (Saissi 2019, section 2.3): the steps in their order."""
+"""Operation partitioning (Saissi 2019, section 2.3): all steps from an application to its Classification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plait.gyro.sql.schema import Dialect, Schema, parse_schema
 from plait.gyro.sql.statements import Ids
 from plait.gyro.sql.terms import Parameter
 from plait.gyro.transactions import Transaction, settle
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
 from plait.kernel.operations import Access, Blocker, Classification, Conflict, Operation
 
@@ -26,7 +26,7 @@ with needs("gyro"):
     import yaml
 
 BUDGET = 200_000
-"""How many partial arrays are looked at before an exhaustive search is given up."""
+"""The exhaustive search stops after this number of partial arrays."""
 
 
 def analyze(
@@ -48,7 +48,7 @@ def analyze(
     """
     begin = time.perf_counter()
     if servers < 2:
-        raise UsageError(f"{servers} servers", hint="with fewer than two there is nothing to partition")
+        raise UsageError((Argument("servers", servers), ": expected at least 2"), hint="partitioning needs two servers")
     _known, transactions = read(application, schema, dialect=dialect, ids=ids)
     warnings = _weigh(transactions, weights)
     return classify(
@@ -66,14 +66,14 @@ def analyze(
 def read(
     application: str | Path, schema: str | Path | None, *, dialect: Dialect = "sqlite", ids: Ids = "server"
 ) -> tuple[Schema, list[Transaction]]:
-    """The schema and the transactions of an application."""
+    """Read the schema and the transactions of an application."""
     path = locate(str(application))
     given: Schema | None = None
     if schema is not None:
         try:
             given = parse_schema(Path(schema).read_text(encoding="utf-8"), dialect=dialect, source=str(schema))
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"the schema {schema} cannot be read: {error}", hint="name a file with DDL") from None
+            raise UsageError(f"the schema {schema} cannot be read: {error}", hint="give a file with DDL") from None
     suffix = path.suffix.lower()
     reader: Callable[..., tuple[Schema, list[Transaction]]] = read_python
     if path.is_dir() or suffix == ".py":
@@ -83,18 +83,20 @@ def read(
     elif suffix == ".sql":
         reader = read_sql
     else:
-        raise UsageError(f"{path}: expected a Python file, a package, .yaml or .sql", hint="see docs/guides/gyro.md")
+        raise UsageError(
+            f"{path}: expected a Python file, a package, a .yaml or a .sql file", hint="see docs/guides/gyro.md"
+        )
     known, transactions = reader(path, given, dialect=dialect, ids=ids)
     if not transactions:
         raise UsageError(
             f"{path} has no transactions",
-            hint="a transaction is a public function that executes SQL, or one that a .yaml or .sql file lists",
+            hint="add a public function that executes SQL, or list transactions in a .yaml or .sql file",
         )
     settle(transactions, known)
     names = [t.name for t in transactions]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise UsageError(
-            f"{path}: there are two transactions called {twice[0]}", hint="rename one, or list them in __all__"
+            f"{path}: two transactions have the name {twice[0]}", hint="rename one, or list transactions in __all__"
         )
     return known, transactions
 
@@ -110,7 +112,7 @@ def classify(
     begin: float | None = None,
     warnings: Sequence[str] = (),
 ) -> Classification:
-    """Algorithm 1, then classes with their reasons."""
+    """Run Algorithm 1; return the class of each transaction with its reasons."""
     begin = time.perf_counter() if begin is None else begin
     solver = Solver()
     clauses = conflicts(transactions, solver, tell=tell)
@@ -118,7 +120,7 @@ def classify(
     found = partition(transactions, clauses, servers=servers, budget=budget)
     notes = list(warnings)
     for transaction in transactions:
-        notes += [f"{r.place}: {transaction.name} is unknown: {r.reason}" for r in transaction.refusals]
+        notes += [f"{r.place}: the SQL of {transaction.name} is not known: {r.reason}" for r in transaction.refusals]
     return Classification(
         application,
         [_operation(i, transactions, found) for i in range(len(transactions))],
@@ -145,22 +147,22 @@ def _weigh(transactions: Sequence[Transaction], weights: dict[str, float] | str 
         try:
             given = yaml.safe_load(Path(weights).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            said = " ".join(str(error).split())
+            detail = " ".join(str(error).split())
             raise UsageError(
-                f"{source} cannot be read: {said}", hint="give a file with lines like `order: 3`"
+                f"{source} cannot be read: {detail}", hint="give a file with lines like `order: 3`"
             ) from None
     if not isinstance(given, dict):
         raise UsageError(f"{source}: expected a number for each transaction", hint="write lines like `order: 3`")
     names = {t.name for t in transactions}
     for name, weight in given.items():
         if name not in names:
-            raise UsageError(f"{source}: there is no transaction {name}", hint=f"known are: {', '.join(sorted(names))}")
+            raise UsageError(f"{source}: no transaction {name}", hint=f"transactions: {', '.join(sorted(names))}")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight) or weight < 0:
-            raise UsageError(f"{source}: {name}: {weight!r} does not fit", hint="give a number that is not negative")
+            raise UsageError(f"{source}: {name}: {weight!r} is not a weight", hint="give a finite number of at least 0")
     for transaction in transactions:
         transaction.weight = float(given.get(transaction.name, transaction.weight))
     missing = [t.name for t in transactions if t.name not in given]
-    return [f"{source} has no weight for {', '.join(missing)}: 1 is taken"] if missing else []
+    return [f"{source} has no weight for {', '.join(missing)}: the weight is 1"] if missing else []
 
 
 def _operation(number: int, transactions: Sequence[Transaction], found: Partitioning) -> Operation:
@@ -193,7 +195,7 @@ def _operation(number: int, transactions: Sequence[Transaction], found: Partitio
 
 
 def _blockers(number: int, transactions: Sequence[Transaction], found: Partitioning) -> list[Blocker]:
-    """What keeps a transaction from being local: for each other transaction, table and kind of access one clause."""
+    """Why a transaction is not local: one clause for each other transaction, table and kind of access."""
     blockers: dict[tuple[int, str, bool], Blocker] = {}
     for clause in found.remaining:
         if clause.writer != number:
@@ -236,7 +238,7 @@ def _conflicts(
     shown = []
     for (writer, other, written), group in grouped.items():
         attributes = sorted({f"{c.write.table}.{a}" for c in group for a in c.attributes})
-        local = all(problem.at_home(c, found.choices[writer], found.choices[other]) == "local" for c in group)
+        local = all(problem.clause_class(c, found.choices[writer], found.choices[other]) == "local" for c in group)
         by = sorted({f"{left} = {right}" for c in group for left, right in c.equal}) if local else []
         shown.append(
             Conflict(

@@ -1,9 +1,9 @@
 """Conflicts between transactions: the first phase of Algorithm 1 (Saissi 2019, section 2.3.1).
 
-For each pair of transactions, each pair of entries that share an attribute, one of them a write, is a clause if both
-conditions can be true of one row. All pairs of entries are accumulated; the published pseudocode has one of each kind.
-A clause is kept with the pairs of keys that it forces to be equal: these decide, in the second phase, whether a
-partitioning makes it local.
+A clause is a pair of entries of two transactions that share an attribute. At least one of the entries is a write, and
+both conditions can be true of one row. All such pairs are collected; the published pseudocode has one of each kind.
+Each clause has the pairs of keys that it forces to be equal. The second phase uses them to decide whether a
+partitioning makes the clause local.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from plait.gyro.transactions import Key, Transaction
 
 @dataclasses.dataclass
 class Clause:
-    """One way in which a write of one operation meets a read or a write of another."""
+    """A write of one operation and a read or a write of another operation that can access the same row."""
 
     writer: int
     other: int
-    """Transactions, by number. The writer's operation is the first."""
+    """Transactions, by number. The operation of the writer comes first."""
     write: Entry
     access: Entry
     written: bool
-    """Whether the access is a write too; then there is a clause for the other direction."""
+    """Whether the access is a write too. Then there is another clause for the opposite direction."""
     equal: frozenset[tuple[Key, Key]]
-    """Pairs of the writer's and the other's keys that are equal whenever the clause is true."""
+    """Pairs of a key of the writer and a key of the other. They are equal whenever the clause is true."""
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -40,7 +40,7 @@ class Clause:
 def conflicts(
     transactions: Sequence[Transaction], solver: Solver, *, tell: Callable[[str], None] = lambda _: None
 ) -> list[Clause]:
-    """All clauses. A transaction is compared with itself too: two operations of it."""
+    """All clauses. Two operations of one transaction can conflict, so a transaction is also compared with itself."""
     found: list[Clause] = []
     keys = [_keys(t) for t in transactions]
     for (i, one), (j, other) in itertools.product(enumerate(transactions), repeat=2):
@@ -63,7 +63,7 @@ def conflicts(
 
 
 def _keys(transaction: Transaction) -> set[Key]:
-    """What may be a key: parameters that are compared with columns of one kind."""
+    """Possible keys: parameters that are compared with columns of one kind only."""
     return {key for key, kind in transaction.kinds.items() if kind not in (None, "other")}
 
 

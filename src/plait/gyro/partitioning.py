@@ -1,16 +1,18 @@
 """The partitioning array: the second phase of Algorithm 1 (Saissi 2019, section 2.3.1), and classes (section 2.3.2).
 
-Each transaction gets a *home key*: operations execute at the server that the value of this parameter is mapped to. Ids
-that a server generates are mapped to that server, so they are keys as well, at no cost. A clause is *at home* if it forces
-a key of the writer to be equal to a key of the other: then both operations are at one server. A transaction is local if all
-clauses in which it writes are at home; readers pay nothing.
+Each transaction gets a *first key*, which is one of its parameters. An operation executes at the server that the value
+of this parameter is mapped to. An id that a server generates is mapped to this server, so it is also a key, at no
+cost. A clause is *local* if it forces a key of the writer to be equal to a key of the other transaction: both
+operations then execute at one server. A transaction is local if all clauses in which it writes are local. Reads need
+no token.
 
-With a *second key* a transaction may be local at times: if both keys are mapped to one server, an operation is at home with
-respect to both; if not, it is global. It always executes where its home key says, so others may count on that key alone.
+A transaction may have a *second key* and be `local/global`. An operation is local if both keys are mapped to one
+server, and global otherwise. It always executes at the server of its first key, so other transactions can rely on the
+first key only.
 
-The cost is the weight of what needs the token: all of a global transaction, and of one that is local at times the share
-1 - 1/servers of its operations, as if keys were independent. Among arrays of the same cost, the published cost decides (the
-weights of both sides of each conflict that remains), then fewer keys.
+The cost is the weight of the operations that need the token. A global transaction counts with its whole weight. A
+local/global one counts with the share 1 - 1/servers, as if its keys were independent. Between arrays of equal cost, the
+published cost decides (the weights of both sides of each remaining conflict), then the number of keys.
 """
 
 from __future__ import annotations
@@ -27,31 +29,31 @@ from plait.gyro.transactions import Key, Transaction
 
 Class = Literal["local", "global", "local/global"]
 Choice = tuple[str, ...]
-"""The home key, and perhaps a second one: names of parameters. Empty: any server."""
+"""Names of parameters: the first key, and an optional second key. Empty: any server."""
 Cost = tuple[float, float, int]
 _ORDER: tuple[Class, ...] = ("local", "local/global", "global")
 
 
 @dataclasses.dataclass(frozen=True)
 class Partitioning:
-    """An array of keys, what it makes of the transactions, and how it was found."""
+    """An array of keys, the classes that follow from it, and how it was found."""
 
     choices: tuple[Choice, ...]
     routes: tuple[Choice, ...]
-    """The same, without the keys of readers because of which nobody is local: these may read at the nearest server."""
+    """The choices without keys of readers that make no writer local: these readers use the nearest server."""
     classes: tuple[Class, ...]
     remaining: tuple[Clause, ...]
-    """Clauses that are not at home."""
+    """Clauses that are not local."""
     cost: Cost
     exhaustive: bool
     arrays: int
-    """How many arrays there are."""
+    """The number of all arrays."""
     tried: int
-    """How many of them, whole or in part, were looked at."""
+    """The number of arrays, complete or partial, that the search tried."""
 
 
 class Problem:
-    """Transactions and their clauses, prepared for looking at many arrays."""
+    """Transactions and their clauses, indexed for the evaluation of many arrays."""
 
     def __init__(self, transactions: Sequence[Transaction], clauses: Sequence[Clause], servers: int) -> None:
         self.transactions = transactions
@@ -66,9 +68,9 @@ class Problem:
         self._verdicts: dict[tuple[int, int, Choice, Choice], Class] = {}
 
     def _options(self, number: int) -> list[Choice]:
-        """The keys that a transaction may have: parameters that some clause forces to be equal to another's key.
+        """The possible keys of a transaction: parameters that some clause forces to be equal to a key of the other.
 
-        A parameter that is of no use where another is not is left out: it cannot be in a cheaper array.
+        A parameter is left out if another parameter helps with all its clauses: it cannot make an array cheaper.
         """
         uses: dict[str, set[object]] = {}
         for i, clause in enumerate(self.clauses):
@@ -94,7 +96,7 @@ class Problem:
         return choices
 
     def least(self) -> tuple[list[Class], set[tuple[int, int]]]:
-        """What no array can avoid: the best class of each transaction, and conflicts that always remain."""
+        """A lower bound for all arrays: the best class of each transaction, and the conflicts that always remain."""
         classes: list[Class] = ["local"] * len(self.options)
         remaining: set[tuple[int, int]] = set()
         for writer, other in self.pairs:
@@ -114,16 +116,20 @@ class Problem:
         return total
 
     def pair(self, writer: int, other: int, mine: Choice, theirs: Choice) -> Class:
-        """What all clauses between two transactions make of the writer."""
+        """The class of the writer with respect to all clauses between two transactions."""
         found = self._verdicts.get((writer, other, mine, theirs))
         if found is None:
-            classes = {self.at_home(c, mine, theirs) for c in self._between.get((writer, other), ())}
+            classes = {self.clause_class(c, mine, theirs) for c in self._between.get((writer, other), ())}
             found = "global" if "global" in classes else "local/global" if "local/global" in classes else "local"
             self._verdicts[writer, other, mine, theirs] = found
         return found
 
-    def at_home(self, clause: Clause, mine: Choice, theirs: Choice) -> Class:
-        """`local` if both operations are at one server; `local/global` if they are when the writer's keys agree."""
+    def clause_class(self, clause: Clause, mine: Choice, theirs: Choice) -> Class:
+        """The class of the writer with respect to one clause.
+
+        `local`: both operations execute at one server. `local/global`: they do if the two keys of the writer are mapped
+        to one server.
+        """
         homes: set[Key] = {*self._generated[clause.writer], *(Parameter(n) for n in mine[:1])}
         others: set[Key] = {*self._generated[clause.other], *(Parameter(n) for n in theirs[:1])}
         if any(left in homes and right in others for left, right in clause.equal):
@@ -134,7 +140,7 @@ class Problem:
         return "global"
 
     def classes(self, choices: Sequence[Choice]) -> list[Class]:
-        """The class of each transaction under an array."""
+        """The class of each transaction with these keys."""
         found: list[Class] = ["local"] * len(choices)
         for writer, other in self.pairs:
             found[writer] = worse(found[writer], self.pair(writer, other, choices[writer], choices[other]))
@@ -146,21 +152,21 @@ class Problem:
         return round(sum(w * shares[c] for w, c in zip(self.weights, classes, strict=True)), 9)
 
     def cost(self, choices: Sequence[Choice]) -> Cost:
-        """The price, the dissertation's cost, and the number of keys."""
+        """The price, the cost of Saissi 2019, and the number of keys."""
         remaining = {(min(p), max(p)) for p in self.pairs if self.pair(*p, choices[p[0]], choices[p[1]]) != "local"}
         return self.price(self.classes(choices)), self.charge(remaining), sum(len(c) for c in choices)
 
     def charge(self, pairs: set[tuple[int, int]]) -> float:
-        """The dissertation's cost of conflicts that remain."""
+        """The cost of Saissi 2019 of the remaining conflicts."""
         return round(sum(self.weights[i] + self.weights[j] for i, j in pairs), 9)
 
     @property
     def pairs(self) -> Iterable[tuple[int, int]]:
-        """Writers and others between which there is a clause."""
+        """Pairs of a writer and another transaction with at least one clause."""
         return self._between
 
     def partitioning(self, choices: Sequence[Choice], *, exhaustive: bool, tried: int) -> Partitioning:
-        """What an array makes of the transactions."""
+        """The Partitioning with these keys."""
         classes = self.classes(choices)
         tidy = [c if k == "local/global" else c[:1] for c, k in zip(choices, classes, strict=True)]
         routes = tidy
@@ -168,7 +174,7 @@ class Problem:
             free = [*routes[:i], (), *routes[i + 1 :]]
             if transaction.read_only and self.classes(free) == classes:
                 routes = free
-        remaining = [c for c in self.clauses if self.at_home(c, tidy[c.writer], tidy[c.other]) != "local"]
+        remaining = [c for c in self.clauses if self.clause_class(c, tidy[c.writer], tidy[c.other]) != "local"]
         return Partitioning(
             tuple(tidy),
             tuple(routes),
@@ -189,7 +195,7 @@ def worse(one: Class, other: Class) -> Class:
 def partition(
     transactions: Sequence[Transaction], clauses: Sequence[Clause], *, servers: int = 3, budget: int = 200_000
 ) -> Partitioning:
-    """The array of least cost: exhaustively, by branch and bound; or the best that was found within the budget."""
+    """Find the array of least cost by branch and bound; if the budget is used up, return the best array found."""
     problem = Problem(transactions, clauses, servers)
     start = _descend(problem, [options[0] for options in problem.options])
     best, tried, complete = _branch_and_bound(problem, start, budget)
@@ -202,7 +208,7 @@ def partition(
 
 
 def _descend(problem: Problem, choices: list[Choice]) -> list[Choice]:
-    """Change one choice at a time for as long as that is cheaper."""
+    """Local search: change one choice at a time while this reduces the cost."""
     cost = problem.cost(choices)
     improved = True
     while improved:
@@ -216,7 +222,7 @@ def _descend(problem: Problem, choices: list[Choice]) -> list[Choice]:
 
 
 def _branch_and_bound(problem: Problem, start: list[Choice], budget: int) -> tuple[list[Choice], int, bool]:
-    """Choose for one transaction after the other; give up where what is certain already costs as much as the best."""
+    """Choose keys for one transaction after the other; prune where the lower bound is not below the best cost."""
     best, least = start, problem.cost(start)
     count = len(problem.options)
     between = {i: [(w, o) for w, o in problem.pairs if i in (w, o)] for i in range(count)}

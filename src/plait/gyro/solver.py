@@ -1,9 +1,10 @@
-"""Questions about conditions, answered by Z3; no other file knows of it.
+"""Satisfiability of conditions, decided by Z3. No other file uses Z3.
 
-A value is a real number and whether it is NULL: everything that SQL orders can be embedded in the reals, whole numbers as
-themselves, strings as distinct reals. Conditions are three-valued: a pair of formulas, when it is true and when it is
-false. A comparison is of one kind (numbers or text); of other kinds, or between kinds, it is opaque. Variables have the kind
-in their names, so that a parameter that is compared with numbers and with text is two unrelated variables.
+A value is a real number and a flag that says whether it is NULL. All ordered values of SQL can be embedded in the
+reals: whole numbers as themselves, strings as distinct reals. A condition has three values, so it is a pair of
+formulas: one for true, one for false. A comparison is between numbers or between text. Any other comparison is opaque.
+Names of variables contain the kind. So a parameter that is compared with numbers and with text is two unrelated
+variables.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Key = Parameter | Generated
 
 
 class Solver:
-    """Satisfiability of conflicts between an operation of one transaction and an operation of another (or of the same)."""
+    """Decides whether two operations, of two transactions or of the same one, can conflict."""
 
     def __init__(self) -> None:
         self.questions = 0
@@ -48,11 +49,11 @@ class Solver:
         self._formulas: dict[tuple[Entry, int], tuple[z3.BoolRef, dict[Key, Kind | None]]] = {}
 
     def conflict(self, one: Entry, other: Entry) -> bool:
-        """Whether two operations can touch the same row by these entries."""
+        """Whether two operations can access the same row through these entries."""
         return self._satisfiable(*self._both(one, other))
 
     def implies_equal(self, one: Entry, left: Key, other: Entry, right: Key) -> bool:
-        """Whether two operations that conflict in these entries must have the same value in these parameters.
+        """Whether two operations that conflict in these entries always have equal values of these keys.
 
         >>> from plait.gyro.sql.terms import Compare
         >>> row = Column("cart", "id", "number")
@@ -70,7 +71,7 @@ class Solver:
     def _both(self, one: Entry, other: Entry) -> list[z3.BoolRef]:
         formulas = [self._formula(one, 0), self._formula(other, 1)]
         parts = [formula for formula, _ in formulas]
-        # Ids that are generated for one column are never equal.
+        # Two generated ids for one column are never equal.
         for left, right in itertools.product(*([k for k in keys if isinstance(k, Generated)] for _, keys in formulas)):
             if left.source == right.source:
                 parts.append(self._variable(left, "number", 0)[1] != self._variable(right, "number", 1)[1])
@@ -89,7 +90,7 @@ class Solver:
     # -- formulas ----------------------------------------------------------------------------------------------------
 
     def _formula(self, entry: Entry, side: int) -> tuple[z3.BoolRef, dict[Key, Kind | None]]:
-        """When a row is meant, and the kind of each key that it speaks of; None if there are two."""
+        """The condition as a formula, and the kind of each key in it: None if a key is used with two kinds."""
         if (entry, side) not in self._formulas:
             keys: dict[Key, Kind | None] = {}
             asserted: list[z3.BoolRef] = []
@@ -155,7 +156,7 @@ class Solver:
 
 
 def _kind(left: Term, right: Term) -> Kind | None:
-    """What a comparison compares: the kind of its columns, if constants are of that kind too."""
+    """The kind of a comparison: the kind of its columns, if the constants have this kind too."""
     kinds = {t.kind for t in (left, right) if isinstance(t, Column)}
     kinds |= {t.kind for t in (left, right) if isinstance(t, Constant) and t.value is not None}
     if len(kinds) != 1 or not any(isinstance(t, Column) for t in (left, right)):

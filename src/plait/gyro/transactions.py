@@ -1,4 +1,4 @@
-"""A transaction of the application: its parameters, its statements, and the read and write sets that they add up to."""
+"""A transaction of the application: its parameters, its statements, and their read and write sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = Parameter | Generated
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """SQL text, a term for each placeholder, and where it stands."""
+    """SQL text, a term for each placeholder, and the place in the source."""
 
     sql: str
     bindings: dict[str, Term]
@@ -24,7 +24,7 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """Something that makes a transaction unknown: it may read and write everything."""
+    """A reason why the SQL of a transaction is not known: it may read and write everything."""
 
     place: str
     reason: str
@@ -44,7 +44,7 @@ class Transaction:
     reads: list[Entry] = dataclasses.field(default_factory=list)
     writes: list[Entry] = dataclasses.field(default_factory=list)
     known: dict[str, Term] = dataclasses.field(default_factory=dict)
-    """What its statements returned so far, by name."""
+    """The values that its statements returned so far, by name."""
 
     @property
     def read_only(self) -> bool:
@@ -53,7 +53,7 @@ class Transaction:
     def add(
         self, sql: str, bindings: dict[str, Term], schema: Schema, *, place: str, ids: Ids = "server"
     ) -> list[tuple[str, Term]]:
-        """Add a statement; what it returns, the id that it generates as `lastrowid`."""
+        """Add a statement; return its output columns, and a generated id as `lastrowid`."""
         site = len(self.statements)
         self.statements.append(Statement(sql, bindings, place))
         outputs: list[tuple[str, Term]] = []
@@ -64,16 +64,16 @@ class Transaction:
                 self.writes += found.writes
                 outputs = found.outputs + ([("lastrowid", found.generated)] if found.generated is not None else [])
         except NotUnderstoodError as error:
-            self.refuse(place, str(error), "write it with the SQL that is understood (docs/guides/gyro.md)")
+            self.refuse(place, str(error), "use SQL that Plait understands (docs/guides/gyro.md)")
         return outputs
 
     def refuse(self, place: str, reason: str, remedy: str) -> None:
-        """Give up on the transaction: it is global, and so is whoever writes what it might read."""
+        """Mark the SQL of the transaction as not known: it is global, and all transactions that write are global."""
         if all(r.place != place or r.reason != reason for r in self.refusals):
             self.refusals.append(Refusal(place, reason, remedy))
 
     def finish(self, schema: Schema) -> None:
-        """Drop entries that are there twice; a refused transaction reads and writes everything."""
+        """Remove duplicate entries. A refused transaction reads and writes everything."""
         if self.refusals:
             site = len(self.statements)
             everything = [
@@ -86,7 +86,7 @@ class Transaction:
 
     @property
     def kinds(self) -> dict[Key, Kind | None]:
-        """The kind of the columns that each parameter and each generated id is compared with; None if there are two."""
+        """For each parameter and generated id, the kind of columns it is compared with; None if there are two kinds."""
         found: dict[Key, Kind | None] = {}
         for entry in (*self.reads, *self.writes):
             for atom in atoms(entry.condition):
@@ -98,14 +98,14 @@ class Transaction:
 
     @property
     def generated(self) -> tuple[Generated, ...]:
-        """The ids that its server generates: they route to that server, wherever it is."""
+        """The ids that its server generates. They are mapped to this server."""
         return tuple(k for k in self.kinds if isinstance(k, Generated))
 
 
 def settle(transactions: Sequence[Transaction], schema: Schema) -> None:
-    """Forget that INSERT looks for a row with the id that was just generated: there is none.
+    """Remove the reads with which INSERT looks for a row that already has the generated id: no such row exists.
 
-    That holds for ids that nobody gives explicitly. Where somebody does, or where SQL is not known, the look stays.
+    The reads stay if some transaction sets such an id explicitly, or if the SQL of some transaction is not known.
     """
     if any(t.refusals for t in transactions):
         return

@@ -435,7 +435,7 @@ def test_classes_of_the_orm_are_the_schema_of_what_is_served(tmp_path: Path) -> 
     schema = tmp_path / "made.sql"
     schema.write_text(schema_of(str(file), module, None))
     found = analyze(file, schema=schema)
-    assert "session.get is of the ORM" in found.operation("act").refused[0]
+    assert "session.get belongs to the ORM" in found.operation("act").refused[0]
     assert found.operation("act").classed == "global"
     database = SqliteDatabase(tmp_path / "a.db", schema=schema.read_text() + "INSERT INTO cart VALUES (3, 'y');")
     database.write(Application(module, routes(found)).call("", "act", {"p": 3}))

@@ -295,7 +295,7 @@ def test_the_manual_lists_every_option() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nothing.py"], "there is no application nothing.py"),
+        (["nothing.py"], "no application nothing.py"),
         (["--dsn", "host=a"], "--dsn is given 1 times, for 3 servers with --db sqlite"),
         (["--log", "paper"], "--log paper is not known"),
         (["--only", "3"], "servers are numbered from 0 to 2"),

@@ -1,5 +1,5 @@
-"""Applications as transactions.
+"""From the source of an application to its transactions.
 
-In: Python modules (read, never imported) or lists in YAML or SQL. Out: the SQL statements of each transaction, and which
-parameters flow into them. Open `modules.py` first, then `functions.py`; `listing.py` reads lists.
+In: Python modules (read, never imported), or lists in YAML or SQL. Out: the SQL statements of each transaction, and the
+parameters that flow into them. Open `modules.py` first, then `functions.py`. `listing.py` reads lists.
 """

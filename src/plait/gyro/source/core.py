@@ -1,10 +1,10 @@
-"""SQLAlchemy Core: what its expressions and statements are in SQL, with placeholders for values.
+"""SQLAlchemy Core: translates its expressions and statements to SQL, with placeholders for values.
 
-`select`, `insert`, `update` and `delete` of Tables that are defined in the application become SQL, which is then analysed as
-SQL is. A value that is compared must certainly be a value: an object that is not known might be an expression. Whatever else
-there is (aliases, subqueries, outer joins, ORM classes) makes a statement that is not understood, and refuses whoever
-executes it. `column == value` is IS NULL if the value is None when the function runs, so it becomes IS NOT DISTINCT FROM;
-that selects more where it is negated, and never less.
+`select`, `insert`, `update` and `delete` of Tables that the application defines become SQL. The analysis then
+continues as for other SQL. A value in a comparison must certainly be a value, because an unknown object might be an
+expression. Other constructs (aliases, subqueries, outer joins, ORM classes) are not understood; a transaction that
+executes them is refused. `column == value` means IS NULL if the value is None at run time, so it becomes IS NOT
+DISTINCT FROM. If it is negated, this selects more rows, never fewer.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _METHODS = {
     "add", "as_readonly", "clear", "compare", "contains_column", "corresponding_column", "extend", "get", "items", "keys",
     "remove", "update", "values",
 }  # fmt: skip
-"""What `table.c` has besides columns."""
+"""Methods of `table.c`, which are not columns."""
 Row = tuple[tuple[str, Value], ...]
 
 
 class CoreError(Exception):
-    """Something of SQLAlchemy that is not understood."""
+    """A construct of SQLAlchemy that is not understood."""
 
 
 def known(name: str) -> bool:
-    """Whether a name of SQLAlchemy is one of those that are translated."""
+    """Whether this file translates the SQLAlchemy function with this name."""
     return name in _STATEMENTS or name in _OTHERS or name.startswith("func.")
 
 
 def call(name: str, arguments: Items[Value], named: dict[str | None, Value]) -> Value:
-    """What a function of SQLAlchemy makes."""
+    """The result of a call of a SQLAlchemy function."""
     try:
         if name in _STATEMENTS:
             return _statement(name, arguments, named)
@@ -55,11 +55,11 @@ def call(name: str, arguments: Items[Value], named: dict[str | None, Value]) -> 
 
 def _statement(name: str, arguments: Items[Value], named: dict[str | None, Value]) -> Query:
     if named:
-        raise CoreError(f"{name} with {next(iter(named))}")
+        raise CoreError(f"{name}() with {next(iter(named))} is not supported")
     if name == "select":
         return Query("select", columns=tuple(c for a in arguments for c in _selected(a)), more=_tables(arguments))
     if len(arguments) != 1 or not isinstance(arguments[0], CoreTable):
-        raise CoreError(f"{name} of something that is no Table of the application; classes of the ORM are not followed")
+        raise CoreError(f"{name}() needs a Table of the application; ORM classes are not supported")
     return Query(name, arguments[0])
 
 
@@ -71,13 +71,13 @@ def _selected(value: Value) -> list[Clause]:
     if isinstance(value, CoreTable):
         return [column(value, name) for name, _ in value.columns]
     if not isinstance(value, Clause | Query):
-        raise CoreError("select of something that is no column of a Table; classes of the ORM are not followed")
+        raise CoreError("select() needs columns of a Table; ORM classes are not supported")
     return [_clause(value)]
 
 
 def _function(name: str, arguments: Items[Value], named: dict[str | None, Value]) -> Clause:
     if named or (name == "bindparam" and len(arguments) != 1):
-        raise CoreError(f"{name} with options")
+        raise CoreError(f"{name}() with options is not supported")
     if name in ("and_", "or_"):
         return _joined(" AND " if name == "and_" else " OR ", [_clause(a) for a in arguments])
     if name == "not_" and len(arguments) == 1:
@@ -90,7 +90,7 @@ def _function(name: str, arguments: Items[Value], named: dict[str | None, Value]
         return Clause("CURRENT_TIMESTAMP")
     function = name.removeprefix("func.")
     if not name.startswith("func.") or function not in _FUNCTIONS:
-        raise CoreError(f"{name}")
+        raise CoreError(f"{name} is not supported")
     parts = [_operand(a, None) for a in arguments]
     sql = ", ".join(p.sql for p in parts) or ("*" if function == "count" else "")
     return Clause(f"{function.upper()}({sql})", *_of(parts))
@@ -105,11 +105,11 @@ def column(table: CoreTable, name: str) -> Clause:
 
 
 def attribute(base: CoreTable | CoreColumns | Clause | Query, name: str, *, item: bool = False) -> Value:
-    """`table.c`, `table.c.name`, and `table.c["name"]` as an item."""
+    """`table.c`, `table.c.name`, and with `item` `table.c["name"]`."""
     if isinstance(base, CoreTable) and name in ("c", "columns"):
         return CoreColumns(base)
     if isinstance(base, CoreColumns) and name in _METHODS and not item:
-        return Query("column", problem=f"{base.table.name}.c.{name} is a method of SQLAlchemy and no column")
+        return Query("column", problem=f"{base.table.name}.c.{name} is a method of SQLAlchemy, not a column")
     if isinstance(base, CoreColumns):
         try:
             return column(base.table, name)
@@ -119,21 +119,21 @@ def attribute(base: CoreTable | CoreColumns | Clause | Query, name: str, *, item
 
 
 def compare(left: Value, operator: ast.cmpop, right: Value) -> Value:
-    """`column == value` and the like."""
+    """A comparison such as `column == value`."""
     sign = _COMPARE.get(type(operator))
     try:
         for side in (left, right):
             if isinstance(side, Query) and side.problem:
                 raise CoreError(side.problem)
         if sign is None:
-            raise CoreError("a comparison that is none of SQL")
+            raise CoreError("this comparison does not exist in SQL")
         if not isinstance(left, Clause):
             left, right, sign = right, left, _FLIPPED[sign]
         if not isinstance(left, Clause):
-            raise CoreError("a comparison of things that are not known")
+            raise CoreError("both sides of the comparison are unknown")
         if isinstance(right, Constant) and right.value is None:
             if sign not in ("=", "<>"):
-                raise CoreError("NULL is compared")
+                raise CoreError("< and > with None are not supported")
             return _wrapped(f"({{}} IS {'NOT ' if sign == '<>' else ''}NULL)", left)
         value = _operand(right, left)
         of = _of([left, value])
@@ -157,7 +157,7 @@ def binary(left: Value, operator: ast.operator, right: Value) -> Value:
             return _joined(word, [_clause(left), _clause(right)])
         sign = _ARITHMETIC.get(type(operator))
         if sign is None:
-            raise CoreError("an operator that is not understood")
+            raise CoreError("this operator is not supported")
         parts = [_operand(p, None) for p in (left, right)]
         return Clause(f"({parts[0].sql} {sign} {parts[1].sql})", *_of(parts))
     except CoreError as error:
@@ -181,14 +181,14 @@ def method(receiver: Value, name: str, arguments: Items[Value], named: dict[str 
             return _statement(name, [receiver], named)
         if isinstance(receiver, Clause):
             return _of_clause(receiver, name, arguments, named)
-        raise CoreError(f"the method {name}")
+        raise CoreError(f"the method {name} is not supported")
     except CoreError as error:
         return Query("expression", problem=str(error))
 
 
 def _of_clause(clause: Clause, name: str, arguments: Items[Value], named: dict[str | None, Value]) -> Clause:
     if named:
-        raise CoreError(f"{name} with {next(iter(named))}")
+        raise CoreError(f"{name}() with {next(iter(named))} is not supported")
     one = arguments[0] if len(arguments) == 1 else None
     null = isinstance(one, Constant) and one.value is None
     if name in ("desc", "asc") and not arguments:
@@ -205,7 +205,7 @@ def _of_clause(clause: Clause, name: str, arguments: Items[Value], named: dict[s
         return Clause(f"({clause.sql} LIKE {pattern.sql})", *_of([clause, pattern]))
     if name in ("in_", "not_in", "notin_") and one is not None:
         return _membership(clause, one, negated=name != "in_")
-    raise CoreError(f"the method {name} of an expression")
+    raise CoreError(f"the method {name} of an expression is not supported")
 
 
 def _membership(clause: Clause, given: Value, *, negated: bool) -> Clause:
@@ -214,29 +214,29 @@ def _membership(clause: Clause, given: Value, *, negated: bool) -> Clause:
         items = [_operand(i, clause) for i in given.items]
         return Clause(f"({clause.sql} {word} ({', '.join(i.sql for i in items)}))", *_of([clause, *items]))
     if not is_plain(given):
-        raise CoreError("in_ of something that may be a subquery")
-    several = _operand(given, None)  # any number of values
+        raise CoreError("the argument of in_() may be a subquery")
+    several = _operand(given, None)  # it may be several values
     return Clause(f"({clause.sql} {word} (SELECT {several.sql}))", *_of([clause, several]))
 
 
 def _extended(query: Query, name: str, arguments: Items[Value], named: dict[str | None, Value]) -> Query:
-    """A statement with one more part."""
+    """The statement with one more part."""
     change = dataclasses.replace
     if name == "values" and query.kind in ("insert", "update"):
         if query.values or len(arguments) > 1 or (arguments and named):
-            raise CoreError("values() twice")
+            raise CoreError("values() is called twice, or with several arguments")
         given = arguments[0] if arguments else Mapping(tuple((str(k), v) for k, v in named.items()))
         if not isinstance(given, Mapping) or None in named:
-            raise CoreError("values() of something that is no dict with constant keys")
+            raise CoreError("the argument of values() is not a dict with constant keys")
         return change(query, values=_assigned(query, given.items))
     if named:
-        raise CoreError(f"{name} with {next(iter(named))}")
+        raise CoreError(f"{name}() with {next(iter(named))} is not supported")
     if name in ("where", "filter") and query.kind != "insert":
         return change(query, where=query.where + tuple(_clause(a) for a in arguments))
     if name == "returning" and query.kind == "insert":
         return change(query, columns=tuple(c for a in arguments for c in _selected(a)))
     if query.kind != "select":
-        raise CoreError(f"{query.kind}().{name}")
+        raise CoreError(f"{query.kind}().{name}() is not supported")
     if name in ("order_by", "group_by"):
         return change(query, tail=(*query.tail, (name, tuple(_clause(a) for a in arguments))))
     if name in ("limit", "offset") and len(arguments) == 1:
@@ -249,7 +249,7 @@ def _extended(query: Query, name: str, arguments: Items[Value], named: dict[str 
         return query
     if name == "distinct" and not arguments:
         return change(query, tail=(*query.tail, (name, ())))
-    raise CoreError(f"select().{name}")
+    raise CoreError(f"select().{name}() is not supported")
 
 
 def _assigned(query: Query, items: Row) -> tuple[tuple[str, Clause], ...]:
@@ -259,13 +259,13 @@ def _assigned(query: Query, items: Row) -> tuple[tuple[str, Clause], ...]:
         target = column(query.table, name)
         made = _operand(value, target)
         if any(t != query.table.name for t in made.tables) or (query.kind == "insert" and made.tables):
-            raise CoreError(f"{name} is set to something of another row")
+            raise CoreError(f"the value of {name} comes from another row")
         found.append((name, made))
     return tuple(found)
 
 
 def text(query: Query, row: Row | None) -> Text:
-    """The statement as SQL. `row` is a dict that is given when it is executed: values for columns, or for bindparam()."""
+    """The statement as SQL. `row` is the dict that execute() gets: values of columns, or of bindparam()."""
     if query.problem:
         raise CoreError(query.problem)
     if query.kind == "select":
@@ -273,18 +273,18 @@ def text(query: Query, row: Row | None) -> Text:
     table = query.table
     assert table is not None
     if query.kind != "delete" and table.written:
-        raise CoreError(f"{table.written} is made by SQLAlchemy")
+        raise CoreError(f"SQLAlchemy fills {table.written}")
     values = dict(query.values)
     if row is not None and query.kind != "delete":
         if query.values or query.where:
-            raise CoreError("values() or where(), and a dict of more values")
+            raise CoreError("values() or where() together with a dict of values is not supported")
         values = dict(_assigned(query, row))
     if not values and query.kind != "delete":
-        raise CoreError(f"{query.kind} of columns that are not known")
+        raise CoreError(f"{query.kind} without known columns")
     parts = [*values.values(), *query.where, *query.columns]
     tables, bound = _of(parts)
     if any(t != table.name for t in tables):
-        raise CoreError(f"{query.kind} with another table")
+        raise CoreError(f"{query.kind} uses another table")
     where = f" WHERE {' AND '.join(c.sql for c in query.where)}" if query.where else ""
     if query.kind == "delete":
         return Text(f'DELETE FROM "{table.name}"{where}', bound)
@@ -301,7 +301,7 @@ def _select(query: Query) -> Text:
     tables, bound = _of([*query.columns, *query.where, *tail])
     sources = tuple(dict.fromkeys((*query.more, *_of([*query.columns, *query.where])[0])))
     if not query.columns or not sources or any(t not in sources for t in tables):
-        raise CoreError("select without a table, or ordered by another one")
+        raise CoreError("select() has no table, or is ordered by a column of another table")
     sql = "SELECT DISTINCT " if any(n == "distinct" for n, _ in query.tail) else "SELECT "
     sql += ", ".join(c.sql for c in query.columns) + " FROM " + ", ".join(f'"{s}"' for s in sources)
     sql += f" WHERE {' AND '.join(c.sql for c in query.where)}" if query.where else ""
@@ -313,33 +313,33 @@ def _select(query: Query) -> Text:
 
 def _clause(value: Value) -> Clause:
     if isinstance(value, Query):
-        raise CoreError(value.problem or "a subquery")
+        raise CoreError(value.problem or "a subquery is not supported")
     if not isinstance(value, Clause):
-        raise CoreError("a condition that is not an expression of Tables")
+        raise CoreError("the condition is not an expression of Tables")
     return value
 
 
 def _operand(value: Value, target: Clause | None) -> Clause:
-    """An expression, or a value behind a placeholder; what the target's type converts is not known."""
+    """An expression, or a value with a placeholder. A value that the type of the target converts is unknown."""
     if isinstance(value, Clause | Query):
         return _clause(value)
     if not is_plain(value):
-        raise CoreError("a value that may be an expression of SQLAlchemy")
+        raise CoreError("the value may be an expression of SQLAlchemy")
     name = f"core_{next(_numbers)}"
     converted = target is not None and not target.plain and not (isinstance(value, Constant) and value.value is None)
     if converted or (isinstance(value, Parameter) and target is None):
-        value = Unknown("converted by its type", plain=True)
+        value = Unknown("the type of the column converts it", plain=True)
     return Clause(f":{name}", (), ((name, value),))
 
 
 def _of(parts: Items[Clause]) -> tuple[tuple[str, ...], Row]:
-    """The tables and the placeholders of some expressions."""
+    """The tables and the placeholders of expressions."""
     return tuple(dict.fromkeys(t for p in parts for t in p.tables)), tuple(b for p in parts for b in p.bound)
 
 
 def _joined(word: str, parts: Items[Clause]) -> Clause:
     if not parts:
-        raise CoreError("a condition of no parts")
+        raise CoreError("the condition is empty")
     return Clause(f"({word.join(p.sql for p in parts)})", *_of(parts))
 
 

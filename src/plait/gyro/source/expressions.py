@@ -1,4 +1,4 @@
-"""What expressions of a Python function give, and the SQL that is executed in them (see `functions.py`)."""
+"""The values of Python expressions, and the SQL that they execute (see `functions.py`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _EXECUTE = {"execute", "executemany", "executescript", "exec_driver_sql"}
 _FETCH = {"fetch", "fetchrow", "fetchval", "scalar", "scalars"}
-"""Methods that execute if they are given SQL."""
+"""Methods that execute a statement if they get SQL."""
 _SQL = re.compile(
     r"\s*(SELECT\b.*\bFROM\b|INSERT\s+(OR\s+\w+\s+)?INTO\b|UPDATE\s+\S+\s+SET\b|DELETE\s+FROM\b|REPLACE\s+INTO\b"
     r"|MERGE\s+INTO\b|WITH\b.*\bAS\s*\()",
@@ -71,18 +71,18 @@ _HARMLESS = {
 _ORM = {"add", "add_all", "delete", "get", "get_one", "merge", "query", "refresh"}
 _CONSTRUCTORS = {"connect", "create_engine", "closing", "Session", "sessionmaker", "aconnect"}
 NAMES = {"db", "conn", "con", "connection", "cursor", "cur", "session", "tx", "engine", "pool", "database"}
-_DYNAMIC = "write the statement as a constant, with placeholders for values"
+_DYNAMIC = "write the statement as a constant string, with placeholders for values"
 
 _CORE = (CoreTable, CoreColumns, Clause, Query)
 _MANAGERS = {"query", "objects"}
-"""Attributes of classes through which ORMs execute SQL on a connection that nobody sees."""
+"""Attributes of classes with which an ORM executes SQL on a connection that is not visible in the source."""
 _PLAIN_FUNCTIONS = {"int", "str", "float", "len", "abs", "round", "min", "max", "sum", "bool"}
 
 Environment = dict[object, Value]
 
 
 class Evaluation(abc.ABC):
-    """The expressions of one transaction; `Walk` has the statements around them."""
+    """Evaluates the expressions of one transaction. `Walk` handles the statements."""
 
     def __init__(self, program: Program, transaction: Transaction, schema: Schema, ids: Ids) -> None:
         self.program = program
@@ -91,19 +91,19 @@ class Evaluation(abc.ABC):
         self.ids = ids
         self.stack: list[Function] = []
         self.connections: set[str] = set()
-        """Parameters that turned out to be connections."""
+        """Parameters that are used as connections."""
 
     @abc.abstractmethod
     def call(self, function: Function, arguments: dict[str, Value]) -> Value:
-        """Follow a call; what it returns."""
+        """Follow a call; return its result."""
 
     @abc.abstractmethod
     def assign(self, target: ast.expr, value: Value, environment: Environment) -> None:
-        """Bind a target."""
+        """Assign a value to a target."""
 
     @abc.abstractmethod
     def forget(self, nodes: Iterable[ast.AST], environment: Environment) -> None:
-        """Whatever is assigned somewhere inside may be anything."""
+        """All variables that these nodes assign become unknown."""
 
     def refuse(self, node: ast.AST, reason: str, remedy: str) -> None:
         self.transaction.refuse(self.place(node), reason, remedy)
@@ -114,7 +114,7 @@ class Evaluation(abc.ABC):
     # -- expressions -------------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr, environment: Environment) -> Value:
-        """What an expression gives; the SQL inside of it is added to the transaction."""
+        """The value of an expression. SQL in the expression is added to the transaction."""
         if isinstance(node, ast.Constant):
             return constant(node.value)
         if isinstance(node, ast.Name):
@@ -146,14 +146,18 @@ class Evaluation(abc.ABC):
         if isinstance(node, ast.UnaryOp):
             found = self.value(node.operand, environment)
             if isinstance(found, _CORE):
-                return core.invert(found) if isinstance(node.op, ast.Invert) else Query("", problem="an operator")
+                return (
+                    core.invert(found)
+                    if isinstance(node.op, ast.Invert)
+                    else Query("", problem="this operator is not supported")
+                )
             return Unknown(f"computed in line {node.lineno}", plain=is_plain(found))
         if isinstance(node, ast.IfExp):
             self.value(node.test, environment)
             return merge(self.value(node.body, environment), self.value(node.orelse, environment))
         if isinstance(node, ast.NamedExpr):
             found = self.value(node.value, environment)
-            self.forget([node], environment)  # it may stand where it is not always evaluated
+            self.forget([node], environment)  # it may not always be evaluated
             return found
         if isinstance(node, ast.Await | ast.Starred):
             return self.value(node.value, environment)
@@ -167,7 +171,7 @@ class Evaluation(abc.ABC):
             return self._comprehension(node, environment)
         if isinstance(node, ast.Lambda):
             if any(executes(n) for n in ast.walk(node)):
-                self.refuse(node, "a lambda executes SQL", "write a function at the top level")
+                self.refuse(node, "a lambda executes SQL", "use a function at the top level of the module")
             return Unknown("a function")
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -175,7 +179,7 @@ class Evaluation(abc.ABC):
         return Unknown(f"computed in line {node.lineno}")
 
     def sum(self, left: ast.expr, operator: ast.operator, right: ast.expr, environment: Environment) -> Value:
-        """Constant strings can be concatenated; nothing else is computed."""
+        """The result of an operator. Constant strings are concatenated; other results are unknown."""
         one, other = self.value(left, environment), self.value(right, environment)
         if isinstance(one, _CORE) or isinstance(other, _CORE):
             return core.binary(one, operator, other)
@@ -183,7 +187,7 @@ class Evaluation(abc.ABC):
         if isinstance(operator, ast.Add) and len(texts) == 2:
             return Constant("".join(texts))
         plain = is_plain(one) and is_plain(other)
-        return Unknown("put together at run time" if texts else f"computed in line {left.lineno}", plain=plain)
+        return Unknown("the string is built at run time" if texts else f"computed in line {left.lineno}", plain=plain)
 
     def _joined(self, node: ast.JoinedStr, environment: Environment) -> Value:
         parts = []
@@ -196,7 +200,7 @@ class Evaluation(abc.ABC):
         return Constant("".join(p for p in parts if p)) if None not in parts else Unknown("an f-string", plain=True)
 
     def _key(self, node: ast.expr | None, environment: Environment) -> str | None:
-        """A key of a dict: a string, or the name of a column."""
+        """A key of a dict: a constant string, or the name of a column."""
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
         found = self.value(node, environment) if node is not None else None
@@ -211,20 +215,22 @@ class Evaluation(abc.ABC):
         if isinstance(base, _CORE):
             return core.attribute(base, node.attr)
         if node.attr in _MANAGERS and isinstance(node.value, ast.Name) and node.value.id[:1].isupper():
-            self.refuse(node, f"{ast.unparse(node)} is an ORM's", "execute SQL instead")
+            self.refuse(node, f"{ast.unparse(node)} belongs to an ORM", "execute SQL instead")
         if node.attr in _EXECUTE:
-            self.refuse(node, f"{ast.unparse(node)} is not called at once", "call it where it stands")
+            self.refuse(node, f"{ast.unparse(node)} is not called directly", "call it directly")
         if node.attr == "lastrowid":
             found = environment.get(base) if isinstance(base, Handle) else base
             return found.lastrowid if isinstance(found, Result) else Unknown("the id of a row", plain=True)
         if node.attr == "inserted_primary_key" and isinstance(base, Result):
             return Sequence((base.lastrowid,))
         if isinstance(base, Result) and node.attr == "rowcount":
-            return Unknown("how many rows", plain=True)
+            return Unknown("the number of rows", plain=True)
         if isinstance(base, Row):
             return base.at(node.attr)
         if isinstance(base, Handle):
-            return base if node.attr in ("connection", "bind") else Unknown(f"the connection's {node.attr}")
+            return (
+                base if node.attr in ("connection", "bind") else Unknown(f"the attribute {node.attr} of a connection")
+            )
         return Handle() if node.attr.lower().lstrip("_") in NAMES else Unknown(f"the attribute {node.attr}")
 
     def _subscript(self, node: ast.Subscript, environment: Environment) -> Value:
@@ -239,13 +245,17 @@ class Evaluation(abc.ABC):
             return base.items[at]
         if isinstance(base, Result | Many):
             return self.element(base)
-        return Unknown(f"a part of something, in line {node.lineno}", plain=is_plain(base))
+        return Unknown(f"an element, in line {node.lineno}", plain=is_plain(base))
 
     def element(self, source: Value) -> Value:
-        """What a loop over it gives."""
+        """An element of a value, as in a loop."""
         if isinstance(source, Result):
             return Row(tuple(source.columns))
-        return source.item if isinstance(source, Many) else Unknown("an element of something", plain=is_plain(source))
+        return (
+            source.item
+            if isinstance(source, Many)
+            else Unknown("an element of an unknown value", plain=is_plain(source))
+        )
 
     def _comprehension(
         self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, environment: Environment
@@ -284,10 +294,10 @@ class Evaluation(abc.ABC):
         ]
 
     def _given(self, node: ast.Call, environment: Environment) -> tuple[list[Value], dict[str | None, Value]]:
-        """Arguments by position and by name; what is spread is not known."""
+        """Arguments by position and by name. Arguments with * are unknown."""
         found = [self.value(a, environment) for a in node.args]
         if any(isinstance(a, ast.Starred) for a in node.args):
-            found.append(Query("", problem="spread arguments"))
+            found.append(Query("", problem="arguments with * are not supported"))
         return found, {k.arg: self.value(k.value, environment) for k in node.keywords}
 
     def _follow(self, function: Function, node: ast.Call, environment: Environment) -> Value:
@@ -306,7 +316,9 @@ class Evaluation(abc.ABC):
             if keyword.arg is not None and not spread:
                 given[keyword.arg] = found
         if spread:
-            given = {a.arg: Unknown("spread arguments") for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+            given = {
+                a.arg: Unknown("arguments with * or **") for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
+            }
         found = self.call(function, given)
         for key in [k for k in environment if isinstance(k, Handle)]:
             del environment[key]  # the callee may have used the cursor
@@ -346,17 +358,15 @@ class Evaluation(abc.ABC):
         if isinstance(receiver, Handle):
             self._arguments(node, environment)
             if name in _ORM:
-                reason = (
-                    f"{ast.unparse(function)} is of the ORM, which decides by itself what it reads and writes, and when"
-                )
-                self.refuse(node, reason, "execute statements of Tables, or SQL")
+                reason = f"{ast.unparse(function)} belongs to the ORM: its SQL is not visible in the source"
+                self.refuse(node, reason, "execute SQL, or Core statements of Tables")
             elif name not in _HARMLESS | _ONE | _ALL | _SCALAR:
-                self.refuse(node, f"the connection's method {name} is not known", "execute SQL instead")
-            return Unknown("what the connection returned")
+                self.refuse(node, f"the method {name} of the connection is not known", "execute SQL instead")
+            return Unknown("the result of a method of the connection")
         return self._foreign(ast.unparse(function), node, environment)
 
     def _foreign(self, name: str, node: ast.Call, environment: Environment) -> Value:
-        """A function that is not the application's: it may do nothing with a connection."""
+        """A call of a function outside of the application. It must not get a connection or SQL."""
         last = name.rpartition(".")[2]
         if last == "text" and node.args:
             return self._text(node, environment)
@@ -364,20 +374,20 @@ class Evaluation(abc.ABC):
         if last in _CONSTRUCTORS:
             return next((a for a in arguments if isinstance(a, Handle)), Handle())
         if any(has(a, Handle) for a in arguments):
-            self.refuse(node, f"the connection is given to {name}, which is not known", "execute SQL instead")
+            self.refuse(node, f"{name} gets the connection, and its source is not known", "execute SQL directly")
         if any(_is_sql(n.value) for n in _loose(node)) or any(
             isinstance(a, Constant) and _is_sql(a.value) for a in arguments
         ):
-            self.refuse(node, f"SQL is given to {name}, which is not known", "execute it on the connection")
+            self.refuse(node, f"{name} gets SQL, and its source is not known", "execute the SQL on the connection")
         if any(has(a, Query) for a in arguments):
-            self.refuse(node, f"a statement is given to {name}, which is not known", "execute it on the connection")
+            self.refuse(node, f"{name} gets a statement, and its source is not known", "execute it on the connection")
         first = arguments[0] if arguments else None
         if last in ("list", "tuple", "iter", "sorted") and isinstance(first, Result | Many):
             return first
         if last == "next" and isinstance(first, Result):
             return Row(tuple(first.columns))
         plain = name in _PLAIN_FUNCTIONS and all(is_plain(a) for a in arguments)
-        return Unknown(f"what {name} returns", plain=plain)
+        return Unknown(f"the result of {name}", plain=plain)
 
     def _text(self, node: ast.Call, environment: Environment) -> Value:
         found = self._arguments(node, environment)
@@ -403,8 +413,8 @@ class Evaluation(abc.ABC):
             sql = Constant(sql.sql)
         if not (isinstance(sql, Constant) and isinstance(sql.value, str)):
             reason = sql.reason if isinstance(sql, Unknown) else "a parameter"
-            self.refuse(node, f"its SQL is not a constant: {reason}", _DYNAMIC)
-            return Unknown("what unknown SQL returned")
+            self.refuse(node, f"the statement is not a constant: {reason}", _DYNAMIC)
+            return Unknown("the result of unknown SQL")
         if "$" in sql.value and not isinstance(given, Sequence | Mapping | Many):
             given = Sequence(tuple(rest))  # one argument for each placeholder
         many = method == "executemany"
@@ -416,7 +426,7 @@ class Evaluation(abc.ABC):
     def _execute_core(
         self, query: Query, receiver: Value, method: str, node: ast.Call, given: Value, environment: Environment
     ) -> Value:
-        """Execute a statement of SQLAlchemy; a list of rows is as many statements."""
+        """Execute a statement of SQLAlchemy. With a list of rows, execute it once per row."""
         many = isinstance(given, Many) or (isinstance(given, Sequence) and bool(given.items))
         rows = (
             [given.item] if isinstance(given, Many) else list(given.items) if isinstance(given, Sequence) else [given]
@@ -424,13 +434,13 @@ class Evaluation(abc.ABC):
         found = Result()
         try:
             if any(not isinstance(r, Mapping) for r in rows):
-                raise core.CoreError("its parameters are no dict with constant keys")
+                raise core.CoreError("the parameters are not a dict with constant keys")
             for row in rows or [None]:
                 items = row.items if isinstance(row, Mapping) else None
                 found = self._add(core.text(query, items), Mapping(items or ()), node, many=many)
         except core.CoreError as error:
-            self.refuse(node, f"its statement is not understood: {error}", "write the SQL, with text()")
-            return Unknown("what unknown SQL returned")
+            self.refuse(node, f"the statement is not understood: {error}", "write it as SQL with text()")
+            return Unknown("the result of unknown SQL")
         return self._returned(found, receiver, method, environment)
 
     def _add(self, text: Text, given: Value, node: ast.Call, *, many: bool) -> Result:
@@ -450,12 +460,12 @@ class Evaluation(abc.ABC):
 
 
 def _stored(term: Term) -> Term:
-    """What a statement returned: a value."""
+    """Mark a result of a statement as a stored value."""
     return dataclasses.replace(term, plain=True) if isinstance(term, Unknown) else term
 
 
 def _loose(node: ast.AST) -> Iterator[ast.Constant]:
-    """Constants inside that no call executes."""
+    """Constants in a node that are not part of a call that executes SQL."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Constant):
             yield child
@@ -464,7 +474,7 @@ def _loose(node: ast.AST) -> Iterator[ast.Constant]:
 
 
 def constant(value: object) -> Value:
-    """A literal, if it is one that the same SQL literal could be."""
+    """The value of a literal; unknown if SQL has no equal literal."""
     if value is None or isinstance(value, str):
         return Constant(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53:
@@ -473,7 +483,7 @@ def constant(value: object) -> Value:
 
 
 def _bound(name: str, given: Value, bound: dict[str, Value]) -> Term | None:
-    """What a placeholder stands for; None if nothing is given for it."""
+    """The term for a placeholder; None if there is no value for it."""
     if name in bound:
         return as_term(bound[name])
     if isinstance(given, Mapping):
@@ -484,7 +494,7 @@ def _bound(name: str, given: Value, bound: dict[str, Value]) -> Term | None:
             return _bound(name, given.items[0], bound) if len(given.items) == 1 else Unknown("a list of rows")
         at = name.removeprefix("_")
         return as_term(given.items[int(at) - 1]) if at.isdigit() and 0 < int(at) <= len(given.items) else None
-    return Unknown(given.reason if isinstance(given, Unknown) else "the parameters are not known")
+    return Unknown(given.reason if isinstance(given, Unknown) else "the parameters are unknown")
 
 
 def _is_sql(value: object) -> bool:

@@ -1,9 +1,10 @@
-"""The statements of a Python function, and which of its parameters flow into them: an abstract walk over its syntax.
+"""An abstract interpretation of a Python function: its SQL statements, and the parameters that flow into them.
 
-The walk goes through every statement once, branches and loops included: all SQL of the function counts, on whatever path.
-What a variable holds is known only if it holds that on every path: branches are merged, a loop forgets what it assigns
-before its body is looked at, calls of the application's own functions are followed. What is not understood gives an
-unknown value. SQL that is not a constant, or a connection that is handed to code outside, refuses the transaction.
+It visits every statement once, including all branches and loop bodies, so it finds the SQL on every path. The value of
+a variable is known only if it is the same on every path. Branches are merged. Variables that a loop assigns are
+unknown in its body. Calls of functions of the application are followed. An expression that is not understood has an
+unknown value. The transaction is refused if a statement is not a constant, or if code outside of the application gets
+the connection.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ _TYPES = ("Connection", "Cursor", "Session", "Engine")
 
 
 def connection_like(argument: ast.arg) -> bool:
-    """Whether a parameter is the connection, by its annotation or name."""
-    said = ast.unparse(argument.annotation) if argument.annotation is not None else ""
-    return any(t in said for t in _TYPES) or (not said and argument.arg.lower() in NAMES)
+    """Whether a parameter is a connection, by its annotation or name."""
+    annotation = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    return any(t in annotation for t in _TYPES) or (not annotation and argument.arg.lower() in NAMES)
 
 
 class Walk(Evaluation):
-    """One transaction: its function, and the functions that it calls."""
+    """Walks through one transaction: its function, and the functions that it calls."""
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
     def call(self, function: Function, arguments: dict[str, Value]) -> Value:
-        """Follow a call; what it returns."""
+        """Follow a call; return its result."""
         node = function.node
         if function in self.stack:
-            self.refuse(node, f"{function.name} calls itself", "write it as a loop")
+            self.refuse(node, f"{function.name} calls itself", "use a loop instead of recursion")
             return Unknown("a recursive call")
         self.stack.append(function)
         environment: Environment = {}
@@ -52,7 +53,11 @@ class Walk(Evaluation):
                 self.bind(argument.arg, arguments[argument.arg], environment)
             else:
                 default = defaults.get(argument.arg)
-                self.bind(argument.arg, self.value(default, {}) if default else Unknown("not given"), environment)
+                self.bind(
+                    argument.arg,
+                    self.value(default, {}) if default else Unknown("the argument is missing"),
+                    environment,
+                )
         for rest in filter(None, (spec.vararg, spec.kwarg)):
             environment[rest.arg] = Unknown("any number of arguments")
         self.block(node.body, environment)
@@ -67,7 +72,7 @@ class Walk(Evaluation):
             self.statement(statement, environment)
 
     def statement(self, node: ast.stmt, environment: Environment) -> None:
-        """The effect of a statement on what is known."""
+        """The effect of a statement on the variables."""
         if isinstance(node, ast.Assign):
             found = self.value(node.value, environment)
             for target in node.targets:
@@ -108,16 +113,14 @@ class Walk(Evaluation):
             self.branches(environment, *(case.body for case in node.cases), [])
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if any(isinstance(n, ast.Nonlocal | ast.Global) or executes(n) for n in ast.walk(node)):
-                self.refuse(
-                    node, f"the function {node.name} inside of another executes SQL", "move it to the top level"
-                )
+                self.refuse(node, f"the nested function {node.name} executes SQL", "move it to the top level")
             environment[node.name] = Unknown("a function")
         elif isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 name = (alias.asname or alias.name).partition(".")[0]
-                environment[name] = Unknown(f"{name}, which is imported here")
+                environment[name] = Unknown(f"{name} is imported inside of the function")
                 if name == "*":
-                    self.refuse(node, "names are imported inside of the function", "import them at the top level")
+                    self.refuse(node, "the function has import *", "import at the top level")
         elif isinstance(node, ast.Delete | ast.Global | ast.Nonlocal):
             self.forget([node], environment)
             if isinstance(node, ast.Global):
@@ -130,7 +133,7 @@ class Walk(Evaluation):
     def _try(self, node: ast.Try | ast.TryStar, environment: Environment) -> None:
         self.block(node.body, environment)
         after = dict(environment)
-        self.forget(node.body, environment)  # an exception may come before, between or after the assignments
+        self.forget(node.body, environment)  # an exception may occur before or after each assignment
         failed = dict(environment)
         self.block(node.orelse, after)
         ends = [after]
@@ -144,7 +147,7 @@ class Walk(Evaluation):
         self.block(node.finalbody, environment)
 
     def branches(self, environment: Environment, *bodies: list[ast.stmt]) -> None:
-        """Each of the bodies, from what is known now; then what all agree on."""
+        """Visit each body with the current variables, then merge the results."""
         ends = []
         for body in bodies:
             end = dict(environment)
@@ -162,12 +165,12 @@ class Walk(Evaluation):
             found = values[0]
             for other in values[1:]:
                 found = merge(found, other)
-            merged[name] = found if found is not None else Unknown("not on every path")
+            merged[name] = found if found is not None else Unknown("not assigned on every path")
         environment.clear()
         environment.update(merged)
 
     def forget(self, nodes: Iterable[ast.AST], environment: Environment) -> None:
-        """Whatever is assigned somewhere inside may be anything."""
+        """All variables that these nodes assign become unknown."""
         for node in (n for top in nodes for n in ast.walk(top)):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
                 self._lose(node.id, environment)
@@ -186,7 +189,7 @@ class Walk(Evaluation):
             environment[name] = Unknown(f"{name} is assigned in a loop or a branch")
 
     def assign(self, target: ast.expr, value: Value, environment: Environment) -> None:
-        """Bind a target."""
+        """Assign a value to a target."""
         if isinstance(target, ast.Name):
             self.bind(target.id, value, environment)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -198,16 +201,16 @@ class Walk(Evaluation):
             fits = len(items) == len(target.elts) and not any(isinstance(e, ast.Starred) for e in target.elts)
             for i, element in enumerate(target.elts):
                 inner = element.value if isinstance(element, ast.Starred) else element
-                self.assign(inner, items[i] if fits else Unknown("a part of something"), environment)
+                self.assign(inner, items[i] if fits else Unknown("an element of an unknown value"), environment)
         else:
             for child in ast.iter_child_nodes(target):
                 if isinstance(child, ast.expr):
                     self.value(child, environment)
 
     def bind(self, name: str, value: Value, environment: Environment) -> None:
-        """Give a variable a value; a list or dict only if nobody can change it."""
+        """Assign a value to a variable. A list or dict is known only if no code can change it."""
         if isinstance(value, Sequence | Mapping) and value.mutable and not self.stack[-1].only_executed(name):
-            value = Unknown(f"{name} may be changed")
+            value = Unknown(f"{name} may change")
         if name in self.stack[-1].globals:
             value = Unknown(f"{name} is global")
         environment[name] = value

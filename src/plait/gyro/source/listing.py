@@ -16,8 +16,8 @@ SQL::
     SELECT stock FROM items WHERE id = :item;
     INSERT INTO lines (cart, item) VALUES (:cart, :item);
 
-A placeholder names a parameter, or a column that an earlier statement of the transaction returns. The id that an INSERT
-generates is returned by RETURNING.
+A placeholder is the name of a parameter, or of a column that an earlier statement of the transaction returns. Use
+RETURNING to get the id that an INSERT generates.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from plait.gyro.sql.schema import Dialect, Schema, parse_schema
 from plait.gyro.sql.statements import Ids, placeholders
 from plait.gyro.sql.terms import Parameter, Term
 from plait.gyro.transactions import Transaction
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
 
 with needs("gyro"):
@@ -44,26 +44,27 @@ _SEMICOLON = re.compile(r"'(?:''|[^'])*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|(;)", re.
 def read_yaml(
     file: Path, schema: Schema | None, *, dialect: Dialect = "sqlite", ids: Ids = "server"
 ) -> tuple[Schema, list[Transaction]]:
-    """The transactions of a YAML file."""
+    """Read the transactions of a YAML file."""
     try:
         document = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}", hint="correct it") from None
+        raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}", hint="correct the file") from None
     if not isinstance(document, dict) or not isinstance(document.get("transactions"), dict):
         raise UsageError(
             f"{file}: expected a mapping with `transactions`",
-            hint="see plait gyro analyze --help and docs/guides/gyro.md",
+            hint="see docs/guides/gyro.md for the format",
         )
     if schema is None:
         given = document.get("schema")
         if not isinstance(given, str):
             raise UsageError(
-                f"{file} names no schema", hint="give --schema FILE, or `schema:` with the DDL or its file"
+                f"{file} has no schema",
+                hint=("give ", Argument("schema", "FILE"), ", or write `schema:` with the DDL or the name of its file"),
             )
         other = file.parent / given
         if "\n" not in given and "(" not in given:
             if not other.is_file():
-                raise UsageError(f"{file}: there is no schema {other}", hint="name a file with the DDL")
+                raise UsageError(f"{file}: no schema file {other}", hint="give a file with DDL")
             schema = parse_schema(other.read_text(encoding="utf-8"), dialect=dialect, source=str(other))
         else:
             schema = parse_schema(given, dialect=dialect, source=f"the schema of {file}")
@@ -71,13 +72,16 @@ def read_yaml(
     for name, body in document["transactions"].items():
         place = f"{file}: {name}"
         if not isinstance(body, dict) or set(body) - {"parameters", "statements", "weight"}:
-            raise UsageError(f"{place}: expected parameters, statements and weight", hint="see docs/guides/gyro.md")
+            raise UsageError(
+                f"{place}: expected the keys parameters, statements and weight", hint="see docs/guides/gyro.md"
+            )
         parameters, statements = body.get("parameters") or [], body.get("statements") or []
         if isinstance(statements, str):
             statements = split(statements)
         if not _strings(parameters) or not _strings(statements) or not statements:
             raise UsageError(
-                f"{place}: expected a list of names as parameters and SQL as statements", hint="see docs/guides/gyro.md"
+                f"{place}: expected a list of names in parameters, and SQL in statements",
+                hint="see docs/guides/gyro.md",
             )
         transaction = Transaction(str(name), tuple(parameters), place, _weight(place, body.get("weight", 1)))
         for number, sql in enumerate(statements, start=1):
@@ -90,7 +94,7 @@ def read_yaml(
 def read_sql(
     file: Path, schema: Schema | None, *, dialect: Dialect = "sqlite", ids: Ids = "server"
 ) -> tuple[Schema, list[Transaction]]:
-    """The transactions of an SQL file; what comes before the first may be the schema."""
+    """Read the transactions of a SQL file. The text before the first transaction may be the schema."""
     text = file.read_text(encoding="utf-8")
     headers = list(_HEADER.finditer(text))
     head = text[: headers[0].start()] if headers else text
@@ -102,8 +106,8 @@ def read_sql(
         line = text.count("\n", 0, header.start()) + 1
         if signature is None:
             raise UsageError(
-                f"{file}:{line}: expected a name and parameters, not {header[1]!r}",
-                hint="write for example -- transaction: add(cart, item)",
+                f"{file}:{line}: expected a name and parameters, got {header[1]!r}",
+                hint="for example: -- transaction: add(cart, item)",
             )
         names = tuple(n.strip() for n in signature[2].split(",") if n.strip())
         transaction = Transaction(signature[1], names, f"{file}:{line}")
@@ -111,14 +115,16 @@ def read_sql(
             at = text.index(sql, header.end())
             _add(transaction, sql, schema, f"{file}:{text.count(chr(10), 0, at) + 1}", ids)
         if not transaction.statements:
-            raise UsageError(f"{file}:{line}: {signature[1]} has no statements", hint="write them below it")
+            raise UsageError(
+                f"{file}:{line}: {signature[1]} has no statements", hint="write the statements below the header"
+            )
         transaction.finish(schema)
         found.append(transaction)
     return schema, found
 
 
 def split(text: str) -> list[str]:
-    """Statements, separated by semicolons.
+    """Split a text at semicolons into statements.
 
     >>> split("SELECT ';'; SELECT 2")
     ["SELECT ';'", 'SELECT 2']
@@ -138,10 +144,10 @@ def _add(transaction: Transaction, sql: str, schema: Schema, place: str, ids: Id
     bindings: dict[str, Term] = {}
     for name in placeholders(sql)[1]:
         if name not in known:
-            given = ", ".join(known) or "none"
+            names = ", ".join(known) or "none"
             raise UsageError(
                 f"{place}: :{name.removeprefix('_')} is neither a parameter nor returned by an earlier statement",
-                hint=f"known are: {given}",
+                hint=f"known names: {names}",
             )
         bindings[name] = known[name]
     for name, term in transaction.add(sql, bindings, schema, place=place, ids=ids):
@@ -154,5 +160,5 @@ def _strings(value: Any) -> bool:
 
 def _weight(place: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise UsageError(f"{place}: weight {value!r} does not fit", hint="give a number that is not negative")
+        raise UsageError(f"{place}: weight {value!r} is not a weight", hint="give a finite number of at least 0")
     return float(value)

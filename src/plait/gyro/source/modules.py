@@ -1,8 +1,8 @@
-"""Python applications: which functions of a module or package are transactions, and who calls whom. Nothing is imported.
+"""Python applications: the transactions of a module or package, and the functions that they call. Nothing is imported.
 
-A transaction is a function that executes SQL: what `__all__` names, or else every public function at the top level (and
-public method of a class) that does. Functions that begin with an underscore are helpers. Calls are followed into functions
-of the same module, of modules next to it, and of the package.
+A transaction is a function in `__all__` that executes SQL. Without `__all__`, it is a public function at the top
+level, or a public method of a class, that executes SQL. Functions whose name begins with an underscore are helpers.
+The analysis follows calls of functions of the same module, of modules next to it, and of the package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plait.gyro.sql.schema import Dialect, Schema, parse_schema
 from plait.gyro.sql.statements import Ids
 from plait.gyro.sql.terms import Constant, Parameter
 from plait.gyro.transactions import Transaction
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _SQLALCHEMY = {"sqlalchemy", "sqlalchemy.sql", "sqlalchemy.sql.expression", "sqlalchemy.schema", "sqlalchemy.types"}
@@ -35,11 +35,11 @@ class Function:
     node: Definition
     module: Module
     method: str = ""
-    """The class that it is a method of."""
+    """The class, if it is a method."""
     globals: set[str] = dataclasses.field(default_factory=set)
 
     def only_executed(self, name: str) -> bool:
-        """Whether a variable is used as the parameters of statements and for nothing else, so that nobody changes it."""
+        """Whether a variable is only used as parameters of statements. Then no code changes its value."""
         harmless = {
             id(argument)
             for call in ast.walk(self.node)
@@ -55,20 +55,20 @@ class Function:
 
 @dataclasses.dataclass(eq=False)
 class Module:
-    """One file."""
+    """A file of the application."""
 
     file: Path
     shown: str
     tree: ast.Module
     functions: dict[str, Function] = dataclasses.field(default_factory=dict)
     imported: dict[str, tuple[Module, str]] = dataclasses.field(default_factory=dict)
-    """Names that stand for a function of another module (or for the module: the second is empty)."""
+    """Imported names: the module, and the name of the function in it (empty if the module itself is imported)."""
     constants: dict[str, Value] = dataclasses.field(default_factory=dict)
     core: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Names that are imported from SQLAlchemy (a module of it: the name is empty)."""
+    """Names that are imported from SQLAlchemy, and their original names (empty for the module itself)."""
 
     def sqlalchemy(self, node: ast.expr) -> str | None:
-        """What an expression is called in SQLAlchemy: `select`, `func.count`; None if it is something else."""
+        """The name of an expression in SQLAlchemy, such as `select` or `func.count`; None for other expressions."""
         if isinstance(node, ast.Name):
             return self.core.get(node.id) or None
         if isinstance(node, ast.Attribute):
@@ -80,7 +80,7 @@ class Module:
 
     @property
     def public(self) -> list[str] | None:
-        """What `__all__` says."""
+        """The names in `__all__`."""
         for node in self.tree.body:
             if (
                 isinstance(node, ast.Assign)
@@ -91,7 +91,7 @@ class Module:
         return None
 
     def find(self, name: str) -> Function | None:
-        """A function that is defined here, or imported from another module of the application."""
+        """A function that this module defines, or imports from another module of the application."""
         if name in self.functions:
             return self.functions[name]
         if name in self.imported:
@@ -101,13 +101,13 @@ class Module:
 
 
 class Program:
-    """The modules of an application, read as they are met."""
+    """The modules of an application. A module is read when it is first imported."""
 
     def __init__(self) -> None:
         self.modules: dict[Path, Module] = {}
 
     def load(self, file: Path) -> Module:
-        """Read a file and what it imports from next to it."""
+        """Read a file, and the files next to it that it imports."""
         path = file.resolve()
         if path in self.modules:
             return self.modules[path]
@@ -116,7 +116,7 @@ class Program:
         except SyntaxError as error:
             raise UsageError(f"{file}:{error.lineno}: {error.msg}", hint="correct the Python code") from None
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{file} cannot be read: {error}", hint="name a Python file or a package") from None
+            raise UsageError(f"{file} cannot be read: {error}", hint="give a Python file or a package") from None
         module = self.modules[path] = Module(file, str(file), tree)
         for node in tree.body:
             if isinstance(node, Definition):
@@ -157,7 +157,7 @@ class Program:
                     module.imported[alias.asname or alias.name] = (self.load(other), alias.name)
 
     def _beside(self, module: Module, name: str, level: int) -> Path | None:
-        """The file of a module that is next to this one, or in the same package."""
+        """The file of a module next to this one or in the same package."""
         folder = module.file.resolve().parent
         for _ in range(max(0, level - 1)):
             folder = folder.parent
@@ -173,7 +173,7 @@ class Program:
         return None
 
     def resolve(self, function: ast.expr, caller: Function, environment: Environment) -> Function | None:
-        """The application's function that a call names."""
+        """The function of the application that a call refers to."""
         if isinstance(function, ast.Name) and function.id not in environment:
             return caller.module.find(function.id)
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
@@ -189,12 +189,12 @@ class Program:
 def read_python(
     path: Path, schema: Schema | None, *, dialect: Dialect = "sqlite", ids: Ids = "server"
 ) -> tuple[Schema, list[Transaction]]:
-    """The transactions of a module or package."""
+    """Read the transactions of a module or package."""
     program = Program()
     if path.is_dir():
         files = sorted(f for f in path.rglob("*.py") if "__pycache__" not in f.parts)
         if not files:
-            raise UsageError(f"{path} has no Python files", hint="name a Python file or a package")
+            raise UsageError(f"{path} has no Python files", hint="give a Python file or a package")
         entry = path / "__init__.py"
         modules = [program.load(f) for f in files]
         if entry.is_file() and program.load(entry).public is not None:
@@ -226,7 +226,9 @@ def _transaction(program: Program, function: Function, schema: Schema, ids: Ids)
     if function.module.core:
         computed = [d for d in (*spec.defaults, *spec.kw_defaults) if d is not None and _folded(d, {}) is None]
         if computed:
-            transaction.refuse(place, "a default is computed, and may be an expression", "compute it in the function")
+            transaction.refuse(
+                place, "the default of a parameter may be an expression of SQLAlchemy", "compute it in the function"
+            )
     walk.call(function, given)
     transaction.parameters = tuple(
         n for n, v in given.items() if isinstance(v, Parameter) and n not in walk.connections
@@ -236,7 +238,7 @@ def _transaction(program: Program, function: Function, schema: Schema, ids: Ids)
 
 
 def _schema(path: Path, modules: list[Module], dialect: Dialect) -> Schema:
-    """The constant SCHEMA of the application, or the file schema.sql next to it."""
+    """The schema: the constant SCHEMA, a file next to the application, or the Tables of SQLAlchemy."""
     for module in modules:
         found = module.constants.get("SCHEMA")
         if isinstance(found, Constant) and isinstance(found.value, str):
@@ -250,21 +252,19 @@ def _schema(path: Path, modules: list[Module], dialect: Dialect) -> Schema:
         ddl = "\n".join(dict.fromkeys(t.ddl for t in known))
         return parse_schema(ddl, dialect=dialect, source=f"the Tables in {path}")
     if known:
-        unclear = next(
-            (f"the Table {t.name} has something" for t in known if not t.ddl), "there is DDL beside the Tables"
-        )
+        unclear = next((f"the Table {t.name} is" for t in known if not t.ddl), "indexes or constraints are")
         raise UsageError(
-            f"{path}: {unclear} that is not understood",
-            hint="give the DDL: --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
+            f"{path}: {unclear} not understood, so the schema is not known",
+            hint=("give ", Argument("schema", "FILE"), ", a constant SCHEMA in the module, or schema.sql next to it"),
         )
     raise UsageError(
-        f"{path}: there is no schema",
-        hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
+        f"{path}: no schema",
+        hint=("give ", Argument("schema", "FILE"), ", a constant SCHEMA in the module, or schema.sql next to it"),
     )
 
 
 def _more_ddl(module: Module) -> bool:
-    """Whether there are indexes, constraints or DDL outside of the definitions of Tables that were understood."""
+    """Whether there are indexes, constraints or DDL outside of the Tables that were understood."""
     inside = {
         id(n)
         for s in module.tree.body
@@ -282,7 +282,7 @@ def _more_ddl(module: Module) -> bool:
 
 
 def _core(tree: ast.Module) -> dict[str, str]:
-    """Names that are imported from SQLAlchemy at the top level, and are nothing else."""
+    """Names that are imported from SQLAlchemy at the top level and never bound again."""
     found: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module in _SQLALCHEMY and not node.level:
@@ -298,13 +298,13 @@ def _core(tree: ast.Module) -> dict[str, str]:
 
 
 def _imports(tree: ast.Module) -> list[str]:
-    """Names that imports bind, wherever they stand."""
+    """Names that imports bind, anywhere in the module."""
     nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
     return [(a.asname or a.name).partition(".")[0] for n in nodes for a in n.names]
 
 
 def _constants(module: Module) -> dict[str, Value]:
-    """Names that are assigned once, at the top level, to a literal or a Table of SQLAlchemy."""
+    """Names that are assigned once, at the top level: literals, and Tables of SQLAlchemy."""
     tree = module.tree
     stores: dict[str, int] = {}
     for node in ast.walk(tree):
@@ -340,7 +340,7 @@ def _folded(node: ast.expr, known: dict[str, Value]) -> Value | None:
 
 
 def locate(target: str) -> Path:
-    """The file or folder that an application is in: a path, or a dotted name."""
+    """The file or folder of an application: a path or a dotted name."""
     path = Path(target)
     if path.exists():
         return path
@@ -352,6 +352,6 @@ def locate(target: str) -> Path:
             if found.with_name(f"{found.name}.py").is_file():
                 return found.with_name(f"{found.name}.py")
     raise UsageError(
-        f"there is no application {target}",
-        hint="name a Python file, a package, or a .yaml or .sql file that lists transactions",
+        f"no application {target}",
+        hint="give a Python file, a package, or a .yaml or .sql file that lists transactions",
     )

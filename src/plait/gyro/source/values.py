@@ -1,8 +1,8 @@
-"""What a variable of a Python function may hold, as far as the analysis of applications keeps track of it.
+"""Abstract values: what the analysis knows about a variable of a Python function.
 
-A value is a term (a parameter, a constant, a generated id, something unknown), a container of values that is handed to
-`execute`, or something of the database interface: a connection or cursor, what a statement returned, a row of it; a table,
-an expression or a statement of SQLAlchemy Core (`core.py`).
+A value is a term (a parameter, a constant, a generated id, an unknown value), a container of values, or an object of
+the database interface: a connection or cursor, the result of a statement, a row. It can also be a table, an expression
+or a statement of SQLAlchemy Core (`core.py`).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _handles = itertools.count(1)
 
 @dataclasses.dataclass(frozen=True)
 class Handle:
-    """A connection, cursor, session or engine. Two names of one cursor have the same number."""
+    """A connection, cursor, session or engine. Two variables for one cursor have the same number."""
 
     number: int = dataclasses.field(default_factory=lambda: next(_handles))
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a statement returned: names and terms of its columns, `lastrowid` last if an INSERT made an id."""
+    """The result of a statement: names and terms of its columns, then `lastrowid` if an INSERT generated an id."""
 
     outputs: tuple[tuple[str, Term], ...] = ()
 
     @property
     def lastrowid(self) -> Term:
         found = [t for n, t in self.outputs if n == "lastrowid"]
-        return found[0] if found else Unknown("the id of a row that was inserted", plain=True)
+        return found[0] if found else Unknown("the id of an inserted row", plain=True)
 
     @property
     def columns(self) -> list[tuple[str, Term]]:
@@ -41,12 +41,12 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row of a result, or None if there is none; then it is of no use."""
+    """A row of a result. At run time it may be None; then the function cannot use its columns."""
 
     columns: tuple[tuple[str, Term], ...]
 
     def at(self, key: object) -> Term:
-        """The column by its number or name."""
+        """A column by number or name."""
         if isinstance(key, int) and 0 <= key < len(self.columns):
             return self.columns[key][1]
         found = [t for n, t in self.columns if n == key]
@@ -55,7 +55,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Sequence:
-    """A tuple, or a list that nobody changes."""
+    """A tuple, or a list that is never changed."""
 
     items: tuple[Value, ...]
     mutable: bool = False
@@ -63,7 +63,7 @@ class Sequence:
 
 @dataclasses.dataclass(frozen=True)
 class Mapping:
-    """A dict with constant keys that nobody changes."""
+    """A dict with constant keys that is never changed."""
 
     items: tuple[tuple[str, Value], ...]
     mutable: bool = True
@@ -71,14 +71,14 @@ class Mapping:
 
 @dataclasses.dataclass(frozen=True)
 class Many:
-    """Any number of values like this one: a comprehension."""
+    """Any number of values like this one: the result of a comprehension."""
 
     item: Value
 
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """SQLAlchemy's text(), with what was bound to it."""
+    """SQLAlchemy's text(), with its bound values."""
 
     sql: str
     bound: tuple[tuple[str, Value], ...] = ()
@@ -86,14 +86,14 @@ class Text:
 
 @dataclasses.dataclass(frozen=True)
 class CoreTable:
-    """A Table of SQLAlchemy: its columns, and whether a value for one is stored as it is given."""
+    """A Table of SQLAlchemy: its columns, and for each column whether values are stored unchanged."""
 
     name: str
     columns: tuple[tuple[str, bool], ...]
     written: str = ""
-    """Why what is written to it is not known: columns that SQLAlchemy fills."""
+    """A column that SQLAlchemy fills: INSERT and UPDATE are then not understood."""
     ddl: str = ""
-    """CREATE TABLE, if the definition has nothing that is not understood."""
+    """CREATE TABLE, if the whole definition is understood."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,20 +105,20 @@ class CoreColumns:
 
 @dataclasses.dataclass(frozen=True)
 class Clause:
-    """An expression of SQLAlchemy as SQL, with the tables that it mentions and what is bound to its placeholders."""
+    """An expression of SQLAlchemy as SQL, with its tables and the values of its placeholders."""
 
     sql: str
     tables: tuple[str, ...] = ()
     bound: tuple[tuple[str, Value], ...] = ()
     column: str = ""
-    """Its name, if it is a column and nothing else."""
+    """The name of the column, if the expression is just a column."""
     plain: bool = False
-    """A value that is compared with it is compared as it is given."""
+    """Values are compared with it unchanged."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """A statement of SQLAlchemy that is being put together."""
+    """A statement of SQLAlchemy, possibly incomplete."""
 
     kind: str
     table: CoreTable | None = None
@@ -126,11 +126,11 @@ class Query:
     where: tuple[Clause, ...] = ()
     values: tuple[tuple[str, Clause], ...] = ()
     tail: tuple[tuple[str, tuple[Clause, ...]], ...] = ()
-    """GROUP BY and the like, in their order."""
+    """GROUP BY, ORDER BY, LIMIT and others, in order."""
     more: tuple[str, ...] = ()
-    """Tables that it is from although no column says so."""
+    """Tables in FROM that need not have a column in the statement."""
     problem: str = ""
-    """Why it is not understood."""
+    """The reason why it is not understood."""
 
 
 Value: TypeAlias = (
@@ -139,26 +139,26 @@ Value: TypeAlias = (
 
 
 def is_plain(value: Value | None) -> bool:
-    """Whether it is certainly a value that can be stored."""
+    """Whether it is certainly a stored value, and not an expression."""
     return isinstance(value, Parameter | Constant | Generated) or (isinstance(value, Unknown) and value.plain)
 
 
 def as_term(value: Value) -> Term:
-    """The value as a parameter of a statement."""
+    """The value as a term for a placeholder."""
     return value if isinstance(value, Parameter | Constant | Generated | Unknown) else Unknown("a container or a row")
 
 
 def merge(one: Value | None, other: Value | None) -> Value:
-    """What holds after either of two branches."""
+    """The value after one of two branches."""
     if one is not None and one == other:
         return one
     if isinstance(one, Handle) or isinstance(other, Handle):
-        return Handle()  # it may be a connection: whoever gets it may execute SQL
-    return Unknown("it differs between branches", plain=is_plain(one) and is_plain(other))
+        return Handle()  # it may be a connection
+    return Unknown("the value differs between branches", plain=is_plain(one) and is_plain(other))
 
 
 def has(value: Value, kind: type[Handle] | type[Query]) -> bool:
-    """Whether a connection, or a statement, is in it."""
+    """Whether a value contains a connection (or a statement)."""
     if isinstance(value, Sequence):
         return any(has(i, kind) for i in value.items)
     if isinstance(value, Mapping):

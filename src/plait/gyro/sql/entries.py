@@ -1,14 +1,17 @@
 """Read and write sets (Saissi 2019, section 2.3.1): entries of accessed attributes and the condition on their row.
 
-The dissertation has one entry for a statement, Plait one for each table that a statement names: the condition of an entry
-is about one row of its table, and the rows of other tables in it are any rows. What is there for each kind of statement:
+Saissi 2019 has one entry per statement. Plait has one entry per table of a statement. The condition of an entry is
+about one row of its table. Rows of other tables in this condition can be any rows. The entries of each kind of
+statement:
 
-- A query reads, of each table, every column that it mentions anywhere (output, WHERE, ON, GROUP BY, ORDER BY, …) and whether
-  the row is there. A row matters only if WHERE and the inner joins are true of it, before or after somebody's write.
-- INSERT writes all attributes of a row that is as given; DELETE all attributes of rows that WHERE is true of.
-- UPDATE writes the assigned attributes of rows as they were (WHERE), and as they become: a row that it makes fit a query's
-  condition did not fit before. It reads what WHERE and the right-hand sides mention.
-- Keys, foreign keys and CHECKs make a statement fail or not: what they look at is read; what they cascade to is written.
+- A query reads, in each table, every column that it mentions (output, WHERE, ON, GROUP BY, ORDER BY, …), and whether
+  the row exists. A row matters only if WHERE and the inner joins are true of it, before or after a write.
+- INSERT writes all attributes of the new row. DELETE writes all attributes of the rows that WHERE selects.
+- UPDATE writes the assigned attributes, in the rows before the update (WHERE) and in the rows after it. The second
+  part is needed because the update may make a row match the condition of a query. UPDATE reads the columns in WHERE
+  and in the right-hand sides.
+- Keys, foreign keys and CHECKs decide whether a statement fails. They read the columns that they check, and write the
+  rows that they cascade to.
 """
 
 from __future__ import annotations
@@ -19,24 +22,24 @@ from plait.gyro.sql.terms import Condition, Term
 
 
 class NotUnderstoodError(Exception):
-    """SQL that the analysis refuses to reason about. It may then read and write everything."""
+    """The analysis does not understand this SQL. The statement may then read and write everything."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """Attributes of rows of a table, and which rows."""
+    """Attributes of a table, and the condition on their row."""
 
     table: str
     attributes: frozenset[str]
     condition: Condition
     instance: str
-    """Columns of this instance, in the condition, are those of the row."""
+    """Columns of this instance in the condition are columns of the row."""
     role: str
-    """Why: `query`, `insert`, `update`, `delete`, `key`, `foreign key`, …"""
+    """The reason for the access: `query`, `insert`, `update`, `delete`, `key`, `foreign key`, …"""
     output: frozenset[str] = frozenset()
-    """Attributes that are read only to be returned."""
+    """Attributes that are read only because the statement returns them."""
     statement: int = 0
-    """Which statement of its transaction."""
+    """The number of the statement in its transaction."""
 
 
 @dataclasses.dataclass
@@ -47,9 +50,9 @@ class Footprint:
     writes: list[Entry] = dataclasses.field(default_factory=list)
     outputs: list[tuple[str, Term]] = dataclasses.field(default_factory=list)
     generated: Term | None = None
-    """The id that an INSERT made."""
+    """The id that an INSERT generates."""
 
     def number(self, statement: int) -> None:
-        """Say which statement it was."""
+        """Set the number of the statement in all entries."""
         self.reads = [dataclasses.replace(e, statement=statement) for e in self.reads]
         self.writes = [dataclasses.replace(e, statement=statement) for e in self.writes]

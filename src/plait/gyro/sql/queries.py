@@ -1,7 +1,7 @@
-"""What a query reads: its sources, the columns it mentions, and the condition on the rows of each of its tables.
+"""What a query reads: its sources, the columns it mentions, and the condition on the rows of each table.
 
-Names are resolved here, scope by scope, because DML is resolved the same way (`statements.py`). What cannot be expressed
-becomes opaque; what would make the entries wrong raises `NotUnderstoodError`.
+This file also resolves names, scope by scope; `statements.py` uses it for INSERT, UPDATE and DELETE. A condition that
+terms cannot express becomes opaque. SQL that would make the entries wrong raises `NotUnderstoodError`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from plait.gyro.sql.terms import (
     conjunction,
     terms,
 )
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
 
 with needs("gyro"):
@@ -76,30 +76,30 @@ _PURE = {
     ),
     *("substr", "lpad", "rpad", "lcase", "ucase", "crc32", "octet_length", "json_extract", "json_object", "json_array"),
 }
-"""Functions that compute, among those that sqlglot does not know. Others may read and write tables."""
+"""Pure functions that sqlglot does not know. Other functions may read and write tables."""
 _EXACT = 2**53
-"""Whole numbers below are the same in every type of number. Others are not compared with each other."""
+"""Whole numbers below this are exact in every numeric type. Larger ones are unknown values."""
 
 
 @dataclasses.dataclass
 class Source:
-    """One thing in FROM: a table's row, or the rows of a query."""
+    """A source in FROM: a table, or a query."""
 
     alias: str
     instance: str
     table: Table | None = None
     outputs: set[str] | None = None
-    """Column names of a derived table; None if they are not known."""
+    """Column names of a derived table; None if they are unknown."""
     read: set[str] = dataclasses.field(default_factory=set)
     tested: set[str] = dataclasses.field(default_factory=set)
-    """Of those read, the ones that are not only returned."""
+    """The columns in `read` that are used for more than the output."""
     optional: bool = False
-    """On the side of an outer join that may be missing."""
+    """It is on the optional side of an outer join."""
     joined: list[exp.Expression] = dataclasses.field(default_factory=list)
-    """The ON of the outer join that made it optional, if it is the only one."""
+    """The ON of the outer join that makes it optional, if there is only one."""
 
     def term(self, name: str) -> Term:
-        """The column of that name."""
+        """The column with this name."""
         if self.table is None:
             return Unknown(f"a column of the derived table {self.alias}")
         if name in ("rowid", "oid", "_rowid_") and name not in self.table.columns:
@@ -119,7 +119,7 @@ class Source:
 
 @dataclasses.dataclass
 class Scope:
-    """Sources by alias, the queries that WITH names, and the scope around it."""
+    """Sources by alias, queries of WITH by name, and the outer scope."""
 
     outer: Scope | None = None
     sources: dict[str, Source] = dataclasses.field(default_factory=dict)
@@ -145,7 +145,7 @@ class Reader:
     # -- queries -----------------------------------------------------------------------------------------------------
 
     def query(self, node: Any, outer: Scope | None) -> list[tuple[str, Term]]:
-        """Add what the query reads; what it returns."""
+        """Add the reads of a query to the footprint; return its output columns."""
         if isinstance(node, exp.Subquery):
             scope = self._with(node, outer)
             return self.query(node.this, scope)
@@ -155,7 +155,7 @@ class Reader:
             self.query(node.expression, scope)
             return [(name, Unknown("a column of a UNION")) for name, _ in outputs]
         if not isinstance(node, exp.Select):
-            raise NotUnderstoodError(f"{_short(node)} is not a query that is understood")
+            raise NotUnderstoodError(f"this query is not understood: {_short(node)}")
         return self._select(node, self._with(node, outer))
 
     def _with(self, node: exp.Expression, outer: Scope | None) -> Scope:
@@ -166,7 +166,7 @@ class Reader:
             if clause is not None and clause.args.get("recursive"):
                 scope.ctes[cte.alias.lower()] = named or None
             if not isinstance(cte.this, exp.Query):
-                raise NotUnderstoodError("WITH around a statement that writes")
+                raise NotUnderstoodError("WITH contains a statement that writes")
             outputs = {name for name, _ in self.query(cte.this, scope)}
             scope.ctes[cte.alias.lower()] = named or outputs
         return scope
@@ -208,7 +208,7 @@ class Reader:
         return [n for s in chosen for n in (s.table.columns if s.table is not None else s.outputs or ())]
 
     def sources(self, scope: Scope, clause: exp.Expression | None, joins: list[exp.Expression]) -> list[Condition]:
-        """Put FROM's sources into the scope; the conditions of inner joins."""
+        """Add the sources of FROM to the scope; return the conditions of inner joins."""
         conditions: list[Condition] = []
         first = [clause.this] if clause is not None else []
         first += clause.expressions if clause is not None else []
@@ -221,7 +221,7 @@ class Reader:
         return conditions
 
     def source(self, scope: Scope, node: exp.Expression) -> Source:
-        """Add one source."""
+        """Add one source to the scope."""
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             name = node.name.lower()
             alias = node.alias_or_name.lower()
@@ -244,7 +244,7 @@ class Reader:
         else:
             raise NotUnderstoodError(f"{_short(node)} is not a table")
         if found.alias in scope.sources:
-            raise UsageError(f"{self.where}: {found.alias} is named twice in FROM", hint="give one of them an alias")
+            raise UsageError(f"{self.where}: {found.alias} appears twice in FROM", hint="give one of them an alias")
         scope.sources[found.alias] = found
         return found
 
@@ -261,7 +261,9 @@ class Reader:
         for name in (i.name.lower() for i in join.args.get("using") or []):
             left = next((s for s in before if s.has(name)), None)
             if left is None or not added.has(name):
-                raise UsageError(f"{self.where}: USING ({name}): not on both sides", hint="name a common column")
+                raise UsageError(
+                    f"{self.where}: USING ({name}): only one side has this column", hint="use a column of both sides"
+                )
             self._read(left, name)
             self._read(added, name)
             conditions.append(Compare("=", left.term(name), added.term(name)))
@@ -278,7 +280,7 @@ class Reader:
         return conditions if not side else []
 
     def emit(self, scope: Scope, conditions: list[Condition]) -> None:
-        """A read entry for each table in the scope."""
+        """Add a read entry for each table in the scope."""
         for source in scope.sources.values():
             if source.table is not None:
                 self.footprint.reads.append(
@@ -293,10 +295,10 @@ class Reader:
                 )
 
     def condition_for(self, source: Source, scope: Scope, conditions: list[Condition]) -> Condition:
-        """What must be true of a row of this source if it is to matter.
+        """The condition on rows of this source that influence the result.
 
-        A row of an optional source matters if the ON of its join is true of it, whatever WHERE says of it: that it is there
-        takes away the row of NULLs that would stand in its place. So nothing but that ON is required of optional sources.
+        A row of an optional source influences the result if the ON of its join is true of it, even if WHERE is not: it
+        replaces the row of NULLs. So the condition on an optional source is its ON only.
         """
         optional = {s.instance for s in scope.sources.values() if s.optional}
         kept = [c for c in conditions if not optional & instances(c)]
@@ -307,9 +309,9 @@ class Reader:
     # -- names -------------------------------------------------------------------------------------------------------
 
     def visit(self, node: exp.Expression, scope: Scope, aliases: set[str] | frozenset[str] = frozenset()) -> None:
-        """Note every column that is mentioned, and what subqueries read."""
+        """Record all columns that an expression mentions, and the reads of subqueries."""
         if isinstance(node, exp.Anonymous) and node.name.lower() not in _PURE:
-            raise NotUnderstoodError(f"the function {node.name} may do anything")
+            raise NotUnderstoodError(f"the function {node.name} is not known: it may read and write everything")
         if isinstance(node, exp.Query):
             tested, self._tested = self._tested, True
             self.query(node, scope)
@@ -338,7 +340,7 @@ class Reader:
             source.tested |= known
 
     def resolve(self, node: exp.Column, scope: Scope) -> Source:
-        """The source that a column belongs to."""
+        """The source of a column."""
         name, table = node.name.lower(), _table(node)
         around: Scope | None = scope
         while around is not None:
@@ -349,7 +351,7 @@ class Reader:
                         return source
                     raise UsageError(
                         f"{self.where}: {table} has no column {name}",
-                        hint=f"its columns: {', '.join(source.names)}",
+                        hint=f"columns of {table}: {', '.join(source.names)}",
                     )
             else:
                 found = [s for s in around.sources.values() if s.has(name)]
@@ -364,8 +366,8 @@ class Reader:
             around = around.outer
         sources = ", ".join(scope.sources) or "no table"
         raise UsageError(
-            f"{self.where}: there is no column {f'{table}.' if table else ''}{name} (in {sources})",
-            hint="correct the statement, or give the schema that it is for with --schema FILE",
+            f"{self.where}: no column {f'{table}.' if table else ''}{name} (in {sources})",
+            hint=("correct the statement, or give its schema with ", Argument("schema", "FILE")),
         )
 
     # -- conditions --------------------------------------------------------------------------------------------------
@@ -375,7 +377,7 @@ class Reader:
         return list(condition.parts) if isinstance(condition, And) else [condition]
 
     def condition(self, node: exp.Expression, scope: Scope) -> Condition:
-        """An expression as a condition; opaque where it is not understood."""
+        """An expression as a condition: opaque where it is not understood."""
         if isinstance(node, exp.Paren):
             return self.condition(node.this, scope)
         if isinstance(node, exp.And):
@@ -411,7 +413,7 @@ class Reader:
         return Opaque(_short(node))
 
     def term(self, node: exp.Expression, scope: Scope) -> Term:
-        """An expression as a term; unknown where it is not understood."""
+        """An expression as a term: unknown where it is not understood."""
         if isinstance(node, exp.Paren):
             return self.term(node.this, scope)
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
@@ -430,12 +432,12 @@ class Reader:
 
 
 def instances(condition: Condition) -> set[str]:
-    """Whose columns a condition mentions."""
+    """The instances whose columns a condition mentions."""
     return {t.instance for t in terms(condition) if isinstance(t, Column)}
 
 
 def _arg(node: exp.Expression, name: str) -> exp.Expression | None:
-    """An argument whose name is a keyword of Python; releases of sqlglot differ in how they call it."""
+    """An argument whose name is a Python keyword: its spelling depends on the release of sqlglot."""
     return node.args.get(f"{name}_") or node.args.get(name)
 
 
@@ -444,7 +446,7 @@ def _table(node: exp.Expression) -> str:
 
 
 def _using(node: exp.Expression, name: str) -> bool:
-    """Whether the query merges the columns of that name."""
+    """Whether a join merges the columns with this name."""
     select = node.find_ancestor(exp.Select)
     joins: Iterator[exp.Expression] = iter(select.args.get("joins") or []) if select is not None else iter(())
     return any(
@@ -454,5 +456,5 @@ def _using(node: exp.Expression, name: str) -> bool:
 
 
 def _short(node: exp.Expression) -> str:
-    said = node.sql()
-    return said if len(said) <= 48 else f"{said[:47]}…"
+    text = node.sql()
+    return text if len(text) <= 48 else f"{text[:47]}…"

@@ -1,4 +1,4 @@
-"""The schema of a database, from its DDL: tables, columns, keys, and what makes one row's fate depend on another's."""
+"""The schema of a database, read from its DDL: tables, columns, keys, foreign keys, checks and triggers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Literal
 
 from plait.gyro.sql.terms import Kind
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
 
 with needs("gyro"):
@@ -18,8 +18,9 @@ with needs("gyro"):
 Dialect = Literal["sqlite", "postgres", "mysql"]
 
 ROW = "*"
-"""The attribute of a table that is whether a row is there at all: read by every statement on the table, written by INSERT
-and DELETE. Without it, SELECT COUNT(*) would read nothing."""
+"""An attribute of every table: whether the row exists. Every statement on the table reads it; INSERT and DELETE write
+it.
+Without it, SELECT COUNT(*) would read nothing."""
 
 _ROWID = re.compile(r",?\s*\bWITHOUT\s+ROWID\b", re.IGNORECASE)
 _REPLACES = re.compile(r"\bON CONFLICT\b", re.IGNORECASE)
@@ -38,7 +39,7 @@ _NUMBERS = {
 }
 _TEXTS = {"TEXT", "VARCHAR"}
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it says about triggers is dealt with here
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # this file handles triggers itself
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,16 +50,16 @@ class Attribute:
     kind: Kind
     nullable: bool = True
     generated: bool = False
-    """Left out of an INSERT, it gets a new id."""
+    """An INSERT without this column generates a new id."""
     default: bool = False
-    """Left out of an INSERT, it is something that the schema says."""
+    """An INSERT without this column sets a default of the schema."""
     computed: bool = False
-    """Set by the database whenever the row changes."""
+    """The database sets it whenever the row changes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """A foreign key: these columns of this table name a row of another."""
+    """A foreign key: these columns refer to a row of another table."""
 
     columns: tuple[str, ...]
     table: str
@@ -74,20 +75,20 @@ class Table:
     name: str
     columns: dict[str, Attribute]
     uniques: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
-    """Keys; an empty one has expressions or conditions in it, and may be violated by any row."""
+    """Unique keys. An empty one has expressions or conditions, so any row may violate it."""
     primary: tuple[str, ...] = ()
     references: list[Reference] = dataclasses.field(default_factory=list)
     checks: list[frozenset[str]] = dataclasses.field(default_factory=list)
-    """Columns that a CHECK reads together."""
+    """The columns of each CHECK."""
     triggers: bool = False
 
     @property
     def all(self) -> frozenset[str]:
-        """Every attribute, the row's existence among them."""
+        """Every attribute, including the existence of the row."""
         return frozenset({*self.columns, ROW})
 
     def written(self, assigned: frozenset[str]) -> frozenset[str]:
-        """What changes if these columns are assigned."""
+        """The columns that change if these columns are assigned."""
         return assigned | {c.name for c in self.columns.values() if c.computed}
 
     @property
@@ -97,7 +98,7 @@ class Table:
 
 @dataclasses.dataclass
 class Schema:
-    """Tables and views by their names."""
+    """Tables and views by name."""
 
     tables: dict[str, Table]
     views: dict[str, exp.Expression] = dataclasses.field(default_factory=dict)
@@ -105,19 +106,19 @@ class Schema:
     source: str = "the schema"
 
     def table(self, name: str, where: str) -> Table:
-        """The table of that name, or an error that names those there are."""
+        """The table with this name. If it does not exist, the error lists the tables."""
         found = self.tables.get(name.lower())
         if found is None:
             known = ", ".join(sorted([*self.tables, *self.views])) or "none"
             raise UsageError(
-                f"{where}: there is no table {name} in {self.source}",
-                hint=f"its tables: {known}; give the DDL with --schema FILE",
+                f"{where}: no table {name} in {self.source}",
+                hint=(f"tables: {known}; give the DDL with ", Argument("schema", "FILE")),
             )
         return found
 
 
 def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the schema") -> Schema:
-    """Read DDL. Statements that are not about the schema (INSERT, PRAGMA, …) are left alone.
+    """Read DDL. Other statements (INSERT, PRAGMA, …) are ignored.
 
     >>> schema = parse_schema("CREATE TABLE cart (id INTEGER PRIMARY KEY, owner TEXT UNIQUE)")
     >>> schema.tables["cart"].generated, schema.tables["cart"].uniques
@@ -131,7 +132,7 @@ def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the sc
     except sqlglot.errors.SqlglotError as error:
         raise UsageError(
             f"{source}: the schema cannot be parsed as {dialect}: {first_error(error)}",
-            hint="correct the DDL, or name another --dialect",
+            hint=("correct the DDL, or choose another ", Argument("dialect")),
         ) from None
     schema = Schema({}, {}, dialect, source)
     for statement in statements:
@@ -139,21 +140,21 @@ def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the sc
             _create(schema, statement, text)
         elif isinstance(statement, exp.Alter | exp.Drop):
             raise UsageError(
-                f"{source}: {statement.sql(dialect=dialect)[:60]}: a schema that is altered is not understood",
-                hint="give CREATE statements that say what the tables are in the end",
+                f"{source}: {statement.sql(dialect=dialect)[:60]}: ALTER and DROP are not supported",
+                hint="give only CREATE statements for the final tables",
             )
-        elif isinstance(statement, exp.Command) and _UNCLEAR.match(said := statement.sql(dialect=dialect)):
+        elif isinstance(statement, exp.Command) and _UNCLEAR.match(shown := statement.sql(dialect=dialect)):
             raise UsageError(
-                f"{source}: {' '.join(said.split())[:60]}: it is not understood, and may have effects on tables",
-                hint="leave it out if it has none, or write it in another way",
+                f"{source}: {' '.join(shown.split())[:60]}: this statement is not understood and may change tables",
+                hint="remove it if it has no effect on tables; otherwise write it differently",
             )
     if not schema.tables:
-        raise UsageError(f"{source}: there is no CREATE TABLE", hint="give the DDL of the database with --schema FILE")
+        raise UsageError(f"{source}: no CREATE TABLE", hint=("give the DDL with ", Argument("schema", "FILE")))
     for name in triggered & schema.tables.keys():
         schema.tables[name].triggers = True
     if unknown := sorted(triggered - schema.tables.keys() - schema.views.keys()):
         raise UsageError(
-            f"{source}: a trigger is on {unknown[0]}, which is no table", hint="give the DDL of all tables"
+            f"{source}: a trigger is on {unknown[0]}, which is not a table", hint="give the DDL of all tables"
         )
     for table in schema.tables.values():
         table.references = [_resolved(schema, table, r) for r in table.references]
@@ -161,17 +162,17 @@ def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the sc
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Spaces: places in the text stay what they are."""
+    """Spaces, so that positions in the text do not change."""
     return re.sub(r"[^\n]", " ", match[0])
 
 
 def _constraints(definition: exp.Schema) -> list[str]:
-    """What is said about keys, as text."""
+    """The constraints of a table, as text."""
     return [str(part.sql("sqlite")) for part in definition.expressions if not isinstance(part, exp.ColumnDef)]
 
 
 def first_error(error: sqlglot.errors.SqlglotError) -> str:
-    """What the parser says, in one line."""
+    """The error of the parser, in one line."""
     found = getattr(error, "errors", None)
     if found:
         return f"{found[0].get('description', '').rstrip('.')} near {found[0].get('highlight', '')!r}"
@@ -192,18 +193,18 @@ def _create(schema: Schema, statement: exp.Create, text: str) -> None:
     elif kind == "TABLE":
         if not isinstance(statement.this, exp.Schema):
             raise UsageError(
-                f"{schema.source}: CREATE TABLE {statement.this.sql()} names no columns",
-                hint="write the columns out, instead of CREATE TABLE … AS SELECT",
+                f"{schema.source}: CREATE TABLE {statement.this.sql()} has no columns",
+                hint="list the columns; CREATE TABLE … AS SELECT is not supported",
             )
         if statement.find(exp.InheritsProperty):
             raise UsageError(
-                f"{schema.source}: {statement.this.this.sql()} inherits from another table, which is not understood",
-                hint="write tables of their own",
+                f"{schema.source}: {statement.this.this.sql()} inherits from another table, which is not supported",
+                hint="define the table without INHERITS",
             )
         if any(_REPLACES.search(c) for c in _constraints(statement.this)):
             raise UsageError(
-                f"{schema.source}: a key of {statement.this.this.sql()} says what happens ON CONFLICT",
-                hint="say it in the statements (INSERT OR REPLACE, OR IGNORE)",
+                f"{schema.source}: a key of {statement.this.this.sql()} has ON CONFLICT, which is not supported",
+                hint="use INSERT OR REPLACE or INSERT OR IGNORE in the statements",
             )
         table = _table(schema, statement.this, text)
         schema.tables[table.name] = table
@@ -229,7 +230,7 @@ def _table(schema: Schema, definition: exp.Schema, text: str) -> Table:
         elif isinstance(part, exp.CheckColumnConstraint):
             table.checks.append(frozenset(c.name.lower() for c in part.find_all(exp.Column)))
         elif not isinstance(part, exp.IndexColumnConstraint):
-            table.uniques.append(())  # EXCLUDE and the like: any row may be in the way
+            table.uniques.append(())  # EXCLUDE and similar: any row may violate it
     if table.primary:
         table.uniques.insert(0, table.primary)
     if len(table.primary) == 1 and schema.dialect == "sqlite" and table.primary[0] in integer_keys:
@@ -247,7 +248,7 @@ def _column(schema: Schema, table: Table, part: exp.ColumnDef) -> None:
     kind: Kind = "number" if type_name in _NUMBERS else "text" if type_name in _TEXTS else "other"
     nullable, generated, computed, default = True, "SERIAL" in type_name, False, False
     if schema.dialect == "mysql" and kind == "text":
-        kind = "other"  # its collations ignore case unless told otherwise
+        kind = "other"  # its collations ignore case by default
     for constraint in part.constraints:
         rule = constraint.kind
         if isinstance(rule, exp.PrimaryKeyColumnConstraint):
@@ -275,8 +276,8 @@ def _column(schema: Schema, table: Table, part: exp.ColumnDef) -> None:
 
 
 def _reference(columns: tuple[str, ...], node: exp.Expression, options: object) -> Reference:
-    said = " ".join(str(o) for o in [*(node.args.get("options") or []), *(options or [])]).upper()  # type: ignore[misc]
-    actions = dict(re.findall(r"ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT|RESTRICT|NO ACTION)", said))
+    text = " ".join(str(o) for o in [*(node.args.get("options") or []), *(options or [])]).upper()  # type: ignore[misc]
+    actions = dict(re.findall(r"ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT|RESTRICT|NO ACTION)", text))
     for key in ("delete", "update"):
         if node.parent is not None and (action := node.parent.args.get(key)):
             actions[key.upper()] = str(action).upper()
@@ -287,13 +288,13 @@ def _reference(columns: tuple[str, ...], node: exp.Expression, options: object) 
 
 
 def _resolved(schema: Schema, table: Table, reference: Reference) -> Reference:
-    """With the columns that it names, which are the primary key's unless they were given."""
+    """The foreign key with its target columns: by default, the primary key of the other table."""
     parent = schema.table(reference.table, f"the foreign key ({', '.join(reference.columns)}) of {table.name}")
     target = reference.target or parent.primary
     if len(target) != len(reference.columns):
         raise UsageError(
-            f"{schema.source}: the foreign key ({', '.join(reference.columns)}) of {table.name} does not fit "
+            f"{schema.source}: the foreign key ({', '.join(reference.columns)}) of {table.name} does not match "
             f"({', '.join(target)}) of {parent.name}",
-            hint="name as many columns on both sides",
+            hint="give the same number of columns on both sides",
         )
     return dataclasses.replace(reference, target=target)

@@ -1,4 +1,4 @@
-"""The footprint of one SQL statement: what it reads, what it writes, and which rows (see `entries.py`)."""
+"""The footprint of one SQL statement: what it reads and writes, and in which rows (see `entries.py`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ with needs("gyro"):
     from sqlglot import exp
 
 Ids = Literal["server", "table"]
-"""Who makes the ids that an INSERT leaves out: each server its own, or the table (the greatest so far, plus one)."""
+"""The source of ids that an INSERT leaves out: the server (its own range), or the table (its greatest id plus one)."""
 
 _PLACEHOLDER = re.compile(
     r"'(?:''|[^'])*'|\"(?:\"\"|[^\"])*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|::"
@@ -42,7 +42,7 @@ _HARMLESS = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "STAR
 
 
 def placeholders(sql: str) -> tuple[str, list[str]]:
-    """The statement with every placeholder in one style, and their names: a number where they are positional.
+    """The statement with all placeholders in one style, and their names. A positional placeholder has a number.
 
     >>> placeholders("SELECT x FROM t WHERE a = ? AND b = %(b)s AND c = '?'")
     ("SELECT x FROM t WHERE a = :_1 AND b = :b AND c = '?'", ['_1', 'b'])
@@ -84,13 +84,13 @@ def footprints(
     for name in names:
         if name not in bindings:
             raise UsageError(
-                f"{where}: nothing is given for the placeholder {name.removeprefix('_')!r} of {_line(sql)}",
-                hint="give as many values as there are placeholders",
+                f"{where}: no value for the placeholder {name.removeprefix('_')!r} of {_line(sql)}",
+                hint="give one value for each placeholder",
             )
     try:
         parsed = sqlglot.parse(text, dialect=schema.dialect)
     except sqlglot.errors.SqlglotError as error:
-        raise NotUnderstoodError(f"the SQL cannot be parsed: {first_error(error)}") from None
+        raise NotUnderstoodError(f"the SQL has a syntax error: {first_error(error)}") from None
     return [_Statement(schema, bindings, where, site, ids).run(node) for node in parsed if node is not None]
 
 
@@ -113,12 +113,12 @@ class _Statement(Reader):
         elif not isinstance(node, exp.Transaction | exp.Commit | exp.Rollback | exp.EndStatement) and not (
             isinstance(node, exp.Command | exp.Alias | exp.Column) and _first_word(node) in _HARMLESS
         ):
-            raise NotUnderstoodError(f"{_short(node)} is neither a query nor INSERT, UPDATE or DELETE")
+            raise NotUnderstoodError(f"{_short(node)}: expected a query, INSERT, UPDATE or DELETE")
         return self.footprint
 
     def _target(self, node: exp.Expression | None, scope: Scope) -> tuple[Source, Table]:
         if not isinstance(node, exp.Table) or node.name.lower() in self.schema.views:
-            raise NotUnderstoodError(f"{_short(node) if node is not None else 'nothing'} is not a table")
+            raise NotUnderstoodError(f"the target {_short(node) if node is not None else '(none)'} is not a table")
         source = self.source(scope, node)
         assert source.table is not None
         if source.table.triggers:
@@ -128,7 +128,7 @@ class _Statement(Reader):
     # -- INSERT ------------------------------------------------------------------------------------------------------
 
     def insert(self, node: exp.Insert) -> None:
-        """Writes whole rows; reads those with the same keys, and those that foreign keys name."""
+        """INSERT writes whole rows. It reads rows with equal keys, and rows that foreign keys refer to."""
         outside = self._with(node, None)
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
         scope = Scope(outside)
@@ -141,7 +141,7 @@ class _Statement(Reader):
         for name in given:
             if name not in table.columns:
                 raise UsageError(
-                    f"{self.where}: {table.name} has no column {name}", hint=f"its columns: {', '.join(table.columns)}"
+                    f"{self.where}: {table.name} has no column {name}", hint=f"columns: {', '.join(table.columns)}"
                 )
         rows = self._rows(node, given, outside)
         action = str(node.args.get("alternative") or "").upper()
@@ -153,7 +153,7 @@ class _Statement(Reader):
             self._generate(table, row)
             for column in table.columns.values():
                 if action == "REPLACE" and column.default:
-                    row.pop(column.name, None)  # a NULL that is not allowed is replaced by the default
+                    row.pop(column.name, None)  # REPLACE sets the default instead of a forbidden NULL
                 elif column.nullable and not (column.default or column.computed):
                     row.setdefault(column.name, Constant(None))
             as_given = conjunction(*(Same(source.term(n), t) for n, t in row.items()))
@@ -168,13 +168,15 @@ class _Statement(Reader):
                     self._upsert(table, source, scope, conflict, same)
             self._parents(table, row)
         if action or conflict is not None or len(rows) > 1:
-            self.footprint.generated = None  # the row that it is about may be an older one
+            self.footprint.generated = None  # it may affect an older row
         returning = node.args.get("returning")
         for projection in returning.expressions if returning is not None else []:
             self.visit(projection, scope)
             column = projection.unalias().name.lower()
             value = rows[0].get(column) if len(rows) == 1 and not action and conflict is None else None
-            self.footprint.outputs.append((projection.alias_or_name.lower(), value or Unknown("what INSERT returned")))
+            self.footprint.outputs.append(
+                (projection.alias_or_name.lower(), value or Unknown("the result of an INSERT"))
+            )
 
     def _rows(self, node: exp.Insert, given: list[str], scope: Scope) -> list[dict[str, Term]]:
         values = node.expression
@@ -187,7 +189,7 @@ class _Statement(Reader):
                 if len(cells) != len(given):
                     raise UsageError(
                         f"{self.where}: INSERT has {len(cells)} values for {len(given)} columns",
-                        hint="give as many values as columns",
+                        hint="give one value for each column",
                     )
                 for cell in cells:
                     self.visit(cell, scope)
@@ -198,23 +200,23 @@ class _Statement(Reader):
             return [dict(zip(given, (_value(t) for _, t in outputs), strict=False))]
         if node.args.get("default"):
             return [{}]
-        raise NotUnderstoodError(f"{_short(node)}: its values are not understood")
+        raise NotUnderstoodError(f"{_short(node)}: the values are not understood")
 
     def _generate(self, table: Table, row: dict[str, Term]) -> None:
-        """The ids that are made if none are given."""
+        """Add the generated ids to a row."""
         for name in (c.name for c in table.columns.values() if c.generated):
             if row.get(name, Constant(None)) != Constant(None):
                 continue
             if self.ids == "server":
                 row[name] = Generated(f"{table.name}.{name}", self.site)
             else:
-                row[name] = Unknown(f"the table makes {table.name}.{name}")
+                row[name] = Unknown(f"the table generates {table.name}.{name}")
                 self._look(table, {name, ROW}, TRUE, table.name, "greatest id")
             if name == table.generated:
                 self.footprint.generated = row[name]
 
     def _upsert(self, table: Table, source: Source, scope: Scope, conflict: exp.Expression, same: Condition) -> None:
-        """ON CONFLICT DO UPDATE: an update of the row with the same key, if there is one."""
+        """ON CONFLICT DO UPDATE: an update of the row with the same key, if it exists."""
         if not conflict.expressions:
             return
         around = Scope(scope.outer, {"excluded": Source("excluded", "excluded", None, set(table.columns))})
@@ -228,7 +230,7 @@ class _Statement(Reader):
     # -- UPDATE and DELETE -------------------------------------------------------------------------------------------
 
     def update(self, node: exp.Update) -> None:
-        """Writes the assigned columns, of rows as they were and as they become."""
+        """UPDATE writes the assigned columns, in the rows before and after it."""
         scope = self._with(node, None)
         source, table = self._target(node.this, scope)
         conditions = self.sources(scope, _arg(node, "from"), node.this.args.get("joins") or [])
@@ -241,10 +243,10 @@ class _Statement(Reader):
         self._change(table, source, assigned, condition)
 
     def delete(self, node: exp.Delete) -> None:
-        """Writes all attributes of the rows that go."""
+        """DELETE writes all attributes of the deleted rows."""
         scope = self._with(node, None)
         if node.args.get("tables"):
-            raise NotUnderstoodError("DELETE from several tables")
+            raise NotUnderstoodError("DELETE with several tables is not understood")
         source, table = self._target(node.this, scope)
         using = node.args.get("using")
         for other in using if isinstance(using, list) else []:
@@ -259,7 +261,7 @@ class _Statement(Reader):
         return conditions + (self.conjuncts(where.this, scope) if where is not None else [])
 
     def _condition(self, node: exp.Expression, scope: Scope, source: Source, conditions: list[Condition]) -> Condition:
-        """Visit everything but the assignments' left sides; which rows of the target are meant."""
+        """Record all reads except assignments; return the condition on rows of the target."""
         for key in ("where", "order", "limit", "returning"):
             if isinstance(part := node.args.get(key), exp.Expression):
                 self.visit(part, scope)
@@ -269,13 +271,13 @@ class _Statement(Reader):
         assigned: dict[str, Term] = {}
         for node in nodes:
             if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
-                raise NotUnderstoodError(f"SET {_short(node)}")
+                raise NotUnderstoodError(f"SET {_short(node)} is not understood")
             name = node.this.name.lower()
             if node.this.table and scope.sources.get(node.this.table.lower(), target) is not target:
-                raise NotUnderstoodError(f"SET {_short(node)}: an UPDATE of several tables")
+                raise NotUnderstoodError(f"SET {_short(node)}: UPDATE with several tables is not understood")
             if name not in table.columns:
                 raise UsageError(
-                    f"{self.where}: {table.name} has no column {name}", hint=f"its columns: {', '.join(table.columns)}"
+                    f"{self.where}: {table.name} has no column {name}", hint=f"columns: {', '.join(table.columns)}"
                 )
             self.visit(node.expression, scope)
             value = self.term(node.expression, scope)
@@ -284,7 +286,7 @@ class _Statement(Reader):
         return assigned
 
     def _change(self, table: Table, source: Source, assigned: dict[str, Term], condition: Condition) -> None:
-        """An update of rows for which the condition is true: before it, after it, and what keys make of it."""
+        """Add the entries of an update: rows before and after it, and reads and writes of keys."""
         columns = table.written(frozenset(assigned))
         before: dict[Term, Term] = {
             source.term(n): Column(f"{source.instance}/before", n, table.columns[n].kind, table.columns[n].nullable)
@@ -313,7 +315,7 @@ class _Statement(Reader):
         return conjunction(*(Compare("=", source.term(n), row[n]) for n in key if n in row))
 
     def _parents(self, table: Table, row: dict[str, Term]) -> None:
-        """Foreign keys of the columns that were set look for the row that they name."""
+        """Foreign keys of the assigned columns read the rows that they refer to."""
         for reference in table.references:
             if {*reference.columns} & row.keys():
                 parent = Source(reference.table, f"{reference.table}#parent", self.schema.tables[reference.table])
@@ -330,7 +332,7 @@ class _Statement(Reader):
     def _children(
         self, table: Table, condition: Condition, instance: str, changed: frozenset[str] | None, seen: set[str]
     ) -> None:
-        """Rows that refer to rows which go (or whose key changes): looked for, and written if that cascades."""
+        """Read the rows that refer to deleted rows, or to rows with a changed key; write them if this cascades."""
         if table.name in seen:
             return
         for child in self.schema.tables.values():
@@ -366,7 +368,7 @@ class _Statement(Reader):
 
 
 def _value(term: Term) -> Term:
-    """A value that outlives its row."""
+    """The value, independent of its row."""
     return term if isinstance(term, Parameter | Constant | Generated | Unknown) else Unknown(f"read from {term}")
 
 
@@ -375,5 +377,5 @@ def _first_word(node: exp.Expression) -> str:
 
 
 def _line(sql: str) -> str:
-    said = " ".join(sql.split())
-    return said if len(said) <= 60 else f"{said[:59]}…"
+    text = " ".join(sql.split())
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,8 +1,8 @@
-"""Values and conditions, as conditions of entries speak of them: neither SQL trees nor solver's formulas.
+"""Terms and conditions of entries. They depend neither on the SQL parser nor on the solver.
 
-A term is what stands for one value: a column of a row, a parameter of the operation, an id that its server generates, a
-constant, or something unknown. Whatever the analysis does not understand becomes `Unknown` or `Opaque`, which may be
-anything: a condition can only become weaker by it, and a weaker condition can only have more conflicts.
+A term is one value: a column of a row, a parameter of the operation, an id that the server generates, a constant, or
+an unknown value. A value that the analysis does not understand becomes `Unknown`, and a condition becomes `Opaque`.
+Both can be anything. So a condition can only become weaker, and a weaker condition can only have more conflicts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 Kind = Literal["number", "text", "other"]
-"""What equality of a column means: on numbers and on text, equal is identical; on others (collations that ignore case,
-padded strings, dates, untyped columns), it may not be, and comparisons are opaque."""
+"""The kind of a column. Equal numbers and equal texts are identical. Equal values of other kinds (collations that
+ignore
+case, padded strings, dates, untyped columns) may differ, so comparisons of them are opaque."""
 
 Operator = Literal["=", "<", "<="]
 
@@ -23,7 +24,7 @@ _numbers = itertools.count(1)
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column of one row. `instance` tells the rows of one statement apart."""
+    """A column of one row. `instance` distinguishes the rows of one statement."""
 
     instance: str
     name: str
@@ -47,12 +48,12 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """An id that the server which executes the operation generates: never generated twice, and it routes to that server."""
+    """An id that the executing server generates. It is unique, and it is mapped to this server."""
 
     source: str
-    """The column that it is for: `table.column`. Ids for one column are never equal."""
+    """The column of the id: `table.column`. Two ids for one column are never equal."""
     site: int
-    """Which statement of the transaction."""
+    """The number of the statement in the transaction."""
 
     def __str__(self) -> str:
         return f"new {self.source}"
@@ -60,7 +61,7 @@ class Generated:
 
 @dataclasses.dataclass(frozen=True)
 class Constant:
-    """A number or a string of the statement's text; None is NULL."""
+    """A number or a string in the text of the statement; None is NULL."""
 
     value: int | str | None
 
@@ -76,12 +77,12 @@ class Constant:
 
 @dataclasses.dataclass(frozen=True)
 class Unknown:
-    """Any value; `reason` says where it comes from. No two are the same unless they are the same object's copies."""
+    """Any value. `reason` says where it comes from. Two are equal only if they are copies of one object."""
 
     reason: str
     number: int = dataclasses.field(default_factory=lambda: next(_numbers))
     plain: bool = False
-    """It is certainly a value that is stored, and not an object of some library that stands for SQL."""
+    """It is certainly a stored value, not an object that represents SQL (such as an expression of SQLAlchemy)."""
 
     def __str__(self) -> str:
         return "?"
@@ -92,7 +93,7 @@ Term: TypeAlias = Column | Parameter | Generated | Constant | Unknown
 
 @dataclasses.dataclass(frozen=True)
 class Compare:
-    """`left operator right`, unknown if one is NULL."""
+    """`left operator right`: unknown if one side is NULL."""
 
     operator: Operator
     left: Term
@@ -104,7 +105,7 @@ class Compare:
 
 @dataclasses.dataclass(frozen=True)
 class Same:
-    """Both NULL, or equal: what a column is after it was set."""
+    """Both are NULL, or both are equal: the state of a column after an assignment."""
 
     left: Term
     right: Term
@@ -135,7 +136,7 @@ class Not:
 
 @dataclasses.dataclass(frozen=True)
 class And:
-    """All of these; true if there are none."""
+    """A conjunction; true if it is empty."""
 
     parts: tuple[Condition, ...] = ()
 
@@ -146,7 +147,7 @@ class And:
 
 @dataclasses.dataclass(frozen=True)
 class Or:
-    """One of these; false if there are none."""
+    """A disjunction; false if it is empty."""
 
     parts: tuple[Condition, ...] = ()
 
@@ -156,13 +157,13 @@ class Or:
 
 @dataclasses.dataclass(frozen=True)
 class Opaque:
-    """A condition that the analysis does not look into: it may be true, false or unknown."""
+    """A condition that the analysis does not understand: it may be true, false or unknown."""
 
-    said: str
+    text: str
     number: int = dataclasses.field(default_factory=lambda: next(_numbers))
 
     def __str__(self) -> str:
-        return f"⟨{self.said}⟩"
+        return f"⟨{self.text}⟩"
 
 
 Condition: TypeAlias = Compare | Same | IsNull | Not | And | Or | Opaque
@@ -175,7 +176,7 @@ def _empty(condition: Condition) -> bool:
 
 
 def conjunction(*parts: Condition) -> Condition:
-    """All of them, without nested conjunctions.
+    """The conjunction of the parts, without nested conjunctions.
 
     >>> str(conjunction(TRUE, IsNull(Parameter("p"))))
     ':p is NULL'
@@ -187,7 +188,7 @@ def conjunction(*parts: Condition) -> Condition:
 
 
 def atoms(condition: Condition) -> Iterator[Compare | Same | IsNull | Opaque]:
-    """The conditions that have no conditions inside."""
+    """The conditions without inner conditions."""
     if isinstance(condition, And | Or):
         for part in condition.parts:
             yield from atoms(part)
@@ -198,7 +199,7 @@ def atoms(condition: Condition) -> Iterator[Compare | Same | IsNull | Opaque]:
 
 
 def terms(condition: Condition) -> Iterator[Term]:
-    """Every term of a condition."""
+    """All terms of a condition."""
     for atom in atoms(condition):
         if isinstance(atom, Compare | Same):
             yield atom.left
@@ -208,7 +209,7 @@ def terms(condition: Condition) -> Iterator[Term]:
 
 
 def substitute(condition: Condition, terms: dict[Term, Term]) -> Condition:
-    """The condition with terms replaced."""
+    """Replace terms in a condition."""
     if isinstance(condition, And | Or):
         return type(condition)(tuple(substitute(p, terms) for p in condition.parts))
     if isinstance(condition, Not):
