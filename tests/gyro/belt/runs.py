@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from plait.gyro.analysis import analyze
-from plait.gyro.belt.routing import Route, home, routes
+from plait.gyro.belt.routing import Route, routes, server_of
 from tests.gyro.belt import board
 from tests.gyro.belt.cluster import Cluster, Event
 from tests.gyro.belt.engines import Engine, Sqlite, scratch
@@ -107,7 +107,7 @@ def judge(cluster: Cluster) -> list[str]:
     for server in range(cluster.servers):
 
         def mine(key: Any, server: int = server) -> bool:
-            return home(key, cluster.servers) == server
+            return server_of(key, cluster.servers) == server
 
         for query, whose in (
             ("SELECT id, items FROM boards ORDER BY id", None),

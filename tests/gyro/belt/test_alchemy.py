@@ -23,7 +23,7 @@ from plait.gyro.belt.databases.alchemy import ddl, wanted
 from plait.gyro.belt.databases.database import Database
 from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError
-from plait.gyro.belt.routing import home, routes
+from plait.gyro.belt.routing import routes, server_of
 from plait.gyro.source.modules import read_python
 from plait.kernel.errors import UsageError
 from tests.gyro.belt import board_core
@@ -105,7 +105,9 @@ def test_the_example_is_served(kind: type[Engine]) -> None:
         for server in range(3):
             assert made.rows(server, "SELECT id, stock FROM items ORDER BY id") == stock
             mine = made.rows(server, "SELECT cart, item, amount FROM lines ORDER BY cart, item")
-            assert [r for r in mine if home(r[0], 3) == server] == [r for r in rest if home(r[0], 3) == server]
+            assert [r for r in mine if server_of(r[0], 3) == server] == [
+                r for r in rest if server_of(r[0], 3) == server
+            ]
     finally:
         cluster.stop()
         made.close()
@@ -221,7 +223,7 @@ def test_generated_ids_are_the_servers_own(served: Served) -> None:
     found = [call("made", owner=1), call("returned", owner=2), *call("several", owner=3), call("unnamed")]
     found.append(call("orm", owner=7, how="visit")[0])
     found.append(call("textual", owner=8))
-    assert all(home(i, 3) == 1 for i in found)
+    assert all(server_of(i, 3) == 1 for i in found)
     assert len({*found}) == 8
     assert [(c["id"], c["owner"]) for c in call("carts", how="read")] == list(
         zip(sorted(found), [1, 2, 3, 4, 5, None, 7, 8], strict=True)
@@ -357,7 +359,7 @@ def test_errors_are_clear(served: Served) -> None:
         ("control", "COMMIT in an operation"),
         ("plain", "Not an executable object"),
         ("dbapi", "annotate the parameter with sqlalchemy.Connection"),
-        ("object", "returned what JSON cannot say: an object of type Cart"),
+        ("object", "cannot be encoded as JSON: an object of type Cart"),
     ):
         with pytest.raises(OperationError, match=said):
             call(name, p=1)

@@ -205,7 +205,7 @@ def test_a_fenced_visit_leaves_nothing(pair: Pair) -> None:
 
 def test_an_update_that_breaks_a_unique_column_is_not_swallowed(pair: Pair) -> None:
     pair.there.write(pair.call(sql("INSERT INTO people (id, name) VALUES (11, 'zoe')")))
-    with pytest.raises(DatabaseGoneError, match=r"update 1 .* does not fit this database"):
+    with pytest.raises(DatabaseGoneError, match=r"update 1 .* cannot be applied here"):
         pair.execute(sql("INSERT INTO people (id, name) VALUES (12, 'zoe')"))
     assert pair.there.applied() == 0
 
@@ -229,7 +229,7 @@ def open_sqlite(folder: Path, schema: str) -> SqliteDatabase:
 def test_a_table_without_a_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="table t has no primary key"):
         open_sqlite(tmp_path, "CREATE TABLE t (a)")
-    with pytest.raises(UsageError, match="do not fit SQLite"):
+    with pytest.raises(UsageError, match="SQLite refuses the schema or the data"):
         open_sqlite(tmp_path / "..", "CREATE TABEL t (a)")
 
 
@@ -322,7 +322,7 @@ def test_a_commit_that_fails_after_the_append_is_made_up_for(tmp_path: Path) -> 
     call = Call("r", "t", {}, lambda db: b"%d" % db.execute("UPDATE people SET score = score + 1").rowcount)
     with pytest.raises(DatabaseGoneError, match="disk full"):
         visit_once(database, call, log)
-    with pytest.raises(DatabaseGoneError, match="may be in the log, and is not committed here yet"):
+    with pytest.raises(DatabaseGoneError, match="may be in the log, but is not committed here yet"):
         database.write(call)
     database.apply(log.read(0), 0)
     assert database.write(call).repeated

@@ -96,19 +96,19 @@ def post(
 @pytest.mark.parametrize(
     ("operation", "body", "status", "said"),
     [
-        ("fly", b"{}", 404, "there is no operation fly"),
+        ("fly", b"{}", 404, "no operation fly"),
         ("note", b"{}", 400, "owner, value is missing"),
         ("note", b'{"parameters": {"owner": 0}}', 400, "value is missing"),
         ("note", b'{"parameters": {"owner": 0, "value": 1, "colour": 2}}', 400, "has no parameter colour"),
-        ("note", b'{"parameters": {"owner": "0", "value": 1}}', 400, "owner='0' does not fit: expected a number"),
+        ("note", b'{"parameters": {"owner": "0", "value": 1}}', 400, "owner='0': expected a number"),
         ("note", b'{"parameters": {"owner": null, "value": 1}}', 400, "owner is null"),
         ("note", b'{"parameters": [1]}', 400, "the body is not a call"),
         ("note", b"{", 400, "the body is not a call"),
         ("note", b'{"parameter": {}}', 400, "the body is not a call"),
         ("note", b'\xff{"parameters": {}}', 400, "the body is not a call"),
         ("note", b'{"parameters": {"owner": 0, "value": %s' % (b"[" * 1900), 400, "recursion"),
-        ("note", b'{"request": "a\\u0000", "parameters": {"owner": 0, "value": 1}}', 400, "does not fit"),
-        ("move", b'{"request": "%s", "parameters": {"source": 0}}' % (b"x" * 201), 400, "does not fit"),
+        ("note", b'{"request": "a\\u0000", "parameters": {"owner": 0, "value": 1}}', 400, "is not a valid name"),
+        ("move", b'{"request": "%s", "parameters": {"source": 0}}' % (b"x" * 201), 400, "is not a valid name"),
         ("note", b'{"parameters": {"owner": 0, "value": {"a": 1}}}', 422, ""),
         ("note", b'{"parameters": {"owner": 0, "value": "%s"}}' % (b"x" * 3000), 413, "bytes"),
     ],
@@ -122,7 +122,7 @@ def test_bad_requests_are_refused(servers: Processes, operation: str, body: byte
 
 def test_paths_that_are_not_there(servers: Processes) -> None:
     status, answer = post(servers, "/fly", b"")
-    assert (status, answer["error"]) == (404, "there is no POST /fly")
+    assert (status, answer["error"]) == (404, "POST /fly does not exist")
     status, answer = post(servers, "/status", b"")
     assert status == 405
     assert "POST /call/OPERATION" in answer["hint"]
@@ -168,7 +168,7 @@ def test_a_request_that_comes_again_is_not_executed_again(servers: Processes) ->
 def test_a_name_is_of_one_request(servers: Processes, operation: str, given: Any, other: Any) -> None:
     """The other request is not taken for a repetition, whose effects would be lost."""
     servers.client.send(operation, given, request=f"mine {operation}")
-    with pytest.raises(CallError, match=f"mine {operation} is the name of another request"):
+    with pytest.raises(CallError, match=f"mine {operation} is already the name of another request"):
         servers.client.send(operation, other, request=f"mine {operation}")
 
 
@@ -266,7 +266,7 @@ def test_a_schema_mismatch_is_refused(servers: Processes) -> None:
     db.close()
     done = start(servers.settings, -1, folder)
     assert done.returncode == 2, done.stderr
-    assert "the schema is not what the cluster began with" in done.stderr
+    assert "the schema differs from that of the cluster" in done.stderr
     assert "more TEXT" in done.stderr
 
 
@@ -275,7 +275,7 @@ def test_another_number_of_servers_is_refused(servers: Processes) -> None:
     folder = Path(servers.settings.folder)
     done = start(msgspec.structs.replace(servers.settings, urls=servers.settings.urls * 2), 0, folder)
     assert done.returncode == 2, done.stderr
-    assert "number of servers is not what the cluster began with" in done.stderr
+    assert "number of servers differs from that of the cluster" in done.stderr
 
 
 ROOT = Path(__file__).parents[3]

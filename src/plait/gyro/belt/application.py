@@ -1,4 +1,4 @@
-"""The application: its functions by the names of the classification, called with a connection and parameters."""
+"""The application: the functions of the classification, which take a connection and parameters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import msgspec
 from plait.gyro.belt.records import Call, OperationError
 from plait.gyro.belt.routing import RequestError, Route, check_names
 from plait.gyro.source.modules import locate
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 
 class Application:
-    """Functions, and what they take."""
+    """The operations of an application, by name."""
 
     def __init__(self, module: ModuleType, routes: Mapping[str, Route]) -> None:
         self.module = module
@@ -31,12 +31,10 @@ class Application:
         self._operations = {name: Operation(_function(module, name), route) for name, route in routes.items()}
 
     def call(self, request: str, name: str, given: Mapping[str, Any]) -> Call:
-        """A request, checked."""
+        """Check a request; return it as a Call."""
         operation = self._operations.get(name)
         if operation is None:
-            raise RequestError(
-                404, f"there is no operation {name}", f"known are: {', '.join(sorted(self._operations))}"
-            )
+            raise RequestError(404, f"no operation {name}", f"operations: {', '.join(sorted(self._operations))}")
         arguments = operation.arguments(given)
         return Call(request, name, arguments, lambda connection: operation.run(connection, arguments))
 
@@ -55,7 +53,7 @@ class Operation:
         self._alchemy = _alchemy(function, self._connections)
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters by name: complete, known, and of the annotated types."""
+        """Check the parameters and convert them to the annotated types."""
         check_names(self._route, given, tuple(self._defaults))
         arguments = {n: given.get(n, self._defaults.get(n)) for n in self._route.parameters}
         for name, kind in self._types.items():
@@ -63,12 +61,14 @@ class Operation:
                 arguments[name] = msgspec.convert(arguments[name], kind)
             except msgspec.ValidationError as error:
                 raise RequestError(
-                    400, f"{self._route.name}: {name}={arguments[name]!r} does not fit: {error}", f"{name} is a {kind}"
+                    400,
+                    f"{self._route.name}: {name}={arguments[name]!r} has the wrong type: {error}",
+                    f"the type of {name} is {kind}",
                 ) from None
         return arguments
 
     def run(self, connection: Any, arguments: Mapping[str, Any]) -> bytes:
-        """Call it; the reply as JSON."""
+        """Call the function; return its reply as JSON."""
         if self._alchemy is None:
             reply = self._function(**dict.fromkeys(self._connections, connection), **arguments)
         else:
@@ -77,12 +77,13 @@ class Operation:
         try:
             return msgspec.json.encode(reply, enc_hook=_plain)
         except (TypeError, ValueError, RecursionError) as error:
-            raise OperationError("ReplyError", f"{self._route.name} returned what JSON cannot say: {error}") from None
+            message = f"the reply of {self._route.name} cannot be encoded as JSON: {error}"
+            raise OperationError("ReplyError", message) from None
 
 
 def _alchemy(function: Callable[..., Any], names: list[str]) -> Callable[[Any], AbstractContextManager[Any]] | None:
-    """What lends SQLAlchemy's connections to a function; None if it takes those of DB-API."""
-    if "sqlalchemy" not in sys.modules:  # the application is imported, and has not imported it
+    """A context manager that gives a function SQLAlchemy connections; None if it takes DB-API connections."""
+    if "sqlalchemy" not in sys.modules:  # the application is loaded, and does not use SQLAlchemy
         return None
     from plait.gyro.belt.databases.alchemy import lent, wanted
 
@@ -91,7 +92,7 @@ def _alchemy(function: Callable[..., Any], names: list[str]) -> Callable[[Any], 
 
 
 def _plain(value: Any) -> Any:
-    """Rows of SQLAlchemy, which are no tuples."""
+    """Convert rows of SQLAlchemy, which are not tuples."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):
@@ -100,7 +101,7 @@ def _plain(value: Any) -> Any:
 
 
 def _types(function: Callable[..., Any], route: Route) -> dict[str, Any]:
-    """The annotations that say what JSON a parameter is."""
+    """The annotated types of parameters that JSON can represent."""
     try:
         hints = typing.get_type_hints(function)
     except (NameError, TypeError, AttributeError):
@@ -114,7 +115,7 @@ def _types(function: Callable[..., Any], route: Route) -> dict[str, Any]:
         except msgspec.ValidationError:
             found[name] = kind
         except TypeError:
-            continue  # not something that JSON has
+            continue  # JSON has no such type
         else:
             found[name] = kind
     return found
@@ -124,13 +125,11 @@ def _function(module: ModuleType, name: str) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if not callable(found) or "." in name:
         raise UsageError(
-            f"{module.__name__} has no function {name} to call",
-            hint="operations that are served are functions of the module",
+            f"{module.__name__} has no function {name}",
+            hint="serve only functions at the top level of the module",
         )
     if inspect.iscoroutinefunction(found):
-        raise UsageError(
-            f"{name} is asynchronous, and connections that are served are not", hint="make it a plain function"
-        )
+        raise UsageError(f"{name} is asynchronous, which servers do not support", hint="make it a plain function")
     return found  # type: ignore[no-any-return]
 
 
@@ -138,11 +137,11 @@ def load(target: str) -> ModuleType:
     """Import the application: a Python file or package, by path or dotted name."""
     path = locate(target)
     if path.suffix != ".py" and not (path / "__init__.py").is_file():
-        raise UsageError(f"{target} has no functions to call", hint="plait gyro serve takes a Python module or package")
+        raise UsageError(f"{target} has no functions to serve", hint="give a Python module or package")
     name = path.stem
     folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # an application imports what lies next to it
+        sys.path.insert(0, folder)  # an application may import modules next to it
     file = path if path.suffix == ".py" else path / "__init__.py"
     specification = importlib.util.spec_from_file_location(
         name, file, submodule_search_locations=None if path.suffix == ".py" else [str(path)]
@@ -154,12 +153,14 @@ def load(target: str) -> ModuleType:
     try:
         specification.loader.exec_module(module)
     except Exception as error:
-        raise UsageError(f"{target} cannot be imported: {type(error).__name__}: {error}", hint="correct it") from None
+        raise UsageError(
+            f"{target} cannot be imported: {type(error).__name__}: {error}", hint="correct the code"
+        ) from None
     return module
 
 
 def schema_of(target: str, module: ModuleType, given: Path | None, *, dialect: str = "sqlite") -> str:
-    """The DDL: what is written down, or else the Tables of SQLAlchemy."""
+    """The DDL: a written schema, or else the Tables of SQLAlchemy."""
     if (found := written_schema(target, module, given)) is not None:
         return found
     if given is None and "sqlalchemy" in sys.modules:
@@ -168,13 +169,13 @@ def schema_of(target: str, module: ModuleType, given: Path | None, *, dialect: s
         if found := ddl(module, dialect):
             return found
     raise UsageError(
-        f"{target}: there is no schema" if given is None else f"the schema {given} cannot be read",
-        hint="give --schema FILE, a constant SCHEMA in the module, or schema.sql next to it",
+        f"{target}: no schema" if given is None else f"the schema {given} cannot be read",
+        hint=("give ", Argument("schema", "FILE"), ", a constant SCHEMA in the module, or schema.sql next to it"),
     )
 
 
 def written_schema(target: str, module: ModuleType, given: Path | None) -> str | None:
-    """A file that is given, the constant SCHEMA, or the file next to the application."""
+    """The DDL of a given file, of the constant SCHEMA, or of a file next to the application."""
     path = locate(target)
     folder = path if path.is_dir() else path.parent
     if given is None and isinstance(found := getattr(module, "SCHEMA", None), str):

@@ -1,4 +1,4 @@
-"""A client that knows the partitioning: it calls the server that an operation is mapped to, and follows redirects."""
+"""A client that knows the partitioning: it calls the right server directly, and follows redirects."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from plait.kernel.errors import PlaitError, UsageError
 
 
 class CallError(PlaitError):
-    """A call was refused, or the operation raised."""
+    """A server refused a call, or the operation raised an exception."""
 
     def __init__(self, message: str, *, hint: str | None = None, status: int = 0, raised: str = "") -> None:
         super().__init__(message, hint=hint)
         self.status = status
         self.raised = raised
-        """The exception of the application's function."""
+        """The name of the exception that the function raised."""
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A reply and where its operation stands in the order."""
+    """A reply, and the position of its operation in the serial order."""
 
     reply: Any
     server: int
@@ -39,7 +39,7 @@ class Reply(msgspec.Struct, frozen=True):
 class Client:
     """Calls operations by name.
 
-    Every call has a name of its own, so it can be sent again when a server does not answer: it is executed once.
+    Every request has a unique name. So the client can send it again if a server does not answer: it is executed once.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Client:
                 found = msgspec.json.decode(body, type=_Cluster)
                 break
         if found is None:
-            raise UsageError(f"no server answers at {url}", hint="start one with plait gyro serve")
+            raise UsageError(f"no server answers at {url}", hint="start servers with `plait gyro serve`")
         self.routes = found.routes
         self.peers = [Peer(u, timeout=timeout) for u in found.urls]
 
@@ -68,11 +68,11 @@ class Client:
             peer.close()
 
     def call(self, operation: str, /, **parameters: Any) -> Any:
-        """The reply of an operation."""
+        """Call an operation; return its reply."""
         return self.send(operation, parameters).reply
 
     def send(self, operation: str, parameters: dict[str, Any], *, request: str = "", at: int | None = None) -> Reply:
-        """The reply with its place in the order; `at` names a server to ask first, instead of the right one."""
+        """Call an operation; return its reply and position. `at` is the number of the server to ask first."""
         body = msgspec.json.encode({"request": request or uuid.uuid4().hex, "parameters": parameters})
         server = self._server(operation, parameters) if at is None else at
         path = f"/call/{urllib.parse.quote(operation)}"
@@ -85,25 +85,25 @@ class Client:
                 status, answer = 503, msgspec.json.encode({"error": f"server {server} does not answer: {error}"})
             if status == 200:
                 return self._decoder.decode(answer)
-            said = msgspec.json.decode(answer)
+            content = msgspec.json.decode(answer)
             if status == 307:
-                server = int(said["map"])
+                server = int(content["map"])
                 continue
             if status == 503 and time.monotonic() + pause < deadline:
                 time.sleep(pause)
                 pause = min(2 * pause, 0.5)
                 continue
-            raise CallError(said["error"], hint=said.get("hint"), status=status, raised=said.get("raised", ""))
+            raise CallError(content["error"], hint=content.get("hint"), status=status, raised=content.get("raised", ""))
 
     def _server(self, operation: str, parameters: dict[str, Any]) -> int:
         route = self.routes.get(operation)
         if route is None:
-            return self._near  # the server has the list of those that there are
+            return self._near  # the server answers with the list of operations
         try:
             check_names(route, parameters, [p for p in route.parameters if p not in route.keys])
             return place(route, parameters, len(self.peers), self._near)[0]
         except RequestError:
-            return self._near  # and says what is wrong
+            return self._near  # the server answers with the error
 
 
 class _Cluster(msgspec.Struct):

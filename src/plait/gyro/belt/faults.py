@@ -1,8 +1,9 @@
-"""Deaths and delays on request, for tests: what `kill -9` between any two steps of the protocol does.
+"""Crashes and delays for tests: kill a server (as `kill -9` does) between any two steps of the protocol.
 
-`PLAIT_GYRO_CRASH=appended:3` kills the server the third time that it has appended to the log and not committed yet;
-`appended:3@1` only server 1. `PLAIT_GYRO_DELAY=0.01` makes every step wait for up to so many seconds, at random. The steps,
-in their order: received, applied, execute, executed, captured, prepared, appended, committed, replied, pass, passed.
+`PLAIT_GYRO_CRASH=appended:3` kills a server when it reaches the step `appended` for the third time: it has appended to
+the log, and has not committed yet. `appended:3@1` kills only server 1. `PLAIT_GYRO_DELAY=0.01` delays every step by a
+random time of up to 0.01 seconds. The steps, in order: received, applied, execute, executed, captured, prepared,
+appended, committed, replied, pass, passed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ CRASH, DELAY = "PLAIT_GYRO_CRASH", "PLAIT_GYRO_DELAY"
 
 
 def steps(server: int) -> Callable[[str], None]:
-    """What a server does at each step: nothing, unless the environment asks for it."""
+    """A function that a server calls at each step. It does nothing unless an environment variable is set."""
     crash, delay = os.environ.get(CRASH, ""), float(os.environ.get(DELAY, "0") or 0)
     where, _, who = crash.partition("@")
     name, _, count = where.partition(":")

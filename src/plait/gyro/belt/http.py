@@ -1,4 +1,4 @@
-"""Keep-alive HTTP connections: what servers and clients send to servers."""
+"""Keep-alive HTTP connections to servers, for clients and other servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import urllib.parse
 
 
 class Peer:
-    """One server, reached by one connection per thread."""
+    """One server, with one connection per thread."""
 
     def __init__(self, url: str, *, timeout: float = 5.0) -> None:
         parts = urllib.parse.urlsplit(url)
@@ -21,7 +21,7 @@ class Peer:
     def request(
         self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
-        """Status and body. OSError if the server cannot be reached; whether it got the request is not known then."""
+        """Return status and body. OSError: there is no answer, and the server may or may not have got the request."""
         connection: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
         for fresh in (False, True):
             if connection is None or fresh:
@@ -34,7 +34,7 @@ class Peer:
                 response = connection.getresponse()
                 return response.status, response.read()
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
-                self._drop(connection)  # one that was kept and has been closed meanwhile: once more, on a new one
+                self._drop(connection)  # the server closed a kept connection: try a new one
                 if fresh:
                     raise OSError(str(error)) from None
             except (OSError, http.client.HTTPException) as error:
@@ -56,7 +56,7 @@ class Peer:
 
 
 def ask(url: str, path: str, *, timeout: float = 3.0) -> tuple[int, bytes]:
-    """One request, on a connection of its own."""
+    """Send one GET request on a new connection."""
     peer = Peer(url, timeout=timeout)
     try:
         return peer.request("GET", path)

@@ -1,8 +1,8 @@
-"""Ids that a server generates: each server its own, so that an id says which server made it (Saissi 2019, section 2.7).
+"""Ids that a server generates: an id determines the server that generated it (Saissi 2019, section 2.7).
 
-Of n servers, server s generates ids that are s modulo n; whoever is routed by such an id arrives at the server that made
-it. PostgreSQL's sequences can count like that. SQLite's cannot, so there an INSERT that leaves an INTEGER PRIMARY KEY out is
-given one.
+With n servers, server s generates ids that are s modulo n. An operation that is routed by such an id goes to the
+server that generated it. Sequences of PostgreSQL can count in steps of n. SQLite cannot, so this file adds an id to
+every INSERT that leaves out an INTEGER PRIMARY KEY.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ CREATE TABLE IF NOT EXISTS {TABLE} (
 
 
 class Ids:
-    """The next id of each table, and INSERT statements that use it."""
+    """Generates the ids of each table, and rewrites INSERT statements to use them."""
 
     def __init__(self, tables: Mapping[str, tuple[str, tuple[str, ...]]], server: int, servers: int) -> None:
         self._tables = {name.lower(): found for name, found in tables.items()}
-        """The key and the columns of each table whose ids are generated."""
+        """The key and the columns of each table with generated ids."""
         self._server = server
         self._servers = servers
         self.rewrite = functools.lru_cache(maxsize=4096)(self._rewrite)
 
     def install(self, db: apsw.Connection) -> None:
-        """Make the function known to a connection."""
+        """Register the SQL function in a connection."""
 
         def following(*given: object) -> int:
             return self._next(db, str(given[0]))
@@ -49,7 +49,7 @@ class Ids:
         db.create_scalar_function(FUNCTION, following, 1)
 
     def _next(self, db: apsw.Connection, table: str) -> int:
-        """The next id: the counter is part of the state, so it is undone, kept and recovered with it."""
+        """The next id. The counter is a row of the database, so rollback and recovery apply to it too."""
         key, _ = self._tables[table]
         name, column = quoted(table), quoted(key)
         found = [
@@ -69,10 +69,10 @@ class Ids:
         return last
 
     def _rewrite(self, sql: str) -> str:
-        """The statement, with an id from this server's own if it is an INSERT that leaves it out."""
+        """The statement. An INSERT without an id gets an id of this server."""
         if not _INSERT.match(sql) or not self._tables:
             return sql
-        sql = _REPLACE.sub("INSERT OR REPLACE INTO", sql, count=1)  # the same, in words that the parser has
+        sql = _REPLACE.sub("INSERT OR REPLACE INTO", sql, count=1)  # the parser does not know REPLACE INTO
         try:
             tree = sqlglot.parse_one(sql, dialect="sqlite")
         except sqlglot.errors.SqlglotError:
@@ -116,7 +116,7 @@ class Ids:
         return tree.sql(dialect="sqlite")
 
     def _selected(self, tree: exp.Insert, table: exp.Table, named: list[str], key: str, call: exp.Expression) -> str:
-        """INSERT ... SELECT with ids among what is selected: one that is NULL is generated."""
+        """INSERT … SELECT that selects ids: generate an id where it is NULL."""
         inner = exp.Subquery(this=tree.expression.copy(), alias=exp.TableAlias(this=exp.to_identifier("gyro_rows")))
         names = ", ".join(quoted(n) for n in named)
         rows = f"WITH gyro_named ({names}) AS (SELECT * FROM {inner.sql(dialect='sqlite')})"
@@ -133,9 +133,9 @@ class Ids:
 
 
 def _refuse(sql: str) -> str:
-    raise sqlite3.NotSupportedError(f"this INSERT is not understood, so its id cannot be generated: {sql.strip()[:80]}")
+    raise sqlite3.NotSupportedError(f"cannot generate an id, because this INSERT is not understood: {sql.strip()[:80]}")
 
 
 def quoted(name: str) -> str:
-    """An identifier of SQL."""
+    """A quoted identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""Counters of a server, and their form for Prometheus."""
+"""Counters of a server, and their text for Prometheus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WINDOW = 10.0
 
 
 class Metrics:
-    """What a server has done since it started."""
+    """Counters since the start of the server."""
 
     def __init__(self) -> None:
         self.started = time.time()
@@ -27,7 +27,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def done(self, kind: str, error: bool) -> None:
-        """An operation was executed."""
+        """Count an executed operation."""
         now = time.monotonic()
         with self._lock:
             self.operations[kind] += 1
@@ -37,20 +37,20 @@ class Metrics:
                 self._recent.popleft()
 
     def took(self, kind: str, seconds: float) -> None:
-        """A request took this long, waiting included."""
+        """Add the duration of a request, including waiting."""
         with self._lock:
             self.seconds[kind] += seconds
 
     @property
     def throughput(self) -> float:
-        """Operations per second, over the last ten seconds."""
+        """Operations per second in the last ten seconds."""
         now = time.monotonic()
         with self._lock:
             count = sum(t >= now - _WINDOW for t in self._recent)
         return count / min(_WINDOW, max(time.time() - self.started, 1.0))
 
     def text(self, server: int, gauges: dict[str, float]) -> str:
-        """The text format of Prometheus."""
+        """All counters in the text format of Prometheus."""
         lines: list[str] = []
 
         def family(name: str, kind: str, about: str, values: dict[str, float]) -> None:
@@ -61,15 +61,20 @@ class Metrics:
                 lines.append(f'plait_gyro_{name}{{server="{server}"{extra}}} {value:.17g}')
 
         family("operations_total", "counter", "Operations executed.", {k: float(v) for k, v in self.operations.items()})
-        family("errors_total", "counter", "Operations that raised.", {k: float(v) for k, v in self.errors.items()})
-        family("seconds_total", "counter", "Time of requests, waiting included.", self.seconds)
+        family(
+            "errors_total",
+            "counter",
+            "Operations that raised an exception.",
+            {k: float(v) for k, v in self.errors.items()},
+        )
+        family("seconds_total", "counter", "Duration of requests, including waiting.", self.seconds)
         for name, about, value in (
             ("visits_total", "Visits of the token.", self.visits),
-            ("tokens_issued_total", "Tokens that this server had issued.", self.issued),
-            ("updates_applied_total", "State updates of other servers.", self.applied),
+            ("tokens_issued_total", "Tokens issued by this server.", self.issued),
+            ("updates_applied_total", "State updates applied from other servers.", self.applied),
             ("failures_total", "Failures of the DBMS.", self.failures),
-            ("redirects_total", "Requests sent to another server.", self.redirected),
-            ("refused_total", "Requests with bad input.", self.refused),
+            ("redirects_total", "Requests redirected to another server.", self.redirected),
+            ("refused_total", "Requests refused because of bad input.", self.refused),
         ):
             family(name, "counter", about, {"": float(value)})
         for name, gauge in gauges.items():

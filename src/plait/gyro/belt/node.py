@@ -1,13 +1,14 @@
-"""A server of the Conveyor Belt: Algorithm 2 of Saissi 2019, with the durable log in the place of servers that never fail.
+"""A server of the Conveyor Belt: Algorithm 2 of Saissi 2019, with a durable log, so that servers may crash.
 
     receive a local operation        execute it at once, reply
     receive a global operation       put it into the queue
-    receive the token                apply the updates of others; take a snapshot of the queue; execute what is in it, append
-                                     the updates to the log, commit, reply; pass the token on
+    receive the token                apply the updates of others; take a snapshot of the queue; execute its operations,
+                                     append the updates to the log, commit, reply; pass the token on
 
-The operations of one visit run one after the other in one transaction, so the order of the log is the order of execution,
-whatever the DBMS does with local operations meanwhile. A token brings the updates of the last round; who missed one reads
-it in the log. A server that has not seen a token for a while has the log make a new one.
+A *visit* is the time between receiving and passing the token. The operations of one visit run one after the other in
+one transaction. So the order of the log is the order of execution, independent of local operations that run at the
+same time. The token carries the updates of the last round. A server that missed an update reads it from the log. A
+server that gets no token for some time asks the log for a new one.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationErr
 
 logger = logging.getLogger("plait.gyro")
 BATCH = 64
-"""Operations of one visit at most, so that local writers do not wait long."""
+"""Maximal number of operations in one visit. It limits how long local writers wait."""
 
 
 class Transport(Protocol):
-    """How servers reach each other."""
+    """Messages between servers."""
 
     def send(self, server: int, token: Token) -> bool:
-        """Hand the token over; False if the server certainly or probably did not take it."""
+        """Pass the token to a server; False if it may not have arrived."""
 
     def hint(self) -> None:
-        """Tell all others that somebody waits for the token."""
+        """Notify all other servers that an operation waits for the token."""
 
 
 class Waiting:
@@ -52,7 +53,7 @@ class Waiting:
 
 
 class Node:
-    """One server, without its HTTP side."""
+    """One server, without HTTP."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Node:
         self.applied, self.last = 0, 0
         self.holding = False
         self.broken: str | None = None
-        """Why this server had to stop."""
+        """The reason why this server stopped; None while it works."""
         self._idle = idle
         self._lost = lost
         self._step = step
@@ -92,7 +93,7 @@ class Node:
     # -- requests ----------------------------------------------------------------------------------------------------
 
     def submit(self, call: Call) -> Future[Outcome]:
-        """Queue a global operation."""
+        """Add a global operation to the queue."""
         waiting = Waiting(call)
         with self._lock:
             self._queue.append(waiting)
@@ -102,7 +103,7 @@ class Node:
         return waiting.future
 
     def withdraw(self, future: Future[Outcome]) -> bool:
-        """Take an operation out of the queue; False if it is being executed."""
+        """Remove an operation from the queue; False if it is already executing."""
         with self._lock:
             found = [w for w in self._queue if w.future is future]
             self._queue = [w for w in self._queue if w.future is not future]
@@ -110,32 +111,32 @@ class Node:
 
     @property
     def waiting(self) -> int:
-        """How many global operations wait."""
+        """The number of waiting global operations."""
         return len(self._queue)
 
     def hurry(self) -> None:
-        """Somebody waits for the token."""
+        """Another server waits for the token."""
         self._hurry = True
         self._stir.set()
 
     def receive(self, token: Token) -> None:
-        """The token arrives."""
+        """Receive the token."""
         self._inbox.put(token)
 
     # -- the belt ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Recover from the log, then take part.
+        """Recover from the log, then join the ring.
 
-        An append from before a crash may still be on its way to the log. So a new epoch begins before the log is read:
-        what has not arrived by then is refused.
+        An append from before a crash may still be on its way to the log. So a new epoch begins before the log is read.
+        An append of the old epoch that arrives later is refused.
         """
         self._first = self._issue()
         self.recover()
         self._thread.start()
 
     def recover(self) -> None:
-        """Bring the DBMS to where the log is: what was appended has happened."""
+        """Apply all updates of the log to the DBMS: an operation in the log has happened."""
         self.database.settle(self.log)
         self.applied = self.database.applied()
         fence = self.log.fence()
@@ -143,23 +144,23 @@ class Node:
         self._catch_up(fence.last)
 
     def stop(self) -> None:
-        """End the thread. What waits is refused."""
+        """Stop the thread, and refuse the waiting operations."""
         self._stopped = True
         self._stir.set()
         self._inbox.put(None)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(timeout=10)
-        self._refuse("the server stops")
+        self._refuse("the server is shutting down")
 
     def _guarded(self) -> None:
         try:
             self._run()
         except Exception as error:
-            logger.exception("server %d: the belt stops", self.server)
+            logger.exception("server %d: stopped by an internal error", self.server)
             self._break(f"{type(error).__name__}: {error}")
 
     def _break(self, reason: str) -> None:
-        """Do not go on with a state that is not understood: a restart reads the log."""
+        """Stop after an unexpected error. A restart recovers the state from the log."""
         self.broken = reason
         self._stopped = True
         self._refuse(reason)
@@ -182,7 +183,7 @@ class Node:
                 token = self._pass(token)
 
     def _await(self) -> Token | None:
-        """The next token; if none comes, a new one."""
+        """Wait for the token; issue a new one after a timeout."""
         try:
             return self._inbox.get(timeout=self._lost * (1 + 0.5 * self.server))
         except queue.Empty:
@@ -192,22 +193,22 @@ class Node:
         return (token.epoch, token.turn) > (self.epoch, self.turn)
 
     def _replace(self) -> Token | None:
-        """Have the log fence a token off that does not come, and make a new one."""
+        """Replace a lost token: the log begins a new epoch, which makes the old token invalid."""
         try:
             fence = self.log.fence()
             if fence.epoch > self.epoch:
-                self.epoch, self.turn = fence.epoch, -1  # somebody else was faster: wait for that token
+                self.epoch, self.turn = fence.epoch, -1  # another server has issued a token: wait for it
                 return None
             token = self._issue()
         except LogGoneError as error:
             logger.warning("server %d: the log does not answer: %s", self.server, error)
             return None
         if token is not None:
-            logger.info("server %d: the token is lost, and token %d takes its place", self.server, token.epoch)
+            logger.info("server %d: the token was lost; token %d replaces it", self.server, token.epoch)
         return token
 
     def _issue(self) -> Token | None:
-        """Begin a new epoch, whose token is this server's; None if somebody else has just begun one."""
+        """Begin a new epoch and return its token; None if another server has just begun one."""
         epoch = self.log.reissue(self.log.fence().epoch)
         if epoch is None:
             return None
@@ -215,7 +216,7 @@ class Node:
         return Token(epoch, 0, self.log.fence().last)
 
     def _visit(self, token: Token) -> Token | None:
-        """What Algorithm 2 does when the token comes. None if the token turns out to be a ghost."""
+        """Process the token (Algorithm 2); return the token to pass on, or None if the token is invalid."""
         self.epoch, self.turn = token.epoch, token.turn
         self.last = max(self.last, token.last)
         self._step("received")
@@ -225,7 +226,7 @@ class Node:
             kept = [e for e in token.entries if e.holder != self.server and e.turn + self.servers > token.turn]
             self._deliver(token.entries, token.last)
             if self.servers == 1 or not (kept or token.hurry or self._hurry):
-                self._stir.wait(self._idle)  # nobody else needs it: no hurry
+                self._stir.wait(self._idle)  # no other server needs the token
             self._stir.clear()
             hurry = self.servers if self._hurry else max(token.hurry - 1, 0)
             self._hurry = False
@@ -238,11 +239,11 @@ class Node:
                 raise
             return Token(token.epoch, token.turn + 1, self.last, kept + added, hurry)
         except FencedError as error:
-            logger.info("server %d: drops token %d: %s", self.server, token.epoch, error)
+            logger.info("server %d: token %d is invalid: %s", self.server, token.epoch, error)
             self.epoch, self.turn = error.fence.epoch, max(error.fence.turn - 1, -1)
             return None
         except (DatabaseGoneError, LogGoneError) as error:
-            logger.warning("server %d: the visit fails: %s", self.server, error)
+            logger.warning("server %d: cannot execute global operations: %s", self.server, error)
             self.metrics.failures += 1
             self._mend()
             return Token(token.epoch, token.turn + 1, max(self.last, token.last), token.entries, 0)
@@ -250,7 +251,7 @@ class Node:
             self.holding = False
 
     def _deliver(self, entries: Sequence[Entry], last: int) -> None:
-        """Apply the updates that the token brings, and from the log those that it does not."""
+        """Apply the updates that the token carries; read missing updates from the log."""
         fresh = [e for e in entries if e.seq > self.applied]
         if fresh and fresh[0].seq == self.applied + 1 and all(b.seq == a.seq + 1 for a, b in itertools.pairwise(fresh)):
             self._apply(fresh)
@@ -261,7 +262,7 @@ class Node:
         while self.applied < last:
             entries = self.log.read(self.applied)
             if not entries:
-                raise LogGoneError(f"the log has no update after {self.applied}, and should go up to {last}")
+                raise LogGoneError(f"the log has no update after {self.applied}; expected updates up to {last}")
             self._apply(entries)
             self.last = max(self.last, entries[-1].seq)
 
@@ -271,7 +272,7 @@ class Node:
         self.metrics.applied += len(entries)
 
     def _execute(self, snapshot: list[Waiting]) -> list[Entry]:
-        """Execute a snapshot of the queue: one transaction, one append."""
+        """Execute a snapshot of the queue in one transaction, with one append to the log."""
         while True:
             done: list[tuple[Waiting, Outcome | OperationError]] = []
             try:
@@ -298,7 +299,7 @@ class Node:
     def _batch(
         self, visit: Visit, snapshot: list[Waiting], done: list[tuple[Waiting, Outcome | OperationError]]
     ) -> list[Entry] | None:
-        """Run the operations; None if one of them ended the transaction, and the others have to run again."""
+        """Run the operations; None if one of them ended the transaction and the others must run again."""
         entries: list[Entry] = []
         for waiting in snapshot:
             call = waiting.call
@@ -342,7 +343,7 @@ class Node:
             self._queue = [w for w in snapshot if not w.future.done()] + self._queue
 
     def _mend(self) -> None:
-        """After a failure: is the DBMS back, and where does it stand? If not, nobody should wait."""
+        """Recover after a failure. If the DBMS or the log does not answer, refuse the waiting operations."""
         try:
             self.recover()
         except (DatabaseGoneError, LogGoneError) as error:
@@ -350,7 +351,7 @@ class Node:
             self._refuse(str(error))
 
     def _pass(self, token: Token) -> Token | None:
-        """Hand the token to the next server that takes it; the token, if that is this one."""
+        """Pass the token to the next server that accepts it; return it if no other server does."""
         self._step("pass")
         for distance in range(1, self.servers):
             if self.transport.send((self.server + distance) % self.servers, token):
@@ -360,12 +361,12 @@ class Node:
         return token
 
     def fence(self) -> Fence:
-        """What this server knows of the token."""
+        """The newest epoch, turn and update that this server knows."""
         return Fence(self.epoch, self.turn, self.last)
 
 
 def _twin(call: Call, done: list[tuple[Waiting, Outcome | OperationError]]) -> Outcome | OperationError | None:
-    """What the same request came to that was executed just before."""
+    """The result of the same request, if it was executed earlier in this visit."""
     for waiting, result in done:
         if waiting.call.request == call.request:
             call.check_same(waiting.call.operation, msgspec.json.encode(waiting.call.arguments))

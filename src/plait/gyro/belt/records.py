@@ -1,4 +1,4 @@
-"""What travels and what is kept: state updates with their place in the order, and the token that carries them."""
+"""Records of the protocol: calls, outcomes, state updates with their position, and the token that carries them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """The state update of a global operation, where it stands in the order of all of them, and its reply."""
+    """The state update of a global operation, its position in the order of all updates, and its reply."""
 
     seq: int
     epoch: int
@@ -23,54 +23,54 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     reply: bytes
     """JSON."""
     update: bytes
-    """Row images, in the form of the DBMS."""
+    """Row images, in the format of the DBMS."""
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """The right to execute global operations, and updates that some server may not have applied yet."""
+    """The right to execute global operations. It carries updates that some servers may not have applied yet."""
 
     epoch: int
-    """How often a token was issued; of two tokens, the one of the lower epoch is a ghost."""
+    """The number of tokens issued so far. Of two tokens, the one with the lower epoch is invalid."""
     turn: int
-    """How often the token was passed in this epoch."""
+    """How many times the token was passed in this epoch."""
     last: int
     """The seq of the last update in the log."""
     entries: list[Entry] = []
     hurry: int = 0
-    """Somebody waits for it: this many servers pass it on at once if they have nothing to do."""
+    """If an operation waits for the token: this many servers pass it on at once if they have no work."""
 
 
 class Call(msgspec.Struct, frozen=True):
-    """An operation: a transaction with concrete parameters, ready to be executed on a connection."""
+    """An operation: a transaction with concrete parameters, ready to execute."""
 
     request: str
     operation: str
     arguments: dict[str, Any]
     run: Callable[[Any], bytes]
-    """Executes it on a connection; the reply as JSON."""
+    """Executes the operation on a connection; returns the reply as JSON."""
 
     def check_same(self, operation: str, arguments: bytes) -> None:
-        """A name stands for one request: whoever uses it for another one is told so, and does not get that one's reply."""
+        """Raise an error if the name of this request was already used for a different request."""
         if (operation, arguments) != (self.operation, msgspec.json.encode(self.arguments)):
             raise OperationError(
                 "RequestError",
-                f"{self.request} is the name of another request, of {operation}: each needs its own",
+                f"{self.request} is already the name of another request ({operation}): use a unique name",
             )
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A reply, and where the operation stands in the order: after update `seq`, after `position` local writers."""
+    """A reply, and the position of the operation: after update `seq`, and after `position` local writers."""
 
     reply: bytes
     seq: int
     position: int
     wrote: bool = False
     repeated: bool = False
-    """The request was executed before; this is the reply it got then."""
+    """The request was executed before, and this is the reply of that execution."""
 
 
 class OperationError(Exception):
-    """The application's function raised: the transaction is rolled back, and the client is told."""
+    """The function of the application raised. The transaction is rolled back, and the client gets the error."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}" if message else kind)
@@ -79,9 +79,9 @@ class OperationError(Exception):
 
 
 class DatabaseGoneError(Exception):
-    """The DBMS does not answer, or cannot write. Nothing was committed, unless the log says so."""
+    """The DBMS does not answer, or cannot write. Nothing was committed, unless the log contains it."""
 
 
 def failed(error: Exception) -> OperationError:
-    """What a client is told of an exception of the application."""
+    """The error that a client gets for an exception of the application."""
     return OperationError(type(error).__name__, str(error))

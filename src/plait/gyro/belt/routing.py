@@ -1,4 +1,4 @@
-"""Which server executes an operation, and whether it needs the token (Saissi 2019, sections 2.3.2 and 2.4)."""
+"""Routing: which server executes an operation, and whether it needs the token (Saissi 2019, sections 2.3.2 and 2.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["read", "local", "global"]
 
 
 class Route(msgspec.Struct, frozen=True):
-    """How the operations of a transaction are routed."""
+    """How to route the operations of a transaction."""
 
     name: str
     parameters: list[str]
@@ -25,13 +25,13 @@ class Route(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, operation: Operation) -> Route:
-        """What routing needs of a classified transaction."""
+        """The route of a classified transaction."""
         o = operation
         return cls(o.name, o.parameters, o.classed, o.keys, o.read_only and not o.refused, o.kinds)
 
 
 class RequestError(Exception):
-    """A request that cannot be served, with the status that HTTP has for it."""
+    """A request that cannot be served, with its HTTP status."""
 
     def __init__(self, status: int, message: str, hint: str) -> None:
         super().__init__(message)
@@ -45,12 +45,12 @@ def routes(classification: Classification) -> dict[str, Route]:
     return {o.name: Route.of(o) for o in classification.operations}
 
 
-def home(value: Any, servers: int) -> int:
-    """The server that a key is mapped to: values that SQL may find equal are mapped to one server.
+def server_of(value: Any, servers: int) -> int:
+    """The server that a key is mapped to. Values that are equal in SQL are mapped to the same server.
 
-    >>> home(7, 3), home(7.0, 3), home(True, 3), home(None, 3)
+    >>> server_of(7, 3), server_of(7.0, 3), server_of(True, 3), server_of(None, 3)
     (1, 1, 1, 0)
-    >>> home("ada", 3) == home("ada", 3)
+    >>> server_of("ada", 3) == server_of("ada", 3)
     True
     """
     if value is None:
@@ -64,27 +64,27 @@ def home(value: Any, servers: int) -> int:
 
 
 def place(route: Route, arguments: Mapping[str, Any], servers: int, here: int) -> tuple[int, Kind]:
-    """The server and the kind of an operation; without a key, it is executed `here`.
+    """The server and the kind of an operation. An operation without a key executes at server `here`.
 
     >>> bid = Route("bid", ["user", "item"], "local/global", ["user", "item"])
     >>> place(bid, {"user": 4, "item": 7}, 3, 0), place(bid, {"user": 4, "item": 8}, 3, 0)
     ((1, 'local'), (1, 'global'))
     """
-    homes = [home(key_value(route, k, arguments[k]), servers) for k in route.keys]
-    server = homes[0] if homes else here
-    if route.classed == "global" or (route.classed == "local/global" and len(set(homes)) > 1):
+    mapped = [server_of(key_value(route, k, arguments[k]), servers) for k in route.keys]
+    server = mapped[0] if mapped else here
+    if route.classed == "global" or (route.classed == "local/global" and len(set(mapped)) > 1):
         return server, "global"
     return server, "read" if route.read_only else "local"
 
 
 def key_value(route: Route, name: str, value: Any) -> Any:
-    """The value of a key: of the kind of the columns that it is compared with, or two equal ones might be apart."""
+    """Check that a key has the kind of its columns. Otherwise equal keys could be mapped to different servers."""
     kind = route.kinds.get(name)
     if value is None and not route.read_only:
         raise RequestError(
             400,
-            f"{route.name}: {name} is null, and operations that write are routed by it",
-            "give a value: where a key is NULL, the database may make one that belongs to another server",
+            f"{route.name}: {name} is null, but it is the key of an operation that writes",
+            "give a value: for a NULL key, the database may generate a value that belongs to another server",
         )
     if value is None or kind is None:
         return value
@@ -92,14 +92,14 @@ def key_value(route: Route, name: str, value: Any) -> Any:
     if (kind == "text") == number:
         raise RequestError(
             400,
-            f"{route.name}: {name}={value!r} does not fit: expected {'a string' if kind == 'text' else 'a number'}",
-            "operations are routed by this parameter",
+            f"{route.name}: {name}={value!r}: expected {'a string' if kind == 'text' else 'a number'}",
+            "this parameter is the key of the operation",
         )
     return value
 
 
 def check_names(route: Route, given: Mapping[str, Any], optional: Sequence[str] = ()) -> None:
-    """Refuse parameters that are missing or not known."""
+    """Raise an error if parameters are missing or unknown."""
     missing = [p for p in route.parameters if p not in given and p not in optional]
     if missing:
         raise RequestError(400, f"{route.name}: {', '.join(missing)} is missing", _signature(route))
@@ -109,4 +109,4 @@ def check_names(route: Route, given: Mapping[str, Any], optional: Sequence[str] 
 
 
 def _signature(route: Route) -> str:
-    return f"its parameters are: {', '.join(route.parameters) or 'none'}"
+    return f"parameters: {', '.join(route.parameters) or 'none'}"

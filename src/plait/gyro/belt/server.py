@@ -1,8 +1,7 @@
-"""A server process: HTTP on one side, its DBMS, the log and the other servers on the other.
+"""A server process: it connects HTTP with the DBMS, the log and the other servers.
 
-POST /call/OPERATION    {"request": ID, "parameters": {…}}    200 reply, 307 to the server that the operation is mapped to
-GET  /cluster           servers and routes, for clients
-GET  /status, /metrics  where the token is, queues, throughput, lag
+POST /call/OPERATION    {"request": ID, "parameters": {…}}    200: the reply; 307: another server executes this
+operation GET  /cluster           servers and routes, for clients GET  /status, /metrics  token, queue, throughput, lag
 POST /belt/…            between servers, with the secret
 """
 
@@ -48,7 +47,7 @@ with needs("serve"):
 logger = logging.getLogger("plait.gyro")
 _CALL = "/call/"
 _NAME = 200
-"""Characters of a request's name at most."""
+"""Maximal length of the name of a request."""
 
 
 class CallBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,11 +55,11 @@ class CallBody(msgspec.Struct, forbid_unknown_fields=True):
 
     parameters: dict[str, Any] = {}
     request: str = ""
-    """A name for the request: if it comes again, it is not executed again."""
+    """The name of the request. A request with the same name is not executed again."""
 
 
 class Server:
-    """The HTTP side of a node."""
+    """The HTTP interface of a node."""
 
     def __init__(self, number: int, settings: Settings, application: Application, node: Node) -> None:
         self.number = number
@@ -79,11 +78,11 @@ class Server:
                 Path_("/belt/token", self.token, methods=["POST"]),
                 Path_("/belt/wanted", self.wanted, methods=["POST"]),
             ],
-            exception_handlers={404: self.lost, 405: self.lost},
+            exception_handlers={404: self.not_found, 405: self.not_found},
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The web application. Calls take a short way."""
+        """The ASGI application. Calls bypass the router for speed."""
         if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].startswith(_CALL):
             response = await self.call(Request(scope, receive), scope["path"].removeprefix(_CALL))
             await response(scope, receive, send)
@@ -93,7 +92,7 @@ class Server:
     # -- clients -----------------------------------------------------------------------------------------------------
 
     async def call(self, request: Request, operation: str) -> Response:
-        """Execute an operation, or say where it is executed."""
+        """Execute an operation, or redirect to the server that executes it."""
         begin = time.perf_counter()
         kind = ""
         try:
@@ -102,13 +101,13 @@ class Server:
                 given = self._decoder.decode(body) if body else CallBody()
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise RequestError(
-                    400, f"the body is not a call: {error}", 'send {"parameters": {…}}, and perhaps "request"'
+                    400, f"the body is not a call: {error}", 'send {"parameters": {…}}, with an optional "request"'
                 ) from None
             if len(given.request) > _NAME or "\0" in given.request:
                 raise RequestError(
                     400,
-                    f"request={given.request[:40]!r} does not fit",
-                    f"a name has at most {_NAME} characters, and no NUL",
+                    f"request={given.request[:40]!r} is not a valid name",
+                    f"use at most {_NAME} characters, without NUL",
                 )
             call = self.application.call(given.request or uuid.uuid4().hex, operation, given.parameters)
             route = self.application.routes[call.operation]
@@ -135,26 +134,28 @@ class Server:
                 self.node.metrics.done("local", True)
             if error.kind != "ReplyError":
                 return _json({"error": str(error), "raised": error.kind, "message": error.message}, 422)
-            return _json({"error": error.message, "hint": "return numbers, strings, lists, dicts"}, 500)
+            return _json({"error": error.message, "hint": "return numbers, strings, lists or dicts"}, 500)
         except DatabaseGoneError as error:
             self.node.metrics.failures += 1
-            return _json({"error": f"server {self.number} cannot execute it now: {error}", "hint": "try again"}, 503)
+            return _json(
+                {"error": f"server {self.number} cannot execute the operation now: {error}", "hint": "try again"}, 503
+            )
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
             logger.exception("server %d: %s", self.number, operation)
             return _json(
-                {"error": f"internal error: {type(error).__name__}", "hint": "the server's log says more"}, 500
+                {"error": f"internal error: {type(error).__name__}", "hint": "see the output of the server"}, 500
             )
 
     async def _wait(self, future: Any) -> Outcome:
-        """A global operation, when the token has come."""
+        """Wait until a global operation was executed."""
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), self.settings.wait)
         except TimeoutError:
             if self.node.withdraw(future):
-                raise DatabaseGoneError(f"the token did not come within {self.settings.wait:g} s") from None
-            raise DatabaseGoneError("it is being executed, and the log does not answer") from None
+                raise DatabaseGoneError(f"the token did not arrive within {self.settings.wait:g} s") from None
+            raise DatabaseGoneError("the operation is executing, and the log does not answer") from None
 
     def _reply(self, outcome: Outcome) -> Response:
         place = b'{"server":%d,"seq":%d,"position":%d,"wrote":%s,"repeated":%s,"reply":%b}' % (
@@ -179,19 +180,19 @@ class Server:
         return bytes(body)
 
     async def cluster(self, _request: Request) -> Response:
-        """What a client needs to know."""
+        """The servers and routes, for clients."""
         return _json({"urls": self.settings.urls, "routes": self.application.routes})
 
-    async def lost(self, request: Request, error: Exception) -> Response:
-        """There is nothing at this path, or not for this method."""
+    async def not_found(self, request: Request, error: Exception) -> Response:
+        """Answer a request with an unknown path or method."""
         status = getattr(error, "status_code", 404)
-        hint = "POST /call/OPERATION executes; GET /cluster, /status, /metrics tell"
-        return _json({"error": f"there is no {request.method} {request.url.path}", "hint": hint}, status)
+        hint = "use POST /call/OPERATION, or GET /cluster, /status or /metrics"
+        return _json({"error": f"{request.method} {request.url.path} does not exist", "hint": hint}, status)
 
     # -- operators ---------------------------------------------------------------------------------------------------
 
-    def facts(self) -> dict[str, Any]:
-        """How this server is."""
+    def state(self) -> dict[str, Any]:
+        """The state of this server, as plain data."""
         node = self.node
         return {
             "server": self.number,
@@ -210,11 +211,11 @@ class Server:
         }
 
     async def status(self, _request: Request) -> Response:
-        """How this server is, as JSON."""
-        return _json(self.facts())
+        """The state of this server, as JSON."""
+        return _json(self.state())
 
     async def metrics(self, _request: Request) -> Response:
-        """How this server is, for Prometheus."""
+        """The counters of this server, for Prometheus."""
         node = self.node
         gauges = {
             "queue_length": float(node.waiting),
@@ -232,13 +233,19 @@ class Server:
         return hmac.compare_digest(given.encode(), self.settings.secret.encode()) and bool(self.settings.secret)
 
     async def token(self, request: Request) -> Response:
-        """The token arrives."""
+        """Receive the token."""
         if not self._trusted(request):
-            return _json({"error": "this is between servers", "hint": f"the header {SECRET} is missing or wrong"}, 403)
+            return _json(
+                {
+                    "error": "this path is for requests between servers",
+                    "hint": f"send the secret in the header {SECRET}",
+                },
+                403,
+            )
         try:
             token = self._tokens.decode(await self._body(request, 1 << 30))
         except (msgspec.DecodeError, RequestError) as error:
-            return _json({"error": f"this is no token: {error}"}, 400)
+            return _json({"error": f"the body is not a token: {error}"}, 400)
         if self.node.broken is not None:
             return _json({"error": self.node.broken}, 503)
         self.node.receive(token)
@@ -247,7 +254,13 @@ class Server:
     async def wanted(self, request: Request) -> Response:
         """Another server waits for the token."""
         if not self._trusted(request):
-            return _json({"error": "this is between servers", "hint": f"the header {SECRET} is missing or wrong"}, 403)
+            return _json(
+                {
+                    "error": "this path is for requests between servers",
+                    "hint": f"send the secret in the header {SECRET}",
+                },
+                403,
+            )
         self.node.hurry()
         return Response(status_code=200)
 
@@ -257,7 +270,7 @@ def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) 
 
 
 def open_log(settings: Settings) -> Log:
-    """The log that the settings name."""
+    """Open the log of the settings."""
     if settings.log == "embedded":
         return EmbeddedLog(Path(settings.folder) / "log.db")
     from plait.gyro.belt.logs.etcd import EtcdLog
@@ -266,7 +279,7 @@ def open_log(settings: Settings) -> Log:
 
 
 def open_database(number: int, settings: Settings, step: Any) -> Database:
-    """The DBMS of one server."""
+    """Open the DBMS of a server."""
     if settings.db == "sqlite":
         from plait.gyro.belt.databases.sqlite import SqliteDatabase
 
@@ -294,7 +307,7 @@ def open_database(number: int, settings: Settings, step: Any) -> Database:
 
 
 def agree(number: int, settings: Settings, database: Database, log: Log) -> None:
-    """All servers of a cluster must have the same tables, and the same idea of who does what."""
+    """Check that this server has the schema, the classification and the number of servers of its cluster."""
     routes = msgspec.json.encode(sorted(settings.routes.items())).decode()
     for what, mine in (
         ("number of servers", str(settings.servers)),
@@ -307,13 +320,13 @@ def agree(number: int, settings: Settings, database: Database, log: Log) -> None
             detail = "; ".join([f"here: {line[:200]}" for line in sorted(ours - theirs)][:1])
             detail += "; ".join([f"; there: {line[:200]}" for line in sorted(theirs - ours)][:1])
             raise UsageError(
-                f"server {number}: the {what} is not what the cluster began with ({detail})",
-                hint="use the same application and schema for all servers, or begin with an empty folder",
+                f"server {number}: the {what} differs from that of the cluster ({detail})",
+                hint="use the same application and schema for all servers, or start with an empty folder",
             )
 
 
 def _watch(parent: int, node: Node) -> None:
-    """End with the process that started this one, however that ended; and if the belt has stopped, to be started again."""
+    """Exit when the parent process ends, or when the node has stopped; the supervisor then restarts the server."""
     while os.getppid() == parent:
         if node.broken is not None:
             os._exit(3)
@@ -322,11 +335,11 @@ def _watch(parent: int, node: Node) -> None:
 
 
 Open = Callable[[int, Settings, Any], Database]
-"""Opens the DBMS of a server: its number, the settings, and what is called at each step of it."""
+"""Opens the DBMS of a server. Arguments: its number, the settings, and the function to call at each step."""
 
 
 def main(arguments: list[str], *, open_database: Open = open_database) -> int:
-    """`python -m plait.gyro.belt.server SETTINGS NUMBER`; `open_database` is for servers with another DBMS."""
+    """Run `python -m plait.gyro.belt.server SETTINGS NUMBER`. Use `open_database` for another DBMS."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     number = int(arguments[1])
@@ -368,7 +381,7 @@ def main(arguments: list[str], *, open_database: Open = open_database) -> int:
 
 
 def exit_with(code: int) -> NoReturn:
-    """End the process now, whatever its threads do."""
+    """Exit at once, without waiting for threads."""
     sys.stderr.flush()
     os._exit(code)
 

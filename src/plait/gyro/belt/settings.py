@@ -1,4 +1,4 @@
-"""What a server process is told: one file for the whole cluster, and the number of the server."""
+"""The settings of a cluster: one file, which every server process reads."""
 
 from __future__ import annotations
 
@@ -12,39 +12,41 @@ from plait.kernel.errors import UsageError
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """A cluster."""
+    """The settings of a cluster."""
 
     application: str
     routes: dict[str, Route]
     schema: str
-    """DDL, and the rows that every server begins with."""
+    """DDL, and the initial rows of every server."""
     urls: list[str]
     folder: str
     db: Literal["sqlite", "postgresql"] = "sqlite"
     dsns: list[str] = []
-    """Where the DBMS of each server is, if the servers do not open it by themselves: DSNs of PostgreSQL."""
+    """The DSN of each server's PostgreSQL; empty for SQLite."""
     log: str = "embedded"
     """`embedded`, or `etcd:URL`."""
     secret: str = ""
     host: str = "127.0.0.1"
     idle: float = 0.25
+    """How long an unused token stays at a server, in seconds."""
     lost: float = 3.0
+    """A server that gets no token for this time, in seconds, asks for a new one."""
     limit: int = 1_048_576
-    """Bytes of a request at most."""
+    """Maximal size of a request, in bytes."""
     wait: float = 30.0
-    """Seconds that a global operation waits for the token at most."""
+    """Maximal time that a global operation waits for the token, in seconds."""
     threads: int = 8
     keep: float = 3600.0
-    """Seconds that replies are kept for requests that come again."""
+    """How long replies are kept for repeated requests, in seconds."""
     delays: list[list[float]] = []
-    """Seconds that a message between two servers takes, in addition, to simulate sites that are far apart."""
+    """Additional delay of messages between servers, in seconds: `delays[from][to]`. It simulates distant sites."""
 
     @property
     def servers(self) -> int:
         return len(self.urls)
 
     def save(self) -> Path:
-        """Write the file; it has the secret, so only its owner may read it."""
+        """Write the file. It contains the secret, so only its owner may read it."""
         file = Path(self.folder) / "settings.json"
         file.touch(mode=0o600)
         file.chmod(0o600)
@@ -53,8 +55,8 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def load_settings(file: Path) -> Settings:
-    """Read the file."""
+    """Read the settings from a file."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Settings)
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}", hint="start the servers with plait gyro serve") from None
+        raise UsageError(f"{file} cannot be read: {error}", hint="start the servers with `plait gyro serve`") from None

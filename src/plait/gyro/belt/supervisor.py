@@ -1,4 +1,4 @@
-"""Starts the servers of a cluster as processes, and starts those again that die."""
+"""Starts the servers of a cluster as processes, and restarts servers that die."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import msgspec
 from plait.gyro.belt.faults import CRASH
 from plait.gyro.belt.http import ask
 from plait.gyro.belt.settings import Settings
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 _GIVES_UP = {2}
-"""Exit codes of a server that would only fail again."""
+"""Exit codes after which a restart would fail again."""
 
 
 class Supervisor:
-    """The processes of a cluster; `module` is the program of a server."""
+    """The processes of a cluster. `module` is the Python module that a server process runs."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Supervisor:
         self._stopping = False
 
     def start(self, *, wait: float = 60.0) -> None:
-        """Start all servers, and come back when they answer."""
+        """Start all servers, and wait until they answer."""
         for number in self._numbers:
             _free(self.settings.host, int(self.settings.urls[number].rpartition(":")[2]))
         self._file = self.settings.save()
@@ -54,7 +54,7 @@ class Supervisor:
                 code = self._processes[number].poll()
                 if code in _GIVES_UP or time.monotonic() > deadline:
                     self.stop()
-                    raise UsageError(f"server {number} does not start", hint="the lines above say why")
+                    raise UsageError(f"server {number} does not start", hint="see the lines above for the reason")
                 self.watch()
                 time.sleep(0.05)
 
@@ -70,31 +70,31 @@ class Supervisor:
         )
 
     def watch(self) -> None:
-        """Start again what has died; a death that the environment asked for is died once."""
+        """Restart servers that have died. A restarted server does not get PLAIT_GYRO_CRASH again."""
         for number, process in list(self._processes.items()):
             code = process.poll()
             if code is None or self._stopping or code in _GIVES_UP:
                 continue
             if time.monotonic() - self._born[number] < 0.3:
-                continue  # it dies young: not too often
-            self._tell(f"server {number} died ({_cause(code)}): it is started again")
+                continue  # it died right after its start: wait before the restart
+            self._tell(f"server {number} died ({_cause(code)}) and is restarted")
             self.spawn(number, {k: v for k, v in os.environ.items() if k != CRASH})
 
     def run(self, *, also: Callable[[], None] = lambda: None) -> None:
-        """Watch until a signal says stop."""
+        """Watch the servers until `end` is called."""
         while not self._stopping:
             self.watch()
             also()
             if all(p.poll() in _GIVES_UP for p in self._processes.values()):
-                raise UsageError("no server is left", hint="the lines above say why")
+                raise UsageError("all servers have stopped", hint="see the lines above for the reason")
             time.sleep(0.1)
 
     def end(self) -> None:
-        """Let `run` come back."""
+        """Make `run` return."""
         self._stopping = True
 
     def kill(self, number: int) -> None:
-        """As `kill -9` does."""
+        """Kill a server, as `kill -9` does."""
         self._processes[number].send_signal(signal.SIGKILL)
         self._processes[number].wait()
 
@@ -103,7 +103,7 @@ class Supervisor:
         self._processes[number].send_signal(what)
 
     def stop(self) -> None:
-        """End all servers."""
+        """Stop all servers."""
         self._stopping = True
         for process in self._processes.values():
             if process.poll() is None:
@@ -126,7 +126,7 @@ def answers(url: str) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at."""
+    """Free ports of the loopback interface."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -138,7 +138,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def known_cluster(folder: Path) -> list[str]:
-    """The servers of a cluster that was started in a folder."""
+    """The URLs of the cluster that was started in a folder; empty if there is none."""
     try:
         return msgspec.json.decode((folder / "settings.json").read_bytes(), type=Settings).urls
     except (OSError, msgspec.DecodeError):
@@ -151,7 +151,9 @@ def _free(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise UsageError(f"port {port} of {host}: {error.strerror}", hint="choose another with --port") from None
+            raise UsageError(
+                f"cannot listen at {host}:{port}: {error.strerror}", hint=("choose another ", Argument("port"))
+            ) from None
 
 
 def _cause(code: int) -> str:

@@ -1,4 +1,4 @@
-"""The token between servers over HTTP, with the cluster's secret, and with simulated distances if there are any."""
+"""Passes the token between servers over HTTP, with the secret of the cluster and optional simulated delays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRET = "X-Plait-Gyro-Secret"
 
 
 class HttpTransport:
-    """Reaches the other servers of a cluster."""
+    """Sends messages to the other servers of a cluster."""
 
     def __init__(self, server: int, settings: Settings) -> None:
         self._server = server
@@ -26,12 +26,12 @@ class HttpTransport:
         threading.Thread(target=self._hints, name="hints", daemon=True).start()
 
     def delay(self, server: int) -> float:
-        """How far away a server is, in seconds one way."""
+        """The simulated one-way delay to a server, in seconds."""
         delays = self._settings.delays
         return delays[self._server][server] if delays else 0.0
 
     def send(self, server: int, token: Token) -> bool:
-        """Hand the token over."""
+        """Pass the token to a server; False if it may not have arrived."""
         if (delay := self.delay(server)) > 0:
             time.sleep(delay)
         try:
@@ -41,7 +41,7 @@ class HttpTransport:
         return status == 200
 
     def hint(self) -> None:
-        """Tell the others, in the background, that somebody waits here."""
+        """Notify the other servers, in the background, that an operation waits for the token."""
         self._wanted.set()
 
     def _hints(self) -> None:

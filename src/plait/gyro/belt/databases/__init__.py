@@ -1,6 +1,5 @@
-"""A server's DBMS: SQLite or PostgreSQL.
+"""The DBMS of a server: SQLite or PostgreSQL.
 
-In: what a node asks (`database.py`) and the SQL of the application's functions. Out: transactions, their updates as
-data, and connections that the functions can use. Open `database.py` first; `sqlite.py` and `postgresql.py` implement
-it.
+In: requests of a node (`database.py`) and SQL of the functions of the application. Out: transactions, their updates as
+data, and connections for the functions. Open `database.py` first. `sqlite.py` and `postgresql.py` implement it.
 """

@@ -1,8 +1,8 @@
-"""SQLAlchemy for the application's functions: real connections, engines and sessions, over those of the middleware.
+"""SQLAlchemy for the functions of the application: real connections, engines and sessions on top of `dbapi.py`.
 
-SQLAlchemy makes the SQL and converts the values; what it executes goes to a connection of `dbapi.py`, so updates, ids and
-transactions are the middleware's as ever. Savepoints (`begin_nested`) are real. What a Session of the ORM still holds is
-flushed when the function has returned.
+SQLAlchemy creates the SQL and converts values. It executes on a connection of `dbapi.py`, so the server controls
+updates, ids and transactions as usual. Savepoints (`begin_nested`) work. A Session of the ORM is flushed when the
+function returns.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from plait.gyro.belt.databases.dbapi import Connection
 from plait.gyro.belt.records import OperationError
 
 Kind = Literal["dbapi", "connection", "engine", "session"]
-"""What a function wants to be given."""
-_CURRENT: ContextVar[Connection] = ContextVar("the connection of the operation that is executed")
+"""The kind of connection that a function takes."""
+_CURRENT: ContextVar[Connection] = ContextVar("the connection of the current operation")
 _LEVEL = "SERIALIZABLE"
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ else:
 
 
 class _Lent(_Dialect):
-    """What dialects would do with a connection of their own."""
+    """Replaces what dialects do with their own connections."""
 
     supports_server_side_cursors = False
 
@@ -56,7 +56,7 @@ class _Lent(_Dialect):
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
         if level != _LEVEL:
-            raise ArgumentError(f"isolation level {level} in an operation: operations are executed at {_LEVEL}")
+            raise ArgumentError(f"isolation level {level} in an operation: only {_LEVEL} is possible")
 
     def do_savepoint(self, connection: Any, name: str) -> None:
         connection.connection.control(f"SAVEPOINT {name}")
@@ -69,7 +69,7 @@ class _Lent(_Dialect):
 
 
 class LentSqlite(_Lent, SQLiteDialect_pysqlite):
-    """SQLite, with the exceptions of Python's sqlite3."""
+    """SQLite, with the exceptions of the module sqlite3."""
 
     supports_statement_cache = True
 
@@ -86,7 +86,7 @@ for _name, _class in (("sqlite", LentSqlite), ("postgresql", LentPostgresql)):
 
 @functools.cache
 def _engine(dialect: str) -> sqlalchemy.Engine:
-    """The engine of this process: whoever connects gets the connection of the operation that runs."""
+    """The engine of this process. It always connects to the connection of the current operation."""
     options = {"use_native_hstore": False} if dialect == "postgresql" else {}
     return sqlalchemy.create_engine(
         f"{dialect}+plait://", creator=_current, poolclass=NullPool, pool_reset_on_return=None, **options
@@ -97,11 +97,11 @@ def _current() -> Any:
     try:
         return _CURRENT.get()
     except LookupError:
-        raise OperationError("EngineError", "the engine of an operation is used outside of it") from None
+        raise OperationError("EngineError", "the engine is used outside of an operation") from None
 
 
 def wanted(function: Callable[..., Any], names: Iterable[str]) -> dict[str, Kind]:
-    """What the connections of a function are: as annotated, or of SQLAlchemy if the function's module has anything of it."""
+    """The kind of each connection: by its annotation, or SQLAlchemy if the module of the function uses SQLAlchemy."""
     function = inspect.unwrap(function)
     around = getattr(function, "__globals__", {})
     try:
@@ -113,26 +113,26 @@ def wanted(function: Callable[..., Any], names: Iterable[str]) -> dict[str, Kind
 
 def _kind(name: str, annotation: Any, around: Mapping[str, Any]) -> Kind:
     if annotation is None:
-        said = name if any(_theirs(v) or _theirs(type(v)) for v in around.values()) else None
+        known = name if any(_from_sqlalchemy(v) or _from_sqlalchemy(type(v)) for v in around.values()) else None
     else:
         parts = (annotation, *typing.get_args(annotation))  # Connection | None
-        said = next((getattr(p, "__name__", name) for p in parts if _theirs(p)), None)
-    if said is None:
+        known = next((getattr(p, "__name__", name) for p in parts if _from_sqlalchemy(p)), None)
+    if known is None:
         return "dbapi"
-    return "engine" if "engine" in said.lower() else "session" if "session" in said.lower() else "connection"
+    return "engine" if "engine" in known.lower() else "session" if "session" in known.lower() else "connection"
 
 
-def _theirs(value: Any) -> bool:
-    """Whether something is of SQLAlchemy."""
+def _from_sqlalchemy(value: Any) -> bool:
+    """Whether SQLAlchemy defines this object."""
     where = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return isinstance(where, str) and where.partition(".")[0] == "sqlalchemy"
 
 
 @contextmanager
 def lent(connection: Connection, kinds: Mapping[str, Kind]) -> Iterator[dict[str, Any]]:
-    """The connections of a function, for as long as it runs."""
+    """The connections of a function, open while it runs."""
     if not connection.dialect:
-        raise OperationError("EngineError", "SQLAlchemy does not run on this DBMS here")
+        raise OperationError("EngineError", "SQLAlchemy is not supported with this DBMS")
     connection.native = True
     engine = _engine(connection.dialect)
     token = _CURRENT.set(connection)
@@ -150,7 +150,7 @@ def lent(connection: Connection, kinds: Mapping[str, Kind]) -> Iterator[dict[str
                 ended.append(made)
             yield given
             for each in ended:
-                each.commit()  # what is left open would be rolled back
+                each.commit()  # otherwise an open transaction would be rolled back
     except StatementError as error:
         raise OperationError(type(error).__name__, str(error.orig or error)) from error
     finally:
@@ -158,7 +158,7 @@ def lent(connection: Connection, kinds: Mapping[str, Kind]) -> Iterator[dict[str
 
 
 def ddl(module: ModuleType, dialect: str) -> str:
-    """CREATE statements for the Tables of an application; none if it has none."""
+    """CREATE statements for the Tables of an application; empty if it has no Tables."""
     modules = [m for n, m in sys.modules.items() if n == module.__name__ or n.startswith(f"{module.__name__}.")]
     known = [v for m in modules for v in vars(m).values()]
     found = {id(m): m for v in known if isinstance(m := getattr(v, "metadata", v), sqlalchemy.MetaData)}

@@ -1,4 +1,4 @@
-"""What the protocol asks of a server's DBMS. Everything it keeps there for itself is in tables that begin with `gyro_`."""
+"""The interface between the protocol and a DBMS. The protocol stores its own data in tables named `gyro_…`."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from plait.gyro.belt.logs.log import Log
 from plait.gyro.belt.records import Call, Entry, Outcome
 
 OURS = "gyro_"
-"""How the names of our own tables begin: they are not part of the application's state."""
+"""The prefix of the protocol's own tables. They are not part of the state of the application."""
 
 
 class AgainError(Exception):
-    """The DBMS refused a transaction for the sake of serializability: it has to run again."""
+    """The DBMS refused a transaction to preserve serializability. It must run again."""
 
 
 class Visit(Protocol):
-    """The transaction in which a server executes global operations while it has the token."""
+    """The transaction in which a server executes global operations while it holds the token."""
 
     seq: int
-    """The last update that was applied."""
+    """The seq of the last applied update."""
     position: int
-    """How many writers were committed before."""
+    """The number of committed writers before this visit."""
 
     @property
     def alive(self) -> bool:
-        """Whether the transaction is still open: some errors of an operation end it."""
+        """Whether the transaction is still open. Some errors of an operation end it."""
 
     def repeated(self, call: Call) -> Outcome | None:
-        """The reply of a request that was executed before; OperationError if that was another one."""
+        """The reply of an earlier execution of this request; OperationError if its name belongs to another request."""
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
-        """The reply and the state update; OperationError leaves no trace."""
+        """The reply and the state update. After an OperationError, nothing has changed."""
 
     def commit(self, entries: Sequence[Entry], log: Log) -> None:
         """Append to the log, then commit."""
 
 
 class Database(Protocol):
-    """One server's DBMS."""
+    """The DBMS of one server."""
 
     def applied(self) -> int:
-        """The last update that the state reflects."""
+        """The seq of the last update that the state contains."""
 
     def schema(self) -> str:
-        """The tables as this DBMS has them, to be compared between servers."""
+        """The tables of this DBMS as text, for comparison between servers."""
 
     def read(self, call: Call) -> Outcome:
-        """Execute an operation that only reads."""
+        """Execute a read-only operation."""
 
     def write(self, call: Call) -> Outcome:
-        """Execute a local operation, once for each request."""
+        """Execute a local operation, once per request."""
 
     def visit(self) -> AbstractContextManager[Visit]:
-        """Begin the transaction of a token visit; left without a commit, it is rolled back."""
+        """Begin the transaction of a visit. Without a commit, it is rolled back."""
 
     def apply(self, entries: Sequence[Entry], server: int) -> None:
-        """Apply updates in order, and remember the replies of this server's own."""
+        """Apply updates in order, and store the replies of updates of this server."""
 
     def settle(self, log: Log) -> None:
-        """After a crash: finish what the log has, undo what it has not."""
+        """After a crash: commit transactions that are in the log, roll back the others."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connections."""

@@ -1,9 +1,9 @@
-"""DB-API connections for the application's functions: its transaction is the middleware's, so it commits when that does.
+"""DB-API connections for the functions of the application. The server controls the transaction and commits it.
 
-An operation is one transaction (Saissi 2019, section 2.4): nobody sees what it did before its function has returned, and if
-that raises, nothing of it stays. `commit` only says how far back `rollback` goes. Rows are tuples whose columns have names
-as well. This is what connections to all DBMSs have in common; `sqliteapi.py` and `pgapi.py` execute
-statements.
+An operation is one transaction (Saissi 2019, section 2.4). Its effects are visible only after its function has
+returned. If the function raises, all effects are rolled back. `commit` only sets the point to which `rollback`
+returns. Rows are tuples; columns also have names. This file has the common part for all DBMSs. `sqliteapi.py` and
+`pgapi.py` execute statements.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from types import TracebackType
 from typing import Any, Self
 
 SAVEPOINT = "gyro_operation"
-"""Where an operation begins."""
+"""The savepoint at the beginning of an operation."""
 _COMMIT = "gyro_commit"
-"""Where it called commit()."""
+"""The savepoint of the last commit()."""
 
 
 class Row(tuple[Any, ...]):
-    """A row: by number, by name of the column, and as a tuple.
+    """A row: a tuple whose columns can also be accessed by name.
 
     >>> row = Row.of(("id", "stock"), (7, 3))
     >>> row[1], row["stock"], row == (7, 3), list(row.keys())
@@ -34,7 +34,7 @@ class Row(tuple[Any, ...]):
 
     @classmethod
     def of(cls, names: tuple[str, ...], values: Iterable[Any]) -> Row:
-        """A row with names."""
+        """A row with column names."""
         row = cls(values)
         row._names = names
         return row
@@ -49,25 +49,25 @@ class Row(tuple[Any, ...]):
             for number, name in enumerate(self._names):
                 if name.lower() == lowered:
                     return tuple.__getitem__(self, number)
-            raise IndexError(f"no column {key}")
+            raise IndexError(f"the row has no column {key}")
         return tuple.__getitem__(self, key)
 
 
 class Connection(abc.ABC):
-    """A connection inside of a transaction that is not its own."""
+    """A connection inside of a transaction that the server controls."""
 
     dialect = ""
-    """What SQLAlchemy calls the DBMS; empty if it does not run on such connections (`alchemy.py`)."""
+    """The name of the DBMS in SQLAlchemy; empty if SQLAlchemy is not supported (`alchemy.py`)."""
 
     def __init__(self) -> None:
         self.row_factory: Any = None
-        """Accepted, and without effect: rows have names in any case."""
+        """It can be set, but has no effect: rows always have names."""
         self.native = False
-        """Whether SQL has the placeholders of the DBMS's own driver, and no others."""
+        """Whether SQL uses only the placeholders of the driver of the DBMS."""
         self.marked = False
-        """Whether commit() was called, and statements executed since."""
+        """Whether statements were executed after a commit()."""
         self._committed = False
-        """Whether commit() was called, and nothing executed since."""
+        """Whether commit() was called, and no statement was executed after it."""
 
     @abc.abstractmethod
     def cursor(self) -> Cursor:
@@ -75,31 +75,31 @@ class Connection(abc.ABC):
 
     @abc.abstractmethod
     def control(self, sql: str) -> None:
-        """Execute a statement about savepoints."""
+        """Execute a statement for savepoints."""
 
     def execute(self, sql: str, parameters: Any = ()) -> Cursor:
         """Execute a statement on a new cursor."""
         return self.cursor().execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Any]) -> Cursor:
-        """Execute a statement for each of several parameters."""
+        """Execute a statement once for each set of parameters."""
         return self.cursor().executemany(sql, parameters)
 
     def commit(self) -> None:
-        """Let rollback() go back to here. The middleware commits when the function has returned."""
+        """Set the point to which rollback() returns. The server commits when the function has returned."""
         self._committed = True
 
     def rollback(self) -> None:
-        """Undo what the operation did since the last commit()."""
+        """Undo all changes of the operation since the last commit()."""
         if not self._committed:
             self.undo()
 
     def undo(self) -> None:
-        """Go back to the last commit(), or to the beginning."""
+        """Return to the last commit(), or to the beginning of the operation."""
         self.control(f"ROLLBACK TO SAVEPOINT {_COMMIT if self.marked else SAVEPOINT}")
 
     def proceed(self) -> None:
-        """A statement will be executed."""
+        """Prepare the execution of a statement."""
         if self._committed:
             if self.marked:
                 self.control(f"RELEASE SAVEPOINT {_COMMIT}")
@@ -107,7 +107,7 @@ class Connection(abc.ABC):
             self._committed, self.marked = False, True
 
     def close(self) -> None:  # noqa: B027
-        """Nothing: the connection is the middleware's."""
+        """Do nothing: the server closes the connection."""
 
     @property
     def in_transaction(self) -> bool:
@@ -124,7 +124,7 @@ class Connection(abc.ABC):
 
 
 class Cursor(abc.ABC):
-    """A cursor. A statement has run when `execute` returns, whether or not its rows are fetched."""
+    """A cursor. `execute` runs the whole statement, even if its rows are not fetched."""
 
     arraysize = 1
 
@@ -137,12 +137,12 @@ class Cursor(abc.ABC):
 
     @abc.abstractmethod
     def run(self, sql: str, parameters: Any) -> Iterable[Any]:
-        """Execute one statement, note `description` and `rowcount`; the rows."""
+        """Execute one statement, set `description` and `rowcount`, return the rows."""
 
     @property
     @abc.abstractmethod
     def lastrowid(self) -> int | None:
-        """The id that the last INSERT made."""
+        """The id of the last inserted row."""
 
     def execute(self, sql: str, parameters: Any = ()) -> Self:
         """Execute one statement."""
@@ -155,7 +155,7 @@ class Cursor(abc.ABC):
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Any]) -> Self:
-        """Execute one statement for each of several parameters."""
+        """Execute one statement once for each set of parameters."""
         total = 0
         for each in parameters:
             total += max(self.execute(sql, each).rowcount, 0)
@@ -170,13 +170,13 @@ class Cursor(abc.ABC):
         return self._rows[self._next - 1]
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """The next few rows."""
+        """The next rows, at most `size`."""
         found = self._rows[self._next : self._next + (self.arraysize if size is None else size)]
         self._next += len(found)
         return found
 
     def fetchall(self) -> list[Row]:
-        """All rows that are left."""
+        """All remaining rows."""
         found = self._rows[self._next :]
         self._next = len(self._rows)
         return found
@@ -186,7 +186,7 @@ class Cursor(abc.ABC):
             yield row
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Discard the rows."""
         self._rows = []
 
 
@@ -195,32 +195,32 @@ _CONTROL = {
     "RELEASE", "RESET", "ROLLBACK", "SAVEPOINT", "SET", "START", "VACUUM",
 }  # fmt: skip
 _ASIDE = re.compile(r"""'(?:''|[^'])*'|"[^"]*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$""", re.DOTALL)
-"""What may hold a semicolon, or stand before the first word."""
+"""Strings and comments: they may contain a semicolon or precede the first word."""
 
 
 def refuse_control(sql: object) -> None:
-    """Statements that would take the transaction, or the database, out of the middleware's hands.
+    """Refuse statements that would change the transaction, the session or the schema.
 
     >>> refuse_control("SELECT ';'; /* done */ COMMIT")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    sqlite3.NotSupportedError: COMMIT in an operation: transaction, session and schema are the middleware's; ...
+    sqlite3.NotSupportedError: COMMIT in an operation: the server controls transaction, session and schema; ...
     """
     if not isinstance(sql, str):
         kind = type(sql).__name__
         raise sqlite3.NotSupportedError(
-            f"a statement of type {kind}, and this is a DB-API connection, which takes SQL as a string; "
-            "annotate the parameter with sqlalchemy.Connection to be given one of SQLAlchemy"
+            f"a statement of type {kind} on a DB-API connection: expected SQL as a string; "
+            "annotate the parameter with sqlalchemy.Connection to get a connection of SQLAlchemy"
         )
     if (word := _forbidden(sql)) is not None:
         raise sqlite3.NotSupportedError(
-            f"{word} in an operation: transaction, session and schema are the middleware's; "
+            f"{word} in an operation: the server controls transaction, session and schema; "
             "an operation is one transaction, and may call commit() and rollback()"
         )
 
 
 @functools.lru_cache(maxsize=4096)
 def _forbidden(sql: str) -> str | None:
-    """The first word of a statement in it that is not allowed."""
+    """The first word of a forbidden statement; None if all statements are allowed."""
     words = [part.split(None, 1)[0].upper() for part in _ASIDE.sub(" ", sql).split(";") if part.strip()]
     return next((word for word in words if word in _CONTROL), None)

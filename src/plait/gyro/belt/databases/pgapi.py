@@ -1,4 +1,4 @@
-"""DB-API connections to PostgreSQL for the application's functions; SQL may have SQLite's placeholders or psycopg's."""
+"""DB-API connections to PostgreSQL for functions of the application, with placeholders of SQLite or psycopg."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class PgConnection(Connection):
         super().__init__()
         self._db = db
         self.conflict: Exception | None = None
-        """A refusal for the sake of serializability, whatever the function makes of it."""
+        """The serialization failure of a statement, even if the function catches the exception."""
 
     def cursor(self) -> PgCursor:
         """A new cursor."""
         return PgCursor(self)
 
     def control(self, sql: str) -> None:
-        """Execute a statement about savepoints."""
+        """Execute a statement for savepoints."""
         self._db.execute(sql)
 
     @property
@@ -43,7 +43,7 @@ class PgConnection(Connection):
 
 
 class PgCursor(Cursor):
-    """A cursor. The id that an INSERT generated is asked for when it is wanted."""
+    """A cursor. It queries the generated id of an INSERT only when `lastrowid` is read."""
 
     connection: PgConnection
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's tables as the middleware sees them: triggers that note row images, statements that apply them, sequences."""
+"""Tables of PostgreSQL: triggers that record row images, statements that apply them, and sequences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ END $$;
 """
 _WHEN = "WHEN (current_setting('gyro.capture', true) = 'on')"
 _FIRST = f'"0{OURS}capture"'
-"""Triggers fire in the order of their names: an update is noted before other triggers make more of it."""
+"""Triggers fire in the order of their names. This one records a change before other triggers cause more changes."""
 _COLUMNS = """
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attgenerated <> '',
        pg_get_serial_sequence(quote_ident(c.relname), a.attname),
@@ -50,19 +50,19 @@ ORDER BY c.relname, a.attnum
 
 @dataclasses.dataclass
 class Table:
-    """A table: columns with their types, the key, and the sequences behind columns."""
+    """A table: columns with their types, the primary key, and the sequences of columns."""
 
     name: str
     types: dict[str, str] = dataclasses.field(default_factory=dict)
     stored: list[str] = dataclasses.field(default_factory=list)
-    """Columns that are not computed from others."""
+    """Columns that are not computed from other columns."""
     key: list[str] = dataclasses.field(default_factory=list)
     sequences: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def change(
         self, kind: str, old: dict[str, Any] | None, new: dict[str, Any] | None
     ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The key of the row before, and the columns that are different; None if nothing is."""
+        """The old key of the row, and the changed columns; None if no column has changed."""
         before, after = old or {}, new or {}
         key = {c: (before or after)[c] for c in self.key}
         if kind == "DELETE":
@@ -71,7 +71,7 @@ class Table:
         return (key, row) if row else None
 
     def apply(self, db: psycopg.Connection[Any], kind: str, key: dict[str, Any], row: dict[str, Any]) -> None:
-        """Make a row what it is where the operation was executed, whatever it is here."""
+        """Set a row to its state at the executing server, whatever its state is here."""
         table, record = (
             sql.Identifier(self.name),
             sql.SQL("jsonb_populate_record(NULL::{}, %s)").format(sql.Identifier(self.name)),
@@ -95,7 +95,7 @@ class Table:
 
 
 def tables(db: psycopg.Connection[Any]) -> dict[str, Table]:
-    """The application's tables, in schema public."""
+    """The tables of the application, in the schema `public`."""
     found: dict[str, Table] = {}
     keys: dict[str, list[tuple[int, str]]] = {}
     for name, column, kind, computed, sequence, place in db.execute(_COLUMNS).fetchall():
@@ -113,14 +113,14 @@ def tables(db: psycopg.Connection[Any]) -> dict[str, Table]:
         table.key = [column for _, column in sorted(keys.get(name, []))]
         if not table.key:
             raise UsageError(
-                f"table {name} has no primary key, so an update cannot say which row it is about",
+                f"table {name} has no primary key, so updates cannot identify its rows",
                 hint="give every table a primary key",
             )
     return found
 
 
 def install(db: psycopg.Connection[Any], schema: str, server: int, servers: int) -> None:
-    """Once: the schema, our tables, triggers, and sequences that count in steps."""
+    """Set up the database once: the schema, the `gyro_` tables, triggers, and sequences with increments."""
     with db.transaction():
         ((known,),) = db.execute("SELECT to_regclass(%s) IS NOT NULL", (f"public.{OURS}state",)).fetchall()
         if known:

@@ -1,4 +1,4 @@
-"""PostgreSQL servers of our own, for clusters on one machine: the programs that are installed, a folder, a socket."""
+"""PostgreSQL processes for clusters on one machine: they use the installed programs, a folder and a socket."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
 
 
 def programs() -> Path | None:
-    """The folder with `initdb` and `postgres`: on the path, or where Debian puts the newest."""
+    """The folder with `initdb` and `postgres`: from PATH, or the newest version in the folder of Debian."""
     for name in (
         shutil.which("initdb"),
         *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), reverse=True),
@@ -27,35 +27,35 @@ def programs() -> Path | None:
 
 
 class PostgresServer:
-    """One process of PostgreSQL. It refuses to run as root, so root runs it as the user `postgres`."""
+    """One PostgreSQL process. PostgreSQL does not run as root, so root runs it as the user `postgres`."""
 
     def __init__(self, folder: Path) -> None:
         found = programs()
         if found is None:
             raise UsageError(
-                "PostgreSQL is not installed", hint="install it (Debian: postgresql), or give --dsn for each server"
+                "PostgreSQL is not installed", hint="install it (Debian: postgresql), or give a DSN for each server"
             )
         self._programs = found
         self._folder = folder
-        self._sockets = tempfile.mkdtemp(prefix="plait-pg-", dir="/tmp")  # a socket's path must be short
+        self._sockets = tempfile.mkdtemp(prefix="plait-pg-", dir="/tmp")  # the path of a socket must be short
         self._user: str | None = None
         if os.geteuid() == 0:
             try:
                 self._user = pwd.getpwnam("postgres").pw_name
             except KeyError:
                 raise UsageError(
-                    "PostgreSQL does not run as root, and there is no user postgres",
-                    hint="run as another user, or give --dsn",
+                    "PostgreSQL does not run as root, and the user postgres does not exist",
+                    hint="run as another user, or give a DSN for each server",
                 ) from None
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def dsn(self) -> str:
-        """How to connect."""
+        """The connection string."""
         return f"host={self._sockets} user=postgres dbname=postgres"
 
     def start(self) -> None:
-        """Make the cluster if there is none, start it, and come back when it answers."""
+        """Create the database cluster if needed, start PostgreSQL, and wait until it answers."""
         data = self._folder / "data"
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._user is not None:
@@ -81,7 +81,8 @@ class PostgresServer:
             )  # fmt: skip
             if done.returncode:
                 raise UsageError(
-                    f"initdb fails: {' '.join(done.stderr.split())[-300:]}", hint="choose another --folder"
+                    f"initdb failed: {' '.join(done.stderr.split())[-300:]}",
+                    hint=("choose another ", Argument("folder")),
                 )
         options = {"listen_addresses": "", "unix_socket_directories": self._sockets, "max_prepared_transactions": "16"}
         log = (self._folder / "postgres.log").open("ab")
@@ -90,7 +91,7 @@ class PostgresServer:
             user=self._user, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         log.close()
-        deadline = time.monotonic() + 120  # the machine may be busy; a server that fails ends before
+        deadline = time.monotonic() + 120  # the machine may be busy; a process that fails exits earlier
         while not self._ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
@@ -114,7 +115,7 @@ class PostgresServer:
         return self._process is not None and self._process.poll() is None
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End it; SIGQUIT is a crash, from which it recovers when it starts again."""
+        """Stop the process. With SIGQUIT it crashes, and recovers at the next start."""
         if self._process is not None:
             if self._process.poll() is None:
                 self._process.send_signal(how)
@@ -122,6 +123,6 @@ class PostgresServer:
             self._process = None
 
     def close(self) -> None:
-        """End it, and remove its socket."""
+        """Stop the process, and remove its socket."""
         self.stop()
         shutil.rmtree(self._sockets, ignore_errors=True)

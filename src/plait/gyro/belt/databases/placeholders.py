@@ -1,4 +1,4 @@
-"""SQLite's placeholders in the form that drivers with `%s` take."""
+"""Converts placeholders of SQLite for drivers that use `%s`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOKEN = re.compile(
 
 @functools.lru_cache(maxsize=4096)
 def placeholders(sql: str) -> str:
-    """SQL with `%s` and `%(name)s`: `?` and `:name` are SQLite's.
+    """The SQL with `%s` and `%(name)s` instead of `?` and `:name`.
 
     >>> placeholders("SELECT '?', a % 2 FROM t WHERE b = ? AND c::int = 1")
     "SELECT '?', a %% 2 FROM t WHERE b = %s AND c::int = 1"

@@ -1,13 +1,15 @@
-"""A server's PostgreSQL: serializable transactions, row triggers that note updates, two-phase commit around the log.
+"""The PostgreSQL of a server: serializable transactions, triggers that record updates, two-phase commit with the log.
 
-**The rule for the order.** The global operations of a visit are one transaction, and a visit begins after the last one has
-committed. Local operations run meanwhile, all at isolation level SERIALIZABLE. PostgreSQL refuses every transaction that
-would be the pivot of two consecutive rw-dependencies whose last one committed first. The proof that this leaves no cycle
-uses of wr- and ww-dependencies only that the one has committed before the other took its snapshot, and that is true of
-two visits as well. So there is a serial order of all transactions in which visits stand in the order of the log.
+**Why the order is right.** The global operations of a visit are one transaction. A visit begins after the previous one
+has committed. Local operations run at the same time. All transactions have the isolation level SERIALIZABLE.
+PostgreSQL refuses every transaction that would be the pivot of two consecutive rw-dependencies whose last transaction
+committed first. The proof that no cycle remains uses only one fact about wr- and ww-dependencies: one transaction
+committed before the other took its snapshot. This is also true of two visits. So there is a serial order of all
+transactions in which visits have the order of the log.
 
-**The rule for the log.** PostgreSQL decides about conflicts at PREPARE TRANSACTION. So a visit is prepared, then appended
-to the log, then committed; a prepared transaction survives a crash of either side, and the log says what becomes of it.
+**Why the log is right.** PostgreSQL detects conflicts no later than PREPARE TRANSACTION. So a visit is prepared, then
+appended to the log, then committed. A prepared transaction survives a crash of the server and of PostgreSQL. Recovery
+commits it if the log contains it, and rolls it back otherwise.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ Result = TypeVar("Result")
 
 
 class Change(msgspec.Struct, array_like=True):
-    """One row: its table, what was done to it, its key, and its new columns."""
+    """The change of one row: its table, the kind of change, its key, and the changed columns."""
 
     table: str
     kind: str
@@ -58,7 +60,7 @@ class Change(msgspec.Struct, array_like=True):
 
 
 class PostgresqlDatabase:
-    """One database, with a pool of connections for local operations, one for visits and one for updates of others."""
+    """One database: a pool of connections for local operations, one for visits, one for updates of other servers."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class PostgresqlDatabase:
         self._keep = keep
         self._pruned = time.time()
         self._alone = threading.Lock() if parallel == 1 else None
-        """With one local operation at a time, the order of commits is known to the client."""
+        """If local operations run one at a time, the positions in replies give the order of commits."""
         self._closed = False
         self._pool: queue.LifoQueue[psycopg.Connection[Any]] = queue.LifoQueue()
         self._own: dict[str, psycopg.Connection[Any]] = {}
@@ -89,19 +91,19 @@ class PostgresqlDatabase:
                 ((prepared,),) = db.execute("SHOW max_prepared_transactions").fetchall()
                 if int(prepared) < 2:
                     raise UsageError(
-                        f"PostgreSQL of server {server}: max_prepared_transactions is {prepared}",
-                        hint="set it to 10 in postgresql.conf and restart: visits are committed in two phases",
+                        f"PostgreSQL of server {server}: max_prepared_transactions is {prepared}, expected at least 2",
+                        hint="set it to 10 in postgresql.conf and restart PostgreSQL",
                     )
         except _GONE as error:
-            raise DatabaseGoneError(f"PostgreSQL of server {server}: {_said(error)}") from None
+            raise DatabaseGoneError(f"PostgreSQL of server {server}: {_line(error)}") from None
         except psycopg.Error as error:
             raise UsageError(
-                f"PostgreSQL of server {server}: the schema or the data do not fit: {_said(error)}",
-                hint="correct them; the role must be a superuser",
+                f"PostgreSQL of server {server} refuses the schema or the data: {_line(error)}",
+                hint="correct the SQL; the role must be a superuser",
             ) from None
 
     def schema(self) -> str:
-        """Tables, columns and keys."""
+        """Tables, columns and keys, as text."""
         return "\n".join(
             f"{t.name} ({', '.join(f'{n} {k}' for n, k in t.types.items())}; key {', '.join(t.key)})"
             for t in sorted(self._tables.values(), key=lambda t: t.name)
@@ -110,7 +112,7 @@ class PostgresqlDatabase:
     # -- operations --------------------------------------------------------------------------------------------------
 
     def applied(self) -> int:
-        """The last update that the state reflects."""
+        """The seq of the last update that the state contains."""
         return self._surely(lambda: self._query(f"SELECT applied FROM {OURS}state"))
 
     def _query(self, statement: str) -> int:
@@ -118,12 +120,12 @@ class PostgresqlDatabase:
             return _int(db, statement)
 
     def read(self, call: Call) -> Outcome:
-        """Execute at SERIALIZABLE and READ ONLY: a write is an error, so a wrong classification shows."""
+        """Execute at SERIALIZABLE and READ ONLY. A write is an error, which reveals a wrong classification."""
         with self._in_order():
             return self._surely(lambda: self._local(call, f"{_BEGIN} READ ONLY", reads=True))
 
     def write(self, call: Call) -> Outcome:
-        """Execute a local operation; the reply is kept with the effects, so that a request is executed once."""
+        """Execute a local operation. The reply is stored in the same transaction, so a request executes only once."""
         with self._in_order():
             return self._surely(lambda: self._local(call, _BEGIN, reads=False))
 
@@ -141,7 +143,7 @@ class PostgresqlDatabase:
                     try:
                         position = _remember(db, call.request, call.operation, arguments, reply, seq)
                     except errors.UniqueViolation:
-                        raise AgainError from None  # it came twice at once, and the other was faster
+                        raise AgainError from None  # the same request came twice at the same time
             if self._alone is not None:
                 self._position = max(position, self._position)
             self._prune(db)
@@ -157,7 +159,7 @@ class PostgresqlDatabase:
 
     @contextmanager
     def visit(self) -> Iterator[PostgresqlVisit]:
-        """One transaction."""
+        """Begin the transaction of a visit."""
         try:
             with self._connection("visit") as db:
                 db.execute(_BEGIN)
@@ -172,13 +174,13 @@ class PostgresqlDatabase:
             raise AgainError from None
 
     def apply(self, entries: Sequence[Entry], server: int) -> None:
-        """Apply those that are new, in order, in one transaction with how far it is."""
+        """Apply new updates in order. One transaction also stores the seq of the last one."""
         self._surely(lambda: self._apply(entries, server))
         self._step("applied")
 
     def _apply(self, entries: Sequence[Entry], server: int) -> None:
         with self._connection("apply") as db:
-            db.execute("SET session_replication_role = replica")  # triggers and foreign keys had their effects already
+            db.execute("SET session_replication_role = replica")  # their effects are part of the update
             with _transaction(db, _BEGIN):
                 applied = _int(db, f"SELECT applied FROM {OURS}state")
                 for entry in entries:
@@ -199,12 +201,12 @@ class PostgresqlDatabase:
                 self._tables[change.table].apply(db, change.kind, change.key, change.row)
         except (KeyError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
             raise DatabaseGoneError(
-                f"update {entry.seq} ({entry.operation} at server {entry.holder}) does not fit this database: {error}; "
-                "the servers' states differ, or a unique column is not known to the analysis"
+                f"update {entry.seq} ({entry.operation} at server {entry.holder}) cannot be applied here: {error}; "
+                "the states of the servers differ, or the schema of the analysis lacks a unique column"
             ) from None
 
     def settle(self, log: Log) -> None:
-        """Finish the prepared transactions that the log has, and undo the others."""
+        """Commit the prepared transactions that are in the log, and roll back the others."""
         with self._connection("") as db:
             mine = f"{OURS}{self._server}:%"
             found = db.execute(
@@ -228,7 +230,7 @@ class PostgresqlDatabase:
 
     @contextmanager
     def _connection(self, name: str) -> Iterator[psycopg.Connection[Any]]:
-        """A connection of one's own, or one of the pool; a broken one is thrown away."""
+        """The connection with this name, or one of the pool. A broken connection is discarded."""
         db = self._own.pop(name, None) if name else None
         try:
             db = db or (None if name else self._pool.get_nowait())
@@ -237,13 +239,13 @@ class PostgresqlDatabase:
         try:
             if db is None or db.closed:
                 if self._closed:
-                    raise DatabaseGoneError("the server stops")
+                    raise DatabaseGoneError("the server is shutting down")
                 db = psycopg.connect(self._dsn, autocommit=True, connect_timeout=5)
             yield db
         except _GONE as error:
             if isinstance(error, _CONFLICTS):
                 raise
-            raise DatabaseGoneError(f"PostgreSQL of server {self._server}: {_said(error)}") from None
+            raise DatabaseGoneError(f"PostgreSQL of server {self._server}: {_line(error)}") from None
         finally:
             if db is not None and not db.closed:
                 if self._closed or db.info.transaction_status != pq.TransactionStatus.IDLE:
@@ -254,16 +256,16 @@ class PostgresqlDatabase:
                     self._pool.put(db)
 
     def _surely(self, attempt: Callable[[], Result]) -> Result:
-        """Until PostgreSQL does not refuse it for the sake of serializability."""
+        """Retry until PostgreSQL reports no serialization failure."""
         for count in range(_ATTEMPTS):
             try:
                 return attempt()
             except (*_CONFLICTS, AgainError):
                 time.sleep(random.random() * 0.001 * min(2**count, 100))
-        raise DatabaseGoneError(f"PostgreSQL of server {self._server} refused it {_ATTEMPTS} times: too many conflicts")
+        raise DatabaseGoneError(f"PostgreSQL of server {self._server}: {_ATTEMPTS} serialization failures in a row")
 
     def close(self) -> None:
-        """Close the connections that nobody uses; the others are closed when they are put back."""
+        """Close the unused connections. Others are closed after their use."""
         self._closed = True
         while not self._pool.empty():
             self._pool.get_nowait().close()
@@ -272,7 +274,7 @@ class PostgresqlDatabase:
 
 
 class PostgresqlVisit:
-    """Global operations, one after the other, in one transaction that the log decides on."""
+    """Global operations, one after the other, in one transaction. It commits only if the log accepts it."""
 
     def __init__(
         self,
@@ -295,11 +297,11 @@ class PostgresqlVisit:
         return self._db.info.transaction_status == pq.TransactionStatus.INTRANS
 
     def repeated(self, call: Call) -> Outcome | None:
-        """The reply that a request got before."""
+        """The reply of an earlier execution of this request."""
         return _repeated(self._db, call)
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
-        """Execute in a savepoint of its own; triggers note what changes."""
+        """Execute an operation in its own savepoint. Triggers record the changes."""
         reply = _run(self._db, call)
         rows = self._db.execute(f"DELETE FROM {OURS}changes RETURNING n, relation, kind, old, new").fetchall()
         changes = []
@@ -310,7 +312,7 @@ class PostgresqlVisit:
         return reply, msgspec.json.encode(changes) if changes else b""
 
     def commit(self, entries: Sequence[Entry], log: Log) -> None:
-        """Prepare, append, commit."""
+        """Prepare the transaction, append to the log, commit."""
         if not entries:
             self._db.execute("COMMIT")
             return
@@ -345,15 +347,15 @@ def _transaction(db: psycopg.Connection[Any], begin: str) -> Iterator[None]:
 
 
 def _run(db: psycopg.Connection[Any], call: Call) -> bytes:
-    """Run the application's function; if it raises, nothing of it stays."""
+    """Run the function of the application. If it raises, roll back its effects."""
     db.execute(f"SAVEPOINT {SAVEPOINT}")
     connection = PgConnection(db)
     try:
         reply = call.run(connection)
         if connection.conflict is not None:
-            raise connection.conflict  # the function went on after it
+            raise connection.conflict  # the function caught it
         if db.info.transaction_status == pq.TransactionStatus.INERROR:
-            raise OperationError("TransactionError", "the function went on after an error of the database")
+            raise OperationError("TransactionError", "the function continued after an error of the database")
     except (*_CONFLICTS, *_GONE) as error:
         if isinstance(error, _CONFLICTS) or db.closed:
             raise
@@ -391,5 +393,5 @@ def _remember(
     return int(position)
 
 
-def _said(error: Exception) -> str:
+def _line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__

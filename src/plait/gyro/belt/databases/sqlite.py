@@ -1,11 +1,11 @@
-"""A server's SQLite: one writer, readers on snapshots, updates as changesets of the session extension.
+"""The SQLite of a server: one writer, readers on snapshots, updates as changesets of the session extension.
 
-There is one writer at a time, so the order of commits is the serial order, and readers of a snapshot stand behind the last
-commit that they see. A changeset holds, of a row that was updated, the columns that changed: others may have been changed by
-local operations of another server. What a changeset says is right also where the row looks different, or is not there,
-because local operations of the server that executed it had changed it: nobody else reads these columns, or the operations
-would not be local. So conflicts are resolved for the changeset. Triggers and foreign keys had their effects when the
-operation was executed, and these are part of the update, so they are off where it is applied.
+There is one writer at a time, so the order of commits is the serial order. A reader comes after the last commit that
+its snapshot contains. For an updated row, a changeset contains only the changed columns, because local operations of
+another server may have changed the others. When a changeset is applied, the row may differ or be missing here, because
+local operations of the executing server changed it. The changeset is still right: other servers do not read these
+columns, otherwise the operations would not be local. So the changeset wins all conflicts. It also contains the effects
+of triggers and foreign keys, so these are off while it is applied.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _OURS = f"""
 CREATE TABLE IF NOT EXISTS {OURS}state (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);
 INSERT OR IGNORE INTO {OURS}state VALUES (1, 0);
 CREATE TABLE IF NOT EXISTS {OURS}done (
-  position INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL UNIQUE, operation TEXT NOT NULL, arguments BLOB NOT NULL,
-  reply BLOB NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL);
+  position INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL UNIQUE, operation TEXT NOT NULL, arguments BLOB NOT
+  NULL, reply BLOB NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL);
 """
 _DONE = f"INSERT INTO {OURS}done (request, operation, arguments, reply, seq, at) VALUES (?, ?, ?, ?, ?, ?)"
 _AGAIN = f"SELECT reply, seq, position, operation, arguments FROM {OURS}done WHERE request = ?"
@@ -45,7 +45,7 @@ FULL, NORMAL = 2, 1
 
 
 class SqliteDatabase:
-    """One file with three writing connections that take turns, and a pool of reading ones."""
+    """One file, with three connections that write in turn, and a pool of connections that read."""
 
     visits: type[SqliteVisit]
 
@@ -64,7 +64,7 @@ class SqliteDatabase:
         self._keep = keep
         self._pruned = time.time()
         self._owed = 0
-        """An update that the log has, but whose commit failed here."""
+        """The seq of an update that may be in the log, but is not committed here; 0 if there is none."""
         self._turn = threading.Lock()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._opened: list[apsw.Connection] = []
@@ -76,7 +76,7 @@ class SqliteDatabase:
             self._local.execute(_OURS + COUNTERS)
             self._check()
             self._ids = Ids(self._generated(), server, servers)
-            self._global = self._open(NORMAL)  # what these two lose in a power failure is in the log
+            self._global = self._open(NORMAL)  # the log has what these two lose in a power failure
             self._remote = self._open(NORMAL)
             self._remote.pragma("foreign_keys", 0)
             self._remote.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
@@ -101,7 +101,7 @@ class SqliteDatabase:
                 self._local.execute(schema)
         except apsw.Error as error:
             raise UsageError(
-                f"{file}: the schema or the data do not fit SQLite: {error}", hint="correct them"
+                f"{file}: SQLite refuses the schema or the data: {error}", hint="correct the SQL"
             ) from None
 
     # -- the schema --------------------------------------------------------------------------------------------------
@@ -120,12 +120,12 @@ class SqliteDatabase:
         for table in self._tables():
             if not any(place for _, _, _, place in self._columns(table)):
                 raise UsageError(
-                    f"table {table} has no primary key, so an update cannot say which row it is about",
+                    f"table {table} has no primary key, so updates cannot identify its rows",
                     hint="give every table a primary key",
                 )
 
     def _generated(self) -> dict[str, tuple[str, tuple[str, ...]]]:
-        """Tables whose key SQLite would generate."""
+        """The tables whose primary key SQLite generates."""
         found = {}
         for table in self._tables():
             columns = self._columns(table)
@@ -135,7 +135,7 @@ class SqliteDatabase:
         return found
 
     def _guard(self) -> None:
-        """A row whose key is NULL is in no changeset: global operations may not make one."""
+        """Forbid NULL in primary keys for global operations: changesets omit such rows."""
         for number, table in enumerate(self._tables()):
             keys = [(name, kind, strict) for name, kind, strict, place in self._columns(table) if place]
             if len(keys) == 1 and keys[0][1].upper() == "INTEGER":
@@ -149,7 +149,7 @@ class SqliteDatabase:
                     )
 
     def schema(self) -> str:
-        """Tables, columns and keys."""
+        """Tables, columns and keys, as text."""
         lines = []
         for table in self._tables():
             columns = [f"{name} {kind}{' KEY' if place else ''}" for name, kind, _, place in self._columns(table)]
@@ -159,7 +159,7 @@ class SqliteDatabase:
     # -- operations --------------------------------------------------------------------------------------------------
 
     def applied(self) -> int:
-        """The last update that the state reflects."""
+        """The seq of the last update that the state contains."""
         with self._reader() as db:
             return self._place(db)[0]
 
@@ -169,7 +169,7 @@ class SqliteDatabase:
         return int(seq), int(position)
 
     def read(self, call: Call) -> Outcome:
-        """Execute on a snapshot. A write is an error, so a wrong classification shows."""
+        """Execute on a snapshot. A write is an error, which reveals a wrong classification."""
         with self._reader() as db:
             db.execute("BEGIN")
             try:
@@ -179,7 +179,7 @@ class SqliteDatabase:
                 db.execute("ROLLBACK")
 
     def write(self, call: Call) -> Outcome:
-        """Execute alone; the reply is kept with the effects, so that a request that comes again is not executed again."""
+        """Execute a local operation. The reply is stored in the same transaction, so a request executes only once."""
         with self._turn, self._transaction(self._local) as db:
             self._whole()
             if (again := _repeated(db, call)) is not None:
@@ -194,7 +194,7 @@ class SqliteDatabase:
 
     @contextmanager
     def visit(self) -> Iterator[SqliteVisit]:
-        """Alone until it is left."""
+        """Begin the transaction of a visit. Local writers wait until it ends."""
         with self._turn:
             try:
                 self._whole()
@@ -210,12 +210,12 @@ class SqliteDatabase:
                 raise DatabaseGoneError(str(error)) from None
 
     def _whole(self) -> None:
-        """Nothing may be executed on a state that lacks an update of this server's own."""
+        """Refuse to execute if an update of this server is in the log, but not in the state."""
         if self._owed:
-            raise DatabaseGoneError(f"update {self._owed} may be in the log, and is not committed here yet")
+            raise DatabaseGoneError(f"update {self._owed} may be in the log, but is not committed here yet")
 
     def apply(self, entries: Sequence[Entry], server: int) -> None:
-        """Apply those that are new, in order, in one transaction with how far it is."""
+        """Apply new updates in order. One transaction also stores the seq of the last one."""
         with self._turn, self._transaction(self._remote) as db:
             applied = self._place(db)[0]
             for entry in entries:
@@ -237,15 +237,15 @@ class SqliteDatabase:
             apsw.Changeset.apply(entry.update, db, conflict=_resolve)
         except (apsw.AbortError, apsw.ConstraintError, apsw.SchemaChangeError) as error:
             raise DatabaseGoneError(
-                f"update {entry.seq} ({entry.operation} at server {entry.holder}) does not fit this database: {error}; "
-                "the servers' states differ, or a unique column is not known to the analysis"
+                f"update {entry.seq} ({entry.operation} at server {entry.holder}) cannot be applied here: {error}; "
+                "the states of the servers differ, or the schema of the analysis lacks a unique column"
             ) from None
 
     def settle(self, log: Log) -> None:
-        """SQLite has undone what was not committed; what the log has and the file has not will be applied."""
+        """Do nothing: SQLite has rolled back open transactions, and missing updates will be applied from the log."""
 
     def _prune(self, db: apsw.Connection) -> None:
-        """Forget replies that nobody will ask for again."""
+        """Delete old replies."""
         now = time.time()
         if now - self._pruned > self._keep / 10:
             self._pruned = now
@@ -282,13 +282,13 @@ class SqliteDatabase:
             self._readers.put(db)
 
     def close(self) -> None:
-        """Close every connection; what is not committed is gone."""
+        """Close all connections. Open transactions are rolled back."""
         for db in self._opened:
             db.close(True)
 
 
 class SqliteVisit:
-    """Global operations, one after the other, in one transaction that the log decides on."""
+    """Global operations, one after the other, in one transaction. It commits only if the log accepts it."""
 
     def __init__(self, db: apsw.Connection, place: tuple[int, int], ids: Ids, step: Callable[[str], None]) -> None:
         self.seq, self.position = place
@@ -303,11 +303,11 @@ class SqliteVisit:
         return self._db.in_transaction
 
     def repeated(self, call: Call) -> Outcome | None:
-        """The reply that a request got before."""
+        """The reply of an earlier execution of this request."""
         return _repeated(self._db, call)
 
     def execute(self, call: Call) -> tuple[bytes, bytes]:
-        """Execute in a savepoint of its own, with a session that notes what changes."""
+        """Execute an operation in its own savepoint. A session records the changes."""
         session = apsw.Session(self._db, "main")
         try:
             session.table_filter(lambda name: name == TABLE or not name.startswith(OURS))
@@ -318,13 +318,13 @@ class SqliteVisit:
             session.close()
 
     def commit(self, entries: Sequence[Entry], log: Log) -> None:
-        """The log first: from then on the operations have happened, whatever becomes of this process."""
+        """Append to the log, then commit. After the append the operations have happened, even if this process dies."""
         for entry in entries:
             _remember(self._db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
         if entries:
             self._db.execute(f"UPDATE {OURS}state SET applied = ?", (entries[-1].seq,))
             self._step("captured")
-            self.owed = entries[-1].seq  # unless the log is known to refuse them
+            self.owed = entries[-1].seq  # until the log certainly refuses them
             try:
                 append_surely(log, entries)
             except (BehindError, FencedError):
@@ -337,14 +337,14 @@ class SqliteVisit:
 
 
 def _run(db: apsw.Connection, call: Call, ids: Ids | None) -> bytes:
-    """Run the application's function; if it raises, nothing of it stays."""
+    """Run the function of the application. If it raises, roll back its effects."""
     db.execute(f"SAVEPOINT {SAVEPOINT}")
     try:
         reply = call.run(SqliteConnection(db, ids))
     except GONE:
         raise
     except Exception as error:
-        if db.in_transaction:  # a few errors of SQLite end the transaction by themselves
+        if db.in_transaction:  # some errors of SQLite end the transaction
             db.execute(f"ROLLBACK TO {SAVEPOINT}; RELEASE {SAVEPOINT}")
         raise (error if isinstance(error, OperationError) else failed(error)) from error
     db.execute(f"RELEASE {SAVEPOINT}")
@@ -364,7 +364,7 @@ def _remember(db: apsw.Connection, request: str, operation: str, arguments: byte
 
 
 def _resolve(reason: int, _change: apsw.TableChange) -> int:
-    """The executing server was right: replace what is there, and leave alone what is not."""
+    """The changeset wins: replace rows that exist, ignore rows that are missing."""
     if reason in (apsw.SQLITE_CHANGESET_DATA, apsw.SQLITE_CHANGESET_CONFLICT):
         return int(apsw.SQLITE_CHANGESET_REPLACE)
     if reason == apsw.SQLITE_CHANGESET_NOTFOUND:

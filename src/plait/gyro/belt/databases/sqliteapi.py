@@ -1,4 +1,4 @@
-"""DB-API connections to SQLite for the application's functions, with the exceptions of Python's sqlite3 module."""
+"""DB-API connections to SQLite for functions of the application, with the exceptions of the module sqlite3."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GONE = (
     apsw.BusyError,
     apsw.ConnectionClosedError,
 )
-"""Errors that are not the application's."""
+"""Errors of the database, not of the application."""
 
 
 class SqliteConnection(Connection):
@@ -48,14 +48,14 @@ class SqliteConnection(Connection):
         return SqliteCursor(self)
 
     def control(self, sql: str) -> None:
-        """Execute a statement about savepoints."""
+        """Execute a statement for savepoints."""
         try:
             self._db.execute(sql)
         except apsw.Error as error:
             raise translated(error) from error
 
     def undo(self) -> None:
-        """Go back, unless SQLite has done so by itself, as it does after a few errors."""
+        """Roll back, unless SQLite has already rolled back because of an error."""
         if self._db.in_transaction:
             super().undo()
 
@@ -90,7 +90,7 @@ class SqliteCursor(Cursor):
         return rows
 
     def _described(self, cursor: apsw.Cursor, _sql: str, _parameters: Any) -> bool:
-        """Note the columns before the first row: afterwards, they are not known if there was none."""
+        """Store the columns before the first row. Without rows, they are not available afterwards."""
         self.description = [(name, None, None, None, None, None, None) for name, *_ in cursor.get_description()] or None
         return True
 
@@ -100,7 +100,7 @@ class SqliteCursor(Cursor):
 
 
 def translated(error: apsw.Error) -> Exception:
-    """The exception that Python's sqlite3 module raises for it, so that the application's handlers work."""
+    """The exception that the module sqlite3 would raise, so that the application can catch it."""
     if isinstance(error, GONE):
         return error
     for kind, known in _ERRORS:

@@ -1,4 +1,4 @@
-"""The log of servers on one machine: an SQLite file that they share, flushed to disk before an entry counts."""
+"""The log for servers on one machine: a shared SQLite file, which is flushed to disk on every append."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS agreed (key TEXT PRIMARY KEY, value TEXT);
 
 
 class EmbeddedLog:
-    """One file, one transaction per append."""
+    """A log in one file, with one transaction per append."""
 
     def __init__(self, file: Path) -> None:
         self._lock = threading.Lock()
@@ -61,11 +61,11 @@ class EmbeddedLog:
                 raise LogGoneError(str(error)) from None
 
     def fence(self) -> Fence:
-        """How far it is."""
+        """The current fence."""
         return Fence(*self._query("SELECT epoch, turn, last FROM fence")[0])  # type: ignore[arg-type]
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries of one turn, all or none."""
+        """Append entries of one turn, all or none."""
         with self._transaction():
             (row,) = self._db.execute("SELECT epoch, turn, last FROM fence")
             after = admit(Fence(*row), entries)
@@ -79,18 +79,18 @@ class EmbeddedLog:
             self._db.execute("UPDATE fence SET epoch = ?, turn = ?, last = ?", (after.epoch, after.turn, after.last))
 
     def read(self, after: int, limit: int = 1000) -> list[Entry]:
-        """The next entries after a seq."""
+        """The entries after a seq."""
         rows = self._query("SELECT * FROM entries WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
         return [Entry(*row) for row in rows]  # type: ignore[arg-type]
 
     def reissue(self, epoch: int) -> int | None:
-        """Make an epoch the past."""
+        """End an epoch; return the new one, or None if it has already ended."""
         with self._transaction():
             self._db.execute("UPDATE fence SET epoch = epoch + 1, turn = 0 WHERE epoch = ?", (epoch,))
             return epoch + 1 if self._db.changes() else None
 
     def agree(self, key: str, value: str) -> str:
-        """The value that was first given for a key."""
+        """The first value that any server gave for a key."""
         with self._transaction():
             self._db.execute("INSERT OR IGNORE INTO agreed VALUES (?, ?)", (key, value))
             ((found,),) = self._db.execute("SELECT value FROM agreed WHERE key = ?", (key,))

@@ -1,4 +1,4 @@
-"""The log of servers on several machines, in etcd: its transactions compare the fence and add the entries at once."""
+"""The log for servers on several machines, in etcd. One etcd transaction compares the fence and adds the entries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from plait.gyro.belt.logs.log import Fence, LogGoneError, admit
 from plait.gyro.belt.records import Entry
 
 _CHUNK = 100
-"""Operations in one transaction of etcd at most, less than its own limit of 128."""
+"""Maximal number of entries per etcd transaction; etcd allows 128 operations."""
 
 
 class EtcdLog:
-    """Keys under one prefix: `fence`, `entry/SEQ`, `agreed/KEY`. It speaks JSON with etcd's gateway (3.4 or later)."""
+    """A log in keys with one prefix: `fence`, `entry/SEQ`, `agreed/KEY`. It needs etcd 3.4 or later (JSON gateway)."""
 
     def __init__(self, url: str, name: str) -> None:
         self._peer = Peer(url, timeout=5.0)
@@ -31,12 +31,12 @@ class EtcdLog:
     def _ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         try:
             status, answer = self._peer.request("POST", f"/v3/kv/{path}", msgspec.json.encode(question))
-            said: dict[str, Any] = msgspec.json.decode(answer)
+            content: dict[str, Any] = msgspec.json.decode(answer)
         except (OSError, msgspec.DecodeError) as error:
             raise LogGoneError(f"etcd: {error}") from None
         if status != 200:
-            raise LogGoneError(f"etcd: {said.get('error', status)}")
-        return said
+            raise LogGoneError(f"etcd: {content.get('error', status)}")
+        return content
 
     def _key(self, name: str) -> str:
         return _text((self._prefix + name).encode())
@@ -45,7 +45,7 @@ class EtcdLog:
         return {"requestPut": {"key": self._key(name), "value": _text(value)}}
 
     def _get(self, name: str) -> tuple[bytes, int] | None:
-        """A value and the revision of its last change."""
+        """A value, and the revision of its last change."""
         found = self._ask("range", {"key": self._key(name)}).get("kvs", [])
         return (base64.b64decode(found[0]["value"]), int(found[0]["mod_revision"])) if found else None
 
@@ -56,20 +56,20 @@ class EtcdLog:
     def _fence(self) -> tuple[Fence, int]:
         found = self._get("fence")
         if found is None:
-            raise LogGoneError("etcd has lost the fence")
+            raise LogGoneError("etcd: the key `fence` is missing")
         return msgspec.json.decode(found[0], type=Fence), found[1]
 
     def _unchanged(self, revision: int) -> dict[str, Any]:
         return {"key": self._key("fence"), "target": "MOD", "mod_revision": str(revision), "result": "EQUAL"}
 
     def fence(self) -> Fence:
-        """How far it is."""
+        """The current fence."""
         return self._fence()[0]
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries of one turn, all or none."""
+        """Append entries of one turn, all or none."""
         if len(entries) > _CHUNK:
-            raise ValueError(f"{len(entries)} entries at once, more than {_CHUNK}")
+            raise ValueError(f"{len(entries)} entries in one append: at most {_CHUNK} are possible")
         while True:
             fence, revision = self._fence()
             after = admit(fence, entries)
@@ -79,13 +79,13 @@ class EtcdLog:
                 return
 
     def read(self, after: int, limit: int = 1000) -> list[Entry]:
-        """The next entries after a seq."""
-        first, end = self._key(f"entry/{after + 1:016d}"), self._key("entry/:")  # ":" is next to "9"
+        """The entries after a seq."""
+        first, end = self._key(f"entry/{after + 1:016d}"), self._key("entry/:")  # ":" is the character after "9"
         answer = self._ask("range", {"key": first, "range_end": end, "limit": str(limit), "sort_order": "ASCEND"})
         return [msgspec.msgpack.decode(base64.b64decode(kv["value"]), type=Entry) for kv in answer.get("kvs", [])]
 
     def reissue(self, epoch: int) -> int | None:
-        """Make an epoch the past."""
+        """End an epoch; return the new one, or None if it has already ended."""
         fence, revision = self._fence()
         if fence.epoch != epoch:
             return None
@@ -94,7 +94,7 @@ class EtcdLog:
         return epoch + 1 if answer.get("succeeded") else None
 
     def agree(self, key: str, value: str) -> str:
-        """The value that was first given for a key."""
+        """The first value that any server gave for a key."""
         name = f"agreed/{key}"
         self._create(name, value.encode())
         found = self._get(name)

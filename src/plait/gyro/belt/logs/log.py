@@ -1,9 +1,9 @@
-"""The durable log: the updates of global operations in their one order, and who may add to it.
+"""The durable log: all updates of global operations in one order, and the rule that decides which appends are valid.
 
-`append` is a compare-and-append. It takes updates that were computed on exactly the updates that are in the log, from a
-server whose token is not older than any that has added something. So whatever happens to tokens (two of them after one was
-thought lost, one that arrives twice, a holder that slept), an update is only ever added to the state that it was computed
-from. The token decides who should try; the log decides who may.
+`append` is a compare-and-append. It accepts updates only if they were computed on all updates in the log, and only if
+no newer token has appended. So an update is only added to the state that it was computed from, even if there are two
+tokens because one seemed lost, if a token arrives twice, or if its holder was suspended. The token only decides which
+server tries to append. The log decides which append succeeds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger("plait.gyro")
 
 
 class Fence(msgspec.Struct, frozen=True, array_like=True):
-    """The greatest epoch that was issued, the greatest turn in it that added something, and the last seq."""
+    """The newest epoch, the last turn in it that appended entries, and the seq of the last entry."""
 
     epoch: int = 0
     turn: int = 0
@@ -29,49 +29,49 @@ class Fence(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FencedError(Exception):
-    """There is a newer token than the one that was shown."""
+    """A newer token exists."""
 
     def __init__(self, fence: Fence) -> None:
-        super().__init__(f"the token is of epoch {fence.epoch}, turn {fence.turn} by now")
+        super().__init__(f"the current token has epoch {fence.epoch}, turn {fence.turn}")
         self.fence = fence
 
 
 class BehindError(Exception):
-    """The log has updates that the server has not applied."""
+    """The log has updates that this server has not applied."""
 
     def __init__(self, last: int) -> None:
-        super().__init__(f"the log is at update {last}")
+        super().__init__(f"the last update of the log is {last}")
         self.last = last
 
 
 class LogGoneError(Exception):
-    """The log cannot be reached; whether it took the entries is not known."""
+    """The log does not answer. It may or may not have accepted the entries."""
 
 
 class Log(Protocol):
     """A log that all servers share."""
 
     def fence(self) -> Fence:
-        """How far it is."""
+        """The current fence."""
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries of one turn, all or none; durable on return. FencedError, BehindError, LogGoneError."""
+        """Append entries of one turn, all or none, durably. Raises FencedError, BehindError or LogGoneError."""
 
     def read(self, after: int, limit: int = 1000) -> list[Entry]:
-        """The next entries after a seq, in order."""
+        """The entries after a seq, in order."""
 
     def reissue(self, epoch: int) -> int | None:
-        """Make `epoch` the past: the new epoch, or None if somebody was faster."""
+        """End `epoch`; return the new epoch, or None if another server has already ended it."""
 
     def agree(self, key: str, value: str) -> str:
-        """The value that was first given for a key, by whichever server."""
+        """The first value that any server gave for a key."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the log."""
 
 
 def admit(fence: Fence, entries: Sequence[Entry]) -> Fence:
-    """Whether entries may be added, and the fence afterwards: the rule, whatever the log is made of."""
+    """Check whether entries may be appended; return the new fence. All implementations of the log use this rule."""
     first = entries[0]
     if (first.epoch, first.turn) < (fence.epoch, fence.turn):
         raise FencedError(fence)
@@ -81,10 +81,10 @@ def admit(fence: Fence, entries: Sequence[Entry]) -> Fence:
 
 
 def append_surely(log: Log, entries: Sequence[Entry]) -> None:
-    """Append, and come back only when it is known whether the log has the entries.
+    """Append, and retry until it is certain whether the log has the entries.
 
-    A log that does not answer may have taken them. Until that is known the operations have neither happened nor not, so
-    whoever calls this keeps its transaction open. If the server dies here, it finds out when it recovers.
+    A log that does not answer may have accepted them. Until this is certain, the caller must keep its transaction open:
+    the operations may or may not have happened. If the server dies here, recovery reads the answer from the log.
     """
     pause = 0.05
     unsure = False
@@ -95,12 +95,12 @@ def append_surely(log: Log, entries: Sequence[Entry]) -> None:
             try:
                 log.append(entries)
             except (BehindError, FencedError):
-                # It is refused for good; unless an attempt before it has arrived meanwhile.
+                # The refusal is final, unless an earlier attempt has succeeded.
                 if not (unsure and _has(log, entries[0])):
                     raise
             return
         except LogGoneError as error:
-            logger.warning("the log does not answer, asking again: %s", error)
+            logger.warning("the log does not answer; retrying: %s", error)
             unsure = True
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
