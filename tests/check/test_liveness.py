@@ -368,7 +368,7 @@ def test_formulas_that_demand_many_things_are_refused_and_not_misread() -> None:
 def test_bad_input() -> None:
     with pytest.raises(ModelError, match="expected a Process class, a handler or a Message class"):
         weak(3)
-    with pytest.raises(ModelError, match="is no assumption"):
+    with pytest.raises(ModelError, match="is not an assumption"):
         System([Flip()], fairness=["weak"])  # type: ignore[list-item]
     with pytest.raises(ModelError, match="is not a list"):
         eventually(up, fairness=3)
@@ -380,5 +380,5 @@ def test_bad_input() -> None:
         ltl("G(up->down)", up=up)
     with pytest.raises(ModelError, match="the text ends"):
         ltl("G (up", up=up)
-    with pytest.raises(ModelError, match="is no formula"):
+    with pytest.raises(ModelError, match="is not a formula"):
         ltl(3)

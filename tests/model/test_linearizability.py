@@ -167,7 +167,7 @@ def test_two_invokes() -> None:
 
 
 def test_unknown_operation() -> None:
-    with pytest.raises(ModelError, match=r"Read\(\) is no operation of a Queue"):
+    with pytest.raises(ModelError, match=r"Read\(\) is not an operation of a Queue"):
         monitor(Queue(), *run(A, Read())).linearizable  # noqa: B018
 
 

@@ -35,14 +35,14 @@ def test_roles_are_kept() -> None:
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ([Client], r"only Client0 plays that role\nhint: it takes two"),
+        ([Client], r"only Client0 has this role\nhint: leave Client out: symmetry needs at least two"),
         ([Backup], "only Backup0"),
-        ([Acceptor], r"symmetric=\[Acceptor\], but no process plays that role"),
+        ([Acceptor], r"symmetric=\[Acceptor\], but no process has this role"),
         ([Message], "is not a Process class"),
         ([Server()], "is not a Process class\nhint: give classes"),
         (["Server"], "'Server' in symmetric is not a Process class"),
-        ([Server, Server], "Server0 plays two symmetric roles, Server and Server"),
-        ([Process, Server], "Server0 plays two symmetric roles, Process and Server"),
+        ([Server, Server], "Server0 has two symmetric roles, Server and Server"),
+        ([Process, Server], "Server0 has two symmetric roles, Process and Server"),
     ],
 )
 def test_what_is_refused(roles: list[Any], message: str) -> None:
@@ -58,7 +58,7 @@ def test_spare_slots_are_refused() -> None:
 
 
 def test_not_a_list() -> None:
-    with pytest.raises(ModelError, match=r"is not a list\nhint: symmetric=\[Acceptor\]"):
+    with pytest.raises(ModelError, match=r"is not a list\nhint: write symmetric=\[Acceptor\]"):
         System([Server(), Server()], symmetric=Server)  # type: ignore[arg-type]
 
 

@@ -54,8 +54,8 @@ def test_the_tag_of_a_message() -> None:
         ({"phase": "term", "round": "Ask"}, "has no field 'term'"),
         ({"phase": 1.5, "round": "Ask"}, "expected the name of a field"),
         ({"phase": True, "round": "Ask"}, "expected the name of a field"),
-        ({"phase": "ballot", "round": 3}, "a round has a name"),
-        ({"phase": "ballot", "round": ""}, "a round has a name"),
+        ({"phase": "ballot", "round": 3}, "expected the name of a round"),
+        ({"phase": "ballot", "round": ""}, "expected the name of a round"),
     ],
 )
 def test_a_wrong_tag(arguments: dict[str, Any], words: str) -> None:
@@ -79,7 +79,7 @@ def test_only_messages_have_tags() -> None:
         (5, "not a list"),
         (["Ask", 3], "3 in rounds is not a name"),
         (["Ask", "Tell", "Ask"], "'Ask' is listed twice"),
-        (["Ask"], "Tell is of round 'Tell', which"),
+        (["Ask"], "Tell has round 'Tell', which"),
         (["Ask", "Tell", "Vote"], "no handler consumes a message of round 'Vote'"),
     ],
 )
@@ -90,5 +90,5 @@ def test_wrong_rounds(rounds: Any, words: str) -> None:
 
 
 def test_a_message_without_a_round() -> None:
-    with pytest.raises(ModelError, match=r"Other.plain consumes Plain, which belongs to no round"):
+    with pytest.raises(ModelError, match=r"Other.plain consumes Plain, which has no round"):
         System([Other()], rounds=["Ask", "Tell"])

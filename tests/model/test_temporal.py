@@ -55,7 +55,7 @@ def busy(s: Any) -> bool:
 )
 def test_a_property_is_no_part_of_a_formula(wrap: Any, use: Any) -> None:
     """It would be read as its bare predicate: F(always(p)) as F p."""
-    with pytest.raises(ModelError, match=r"calm is a property \(\w+\), and no part of a formula"):
+    with pytest.raises(ModelError, match=r"calm is a property \(\w+\), which cannot be part of a formula"):
         use(wrap(calm))
 
 
@@ -131,7 +131,8 @@ def test_an_error_says_which_property_it_is_in() -> None:
 
 @pytest.mark.parametrize("kind", [always, reachable, final])
 def test_a_formula_is_to_be_wrapped(kind: Any) -> None:
-    with pytest.raises(ModelError, match=r"\(F busy\): expected a function of the view\n.*wrap it in ltl\(…\)"):
+    said = r"\(F busy\): expected a function of the view\n.*for a formula, which is about runs, write ltl\(…\)"
+    with pytest.raises(ModelError, match=said):
         kind(F(busy))
 
 
@@ -151,7 +152,7 @@ def test_an_unknown_operator(text: str) -> None:
 
 @pytest.mark.parametrize("word", ["F", "G", "X", "U", "R", "W", "true", "false", "not", "and", "or"])
 def test_words_of_formulas_are_reserved(word: str) -> None:
-    with pytest.raises(ModelError, match=rf"ltl\(…, {word}=…\): {word} is reserved"):
+    with pytest.raises(ModelError, match=rf"ltl\(…, {word}=…\): {word} is a reserved word of formulas"):
         ltl(f"F {word}", **{word: busy})
 
 

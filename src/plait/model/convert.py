@@ -1,8 +1,8 @@
-"""Model parameters from the command line or a saved trace, checked against a function's annotations.
+"""Parameters of models, from the command line or a saved trace, converted to the annotated types.
 
-`convert("3", int)` reads text; `convert(3, int, parse=False)` takes a value that has its type already, or plain data of
-`plait.kernel.values.to_data` (a trace stores parameters as data). What does not fit raises `NotConvertibleError`, which
-says what was expected.
+`convert("3", int)` reads text. `convert(3, int, parse=False)` takes a value that already has its type, or plain data of
+`plait.kernel.values.to_data` (a trace stores parameters as data). A value that does not fit raises
+`NotConvertibleError`, whose text says what was expected.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _SEQUENCES: dict[Any, Callable[[Iterable[Any]], Any]] = {
 
 
 class NotConvertibleError(ValueError):
-    """The value does not fit; the text says what would."""
+    """The value does not fit. The text says what was expected."""
 
 
 def convert(value: Any, annotation: Any, *, parse: bool = True) -> Any:
-    """Turn a parameter's value into what its annotation asks for; with `parse`, a string is text to read.
+    """Convert the value of a parameter to its annotated type. With `parse`, a string is text to read.
 
     >>> convert("2,3", tuple[int, ...])
     (2, 3)
@@ -64,7 +64,7 @@ def convert(value: Any, annotation: Any, *, parse: bool = True) -> Any:
 
 
 def convertible(annotation: Any) -> bool:
-    """Whether a parameter of this type can be given on the command line, and stored in a trace."""
+    """Whether the command line can take a parameter of this type, and a trace can store it."""
     annotation = _strip(annotation)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal or annotation in (bool, int, float, str, None, types.NoneType, tuple):
@@ -77,7 +77,7 @@ def convertible(annotation: Any) -> bool:
 
 
 def spell(annotation: Any) -> str:
-    """An annotation in the words of `plait show`.
+    """An annotation as text, as `plait show` prints it.
 
     >>> spell(int | None), spell(tuple[int, ...]), spell(typing.Literal["a", "b"])
     ('int | none', 'int,int,…', "'a' | 'b'")
@@ -102,7 +102,7 @@ def spell(annotation: Any) -> str:
 
 
 def example(annotation: Any) -> str | None:
-    """A value that would fit, as text; None when there is no obvious one."""
+    """An example of a value that fits, as text. None if there is no obvious one."""
     annotation = _strip(annotation)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:
@@ -120,7 +120,7 @@ def example(annotation: Any) -> str | None:
 
 
 def _strip(annotation: Any) -> Any:
-    """Without `Annotated[...]` and `NewType`."""
+    """The annotation without `Annotated[...]` and `NewType`."""
     while True:
         if typing.get_origin(annotation) is typing.Annotated:
             annotation = typing.get_args(annotation)[0]
@@ -196,7 +196,7 @@ def _enum(value: Any, kind: type[enum.Enum], parse: bool) -> Any:
 
 
 def _union(value: Any, members: tuple[Any, ...], annotation: Any, parse: bool) -> Any:
-    # Text fits every `str`, so the other members are asked first.
+    # `str` accepts every text, so it is tried last.
     ordered = sorted(members, key=lambda m: _strip(m) is str) if parse else members
     for member in ordered:
         try:

@@ -1,10 +1,10 @@
-"""Fairness: what a run may not put off for ever.
+"""Fairness: assumptions about steps that a run cannot delay for ever.
 
     System(…, fairness=[weak(Philosopher), strong(Philosopher.take_second), weak(Message)])
 
-`weak(x)`: steps of x that stay enabled happen. `strong(x)`: steps of x that are enabled again and again happen. x is a
-Process class (each of its processes, by itself), a handler (of each process, by itself), or a Message class: each message
-that stays deliverable is delivered. Faults are never assumed to happen.
+`weak(x)`: if a step of x stays enabled, it happens. `strong(x)`: if a step of x is enabled infinitely often, it
+happens. x is a Process class (one assumption for each of its processes), a handler (one for each process that has it),
+or a Message class (one for each message: if it stays deliverable, it is delivered). Faults are never assumed to happen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plait.model.process import Handler, Process
 
 @dataclasses.dataclass(frozen=True)
 class Fairness:
-    """An assumption about steps, in the words of the user."""
+    """An assumption about steps, as the user wrote it."""
 
     strong: bool
     of: type[Process] | type[Message] | Callable[..., Any]
@@ -31,11 +31,11 @@ class Fairness:
 
     @property
     def by_message(self) -> bool:
-        """Whether there is an assumption for each message."""
+        """Whether this is one assumption for each message."""
         return isinstance(self.of, type) and issubclass(self.of, Message)
 
     def concerns(self, handler: Handler) -> bool:
-        """Whether it is about steps of a handler, given a process that it is about."""
+        """Whether it is about the steps of this handler. The process is one that it is about."""
         if handler.kind not in ("action", "message"):
             return False
         if isinstance(self.of, type) and issubclass(self.of, Process):
@@ -46,12 +46,12 @@ class Fairness:
 
 
 def weak(of: Any) -> Fairness:
-    """What stays enabled happens."""
+    """Weak fairness: a step that stays enabled happens."""
     return _fairness(False, of)
 
 
 def strong(of: Any) -> Fairness:
-    """What is enabled again and again happens."""
+    """Strong fairness: a step that is enabled infinitely often happens."""
     return _fairness(True, of)
 
 
@@ -60,20 +60,21 @@ def _fairness(strong: bool, of: Any) -> Fairness:
     if not is_class and not hasattr(of, "__plait_handler__"):
         raise ModelError(
             f"{'strong' if strong else 'weak'}({of!r}): expected a Process class, a handler or a Message class",
-            hint="weak(Server), strong(Server.retry) or weak(Message)",
+            hint="write for example weak(Server), strong(Server.retry) or weak(Message)",
         )
     return Fairness(strong, of)
 
 
 def assumptions(given: Iterable[Any], where: str) -> tuple[Fairness, ...]:
-    """The assumptions that a System or a property was given."""
+    """The value of `fairness=` of a System or a property, as a tuple. A value that does not fit raises a ModelError."""
     try:
         found = tuple(given)
     except TypeError:
-        raise ModelError(f"{where}: fairness={given!r} is not a list", hint="fairness=[weak(Server)]") from None
+        raise ModelError(f"{where}: fairness={given!r} is not a list", hint="write fairness=[weak(Server)]") from None
     for one in found:
         if not isinstance(one, Fairness):
             raise ModelError(
-                f"{where}: {one!r} in fairness is no assumption", hint="use weak(…) and strong(…): [weak(Server)]"
+                f"{where}: {one!r} in fairness is not an assumption",
+                hint="use weak(…) and strong(…), for example fairness=[weak(Server)]",
             )
     return found

@@ -1,4 +1,4 @@
-"""Process faults: crash-stop and crash-recovery, each with a budget. Byzantine processes are ordinary Process classes."""
+"""Faults of processes: crash-stop and crash-recovery, each with a budget. A Byzantine process is a Process class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plait.model.process import Process
 
 @dataclasses.dataclass(frozen=True)
 class Crash:
-    """At most `budget` crashes in a run, among the processes of `roles` (all, when empty)."""
+    """At most `budget` crashes in a run, of processes of `roles` (no roles: of all processes)."""
 
     roles: tuple[type[Process], ...]
     budget: int
@@ -32,13 +32,13 @@ def _crash(roles: tuple[Any, ...], budget: int, recovers: bool) -> Crash:
 
 
 def crash_stop(*roles: type[Process], budget: int = 1) -> Crash:
-    """Processes of these roles may stop for ever; what is pending for them is dropped, their fields stay visible."""
+    """Processes of these roles may stop for ever. Their pending messages are dropped; their fields stay visible."""
     return _crash(roles, budget, False)
 
 
 def crash_recovery(*roles: type[Process], budget: int = 1) -> Crash:
-    """Processes of these roles may go down and come back with their `durable` fields; the others are reset.
+    """Processes of these roles may crash and recover. `durable` fields keep their values; the other fields are reset.
 
-    Messages wait while a process is down. A method marked `@recovery` runs when it comes back.
+    Messages wait while a process is down. A method with `@recovery` runs when the process recovers.
     """
     return _crash(roles, budget, True)

@@ -1,4 +1,4 @@
-"""What to call a lambda: its own text, where that is short enough to be a name."""
+"""Names for lambdas: the name of a lambda is its source text, if that is short."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable
 from typing import Any
 
 LAMBDA = "<lambda>"
-"""What Python calls every one of them."""
-MOST = 40
-"""Characters of a text that is a name."""
+"""The name that Python gives to every lambda."""
+MAX_LENGTH = 40
+"""A longer text is not used as a name."""
 
 
 def short_text(function: Callable[[Any], Any]) -> str | None:
-    """The expression of a lambda as it is written, or None where it is long or there is no source.
+    """The expression of a lambda as the user wrote it. None if it is long, or if there is no source.
 
-    An expression of operators is in parentheses, so that it can stand in a formula.
+    An expression with operators is put in parentheses, so that it can be part of a formula.
     """
     code = getattr(function, "__code__", None)
     if code is None:
         return None
-    # Each instruction knows the part of the source that it comes from; that of the last one is the whole expression.
+    # Each instruction knows its part of the source. The last instruction has the whole expression.
     places = [place for place in code.co_positions() if None not in place and place[2] != place[3]]
     if not places or len({line for first, last, *_ in places for line in (first, last)}) > 1:
         return None
@@ -32,6 +32,6 @@ def short_text(function: Callable[[Any], Any]) -> str | None:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return None
-    if len(text) > MOST or isinstance(node, ast.Constant):
+    if len(text) > MAX_LENGTH or isinstance(node, ast.Constant):
         return None
     return text if isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Name) else f"({text})"

@@ -1,9 +1,9 @@
-"""Linearizability (Herlihy and Wing, TOPLAS 1990) as a monitor: is a concurrent history the shadow of a sequential one?
+"""Linearizability (Herlihy and Wing 1990) as a monitor: does a sequential history explain a concurrent one?
 
 A process announces `Invoke(op)` when it starts an operation on a shared object, and `Return(result)` when the operation
-is over. The history is *linearizable* when all completed operations, and some of those still in flight, can be put in
-one order such that each gets the result that the sequential specification gives, and no operation comes before another
-that had returned when it was invoked.
+ends. The history is *linearizable* if all completed operations, and some of the operations in flight, can be put in one
+order such that (1) each operation has the result that the sequential specification gives, and (2) if an operation
+returned before another was invoked, it comes first.
 
     class Client(Process):
         @init
@@ -17,14 +17,14 @@ that had returned when it was invoked.
 
     System([...], monitors=[Linearizability(spec=Register(0))], properties=[linearizability()])
 
-What the monitor remembers is part of the model's state, so it is as little as decides the question: for each process
-its operations in order, and with each how many operations every *other* process had completed at the invocation. Runs
-that differ only in what returned first, and not in what an invocation could know of, have the same history. Nothing of
-it depends on the order of the processes, so that they may be declared symmetric.
+The memory of the monitor is part of the state, so it is as small as possible. For each process it has the operations in
+order. For each operation it has the number of operations that every *other* process had completed at the invocation.
+Two runs have the same history if they differ only in the order of returns, with no invocation between them. The history
+does not depend on the order of the processes, so they may be symmetric.
 
-The search is that of Wing and Gong ("Testing and Verifying Concurrent Objects", JPDC 1993) with Lowe's memoisation
-("Testing for Linearizability", 2017): a pair of how many operations of each process are in the order so far, and the
-state of the specification, is tried once.
+The search is that of Wing and Gong (1993) with the memoisation of Lowe (2017). A configuration is the number of
+operations of each process that are in the order so far, and the state of the specification. Each configuration is tried
+once.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ T = TypeVar("T")
 
 
 class Specification(Hashable, Protocol):
-    """What an object does when it is used by one process alone.
+    """What an object does if one process uses it alone.
 
-    Any frozen dataclass with an `initial` state and a pure function `apply(state, op) -> (state, result)` is one.
-    States, operations and results must be hashable (numbers, strings, tuples, frozen dataclasses of such).
+    Any frozen dataclass with an `initial` state and a pure function `apply(state, op) -> (state, result)` is a
+    specification. States, operations and results must be hashable (numbers, strings, tuples, frozen dataclasses of
+    these).
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Counter:
@@ -64,24 +65,24 @@ class Specification(Hashable, Protocol):
         """The state before the first operation."""
 
     def apply(self, state: Any, op: Any) -> tuple[Any, Any]:
-        """The state after an operation, and the operation's result."""
+        """The state after an operation, and the result of the operation."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Write:
-    """Operation of a register: store a value; its result is None."""
+    """Operation of a register: store a value. The result is None."""
 
     value: Any
 
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """Operation of a register: its result is the value stored last."""
+    """Operation of a register: the result is the value that was stored last."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Register:
-    """A cell with operations Write(value) and Read().
+    """A memory cell with the operations Write(value) and Read().
 
     >>> Register(0).apply(0, Write(3))
     (3, None)
@@ -100,19 +101,19 @@ class Register:
 
 @dataclasses.dataclass(frozen=True)
 class Enqueue:
-    """Operation of a queue: append a value; its result is None."""
+    """Operation of a queue: append a value. The result is None."""
 
     value: Any
 
 
 @dataclasses.dataclass(frozen=True)
 class Dequeue:
-    """Operation of a queue: remove the oldest value; its result is that value, or None when the queue is empty."""
+    """Operation of a queue: remove the oldest value. The result is this value, or None if the queue is empty."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Queue:
-    """A first-in first-out queue with operations Enqueue(value) and Dequeue().
+    """A first-in first-out queue with the operations Enqueue(value) and Dequeue().
 
     >>> Queue().apply((1, 2), Dequeue())
     ((2,), 1)
@@ -130,7 +131,7 @@ class Queue:
 
 
 def _unknown(spec: object, op: object, known: str) -> ModelError:
-    return ModelError(f"{op!r} is no operation of a {type(spec).__name__}", hint=f"its operations are {known}")
+    return ModelError(f"{op!r} is not an operation of a {type(spec).__name__}", hint=f"its operations are {known}")
 
 
 # -- the monitor -----------------------------------------------------------------------------------------------------
@@ -145,14 +146,14 @@ class Invoke:
 
 @dataclasses.dataclass(frozen=True)
 class Return:
-    """Event: the announcing process's operation is over, with this result."""
+    """Event: the operation of the announcing process ends, with this result."""
 
     result: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Invoked:
-    """An operation in flight; `seen` has, for every other process that completed any, the index of its last one."""
+    """An operation in flight. `seen` has the last completed operation of each other process, by its index."""
 
     op: Any
     seen: frozenset[tuple[Pid, int]]
@@ -160,7 +161,7 @@ class Invoked:
 
 @dataclasses.dataclass(frozen=True)
 class Completed:
-    """An operation that returned, with what was `seen` at its invocation."""
+    """An operation that returned, with the operations `seen` at its invocation."""
 
     op: Any
     result: Any
@@ -168,10 +169,10 @@ class Completed:
 
 
 class Linearizability(Monitor):
-    """Records the history of a shared object, and says whether it is linearizable.
+    """Records the history of a shared object, and decides whether it is linearizable.
 
-    Events other than Invoke and Return are left to other monitors. For two objects, write a subclass for each and let
-    its `observe` pass on only the events of that object.
+    The monitor ignores all events except Invoke and Return. For two objects, write a subclass for each; its `observe`
+    passes on only the events of that object.
     """
 
     spec: Specification
@@ -184,7 +185,7 @@ class Linearizability(Monitor):
                 if process in self.in_flight:
                     raise ModelError(
                         f"{process!r} announces {event!r} while its {self.in_flight[process].op!r} is in flight",
-                        hint="a process runs one operation at a time: announce Return(result) first",
+                        hint="announce Return(result) first: a process runs one operation at a time",
                     )
                 seen = frozenset((other, len(done) - 1) for other, done in self.completed.items() if other != process)
                 self.in_flight[process] = Invoked(op, seen)
@@ -222,7 +223,7 @@ Thread = tuple[Pid, tuple[Completed, ...], Invoked | None]
 
 @functools.lru_cache(maxsize=65_536)
 def _explained(spec: Specification, threads: tuple[Thread, ...]) -> bool:
-    """Put operations in order one by one, always the next one of some process, depth first."""
+    """Search depth first for an order: append one operation at a time, the next one of some process."""
     position = {process: i for i, (process, _, _) in enumerate(threads)}
     goal = tuple(len(done) for _, done, _ in threads)
     start = ((0,) * len(threads), _hashable(spec.initial, "specification's state"))

@@ -1,12 +1,12 @@
-"""From a target to a System: a zoo name, a file, or `package.module:function`.
+"""Loads a System from a target: a name of the zoo, a file, or `package.module:function`.
 
     load("paxos", {"acceptors": "3"})
     load("models/token.py:ring", {})
     load("my.models:token", {})
 
-Files are Python, or of a language that somebody `reads` (Distal, for the command line). The object named may be a System
-or a function that returns one; a function's parameters are checked against its annotations. The loaded System remembers
-its target and parameters, so that a saved trace finds its model again.
+Files are Python, or of a language for which `reads` registers a reader (the command line registers Distal). The target
+is a System, or a function that returns one. The parameters of a function are checked against its annotations. The
+loaded System stores its target and parameters, so that a saved trace can load its model again.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from plait.model.system import System
 ZOO = "plait.protocols"
 
 _READERS: dict[str, Callable[[Path], types.ModuleType]] = {}
-"""How to make a module of a file that is not Python, by the suffix of its name."""
+"""Readers of files that are not Python, by suffix. A reader turns a file into a module."""
 
 
 def reads(suffix: str, reader: Callable[[Path], types.ModuleType]) -> None:
-    """Let files with this suffix be targets: the reader makes a module of such a file."""
+    """Accept files with this suffix as targets. The reader turns such a file into a module."""
     _READERS[suffix] = reader
 
 
@@ -53,13 +53,13 @@ class Parameter:
 
     @property
     def type(self) -> str:
-        """Its type in words."""
+        """Its type as text."""
         return spell(self.annotation)
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelFunction:
-    """A function that returns a System, and how to name it."""
+    """A function that returns a System, and the target that names it."""
 
     target: str
     function: Callable[..., Any]
@@ -75,7 +75,7 @@ class ModelFunction:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The parameters by name; a parameter without annotation has the type of its default."""
+        """The parameters by name. A parameter without annotation has the type of its default."""
         hints = _hints(self.function)
         found = {}
         for name, p in inspect.signature(self.function).parameters.items():
@@ -89,7 +89,7 @@ class ModelFunction:
         return found
 
     def build(self, given: Mapping[str, Any], *, parse: bool = True) -> System:
-        """Call the function with these parameters; with `parse`, strings are text from a command line."""
+        """Call the function with these parameters. With `parse`, strings are text from a command line."""
         values = self._bind(given, parse)
         try:
             system = self.function(**values)
@@ -99,7 +99,7 @@ class ModelFunction:
             arguments = ", ".join(f"{n}={v!r}" for n, v in values.items())
             raise ModelError(
                 f"{self.name}({arguments}) raised {_describe(error)}{_place(error)}",
-                hint="the function that builds the System must return one for these parameters",
+                hint="correct the function, or give other parameters: it must return a System",
             ) from error
         if not isinstance(system, System):
             raise UsageError(
@@ -134,7 +134,7 @@ class ModelFunction:
             except NotConvertibleError as expected:
                 hint: Text = ("for example ", Argument(name, example(p.annotation), parameter=True))
                 if not convertible(p.annotation):
-                    hint = f"a {p.type} cannot be written as text: build the System in Python"
+                    hint = f"build the System in Python: a {p.type} cannot be written as text"
                 raise UsageError(
                     f"{self.name}: {name}={given[name]!r} does not fit: expected {expected}", hint=hint
                 ) from None
@@ -144,7 +144,7 @@ class ModelFunction:
 def load(target: str, parameters: Mapping[str, Any] | None = None, *, parse: bool = True) -> System:
     """The System that a target names, with these parameters.
 
-    With `parse=False` strings are taken as they are: for parameters that come from a trace or from Python.
+    With `parse=False`, strings stay strings. Use this for parameters from a trace or from Python.
     """
     found = find(target)
     if isinstance(found, ModelFunction):
@@ -158,13 +158,13 @@ def load(target: str, parameters: Mapping[str, Any] | None = None, *, parse: boo
 
 
 def find(target: str) -> ModelFunction | System:
-    """What a target names: a function that returns a System, or a System."""
+    """The object that a target names: a function that returns a System, or a System."""
     place, colon, name = target.rpartition(":")
     if not colon:
         place, name = target, ""
     if not place or (colon and not name):
         raise UsageError(
-            f"{target!r} names no model",
+            f"{target!r} is not the name of a model",
             hint="give a zoo name (plait zoo lists them), a Python file, or package.module:function",
         )
     if Path(place).suffix in (".py", *_READERS) or "/" in place or Path(place).is_file():
@@ -176,9 +176,9 @@ def find(target: str) -> ModelFunction | System:
 
 
 def zoo() -> dict[str, str]:
-    """The names of the protocols that ship with Plait, each with the first line of its documentation.
+    """The names of the protocols of the zoo, each with the first line of its documentation.
 
-    The modules are read, not imported: a zoo protocol is a module with a function of its own name.
+    A protocol of the zoo is a module with a function of the same name. The modules are read, not imported.
     """
     import ast
 
@@ -197,7 +197,7 @@ def _zoo_folders() -> list[Path]:
 
 
 def _shipped(place: str) -> Path | None:
-    """A file of the zoo that is not Python, if there is none of this name here."""
+    """The file of the zoo with this name, if it is not Python and the current folder has no such file."""
     if "/" in place or Path(place).suffix not in _READERS or Path(place).exists():
         return None
     return next((f / place for f in _zoo_folders() if (f / place).is_file()), None)
@@ -210,7 +210,7 @@ def _from_zoo(name: str) -> ModelFunction | System:
         file = Path(f"{name}.py")
         raise UsageError(
             f"there is no protocol {name!r} in the zoo",
-            hint=(f"for the file write {file}; " if file.is_file() else _did_you_mean(name, known))
+            hint=(f"to check the file, write {file}; " if file.is_file() else _did_you_mean(name, known))
             + f"the zoo has: {', '.join(known)}",
         )
     module = _import(f"{ZOO}.{stem}", name)
@@ -218,7 +218,7 @@ def _from_zoo(name: str) -> ModelFunction | System:
 
 
 def _from_module(module: types.ModuleType, name: str, place: str) -> ModelFunction | System:
-    """The object of this name, or the only model there is."""
+    """The object with this name; without a name, the only model of the module."""
     if name:
         try:
             found = getattr(module, name)
@@ -233,7 +233,7 @@ def _from_module(module: types.ModuleType, name: str, place: str) -> ModelFuncti
         if len(models) != 1:
             raise UsageError(
                 f"{place} has {len(models) or 'no'} models" + (f": {', '.join(models)}" if models else ""),
-                hint=f"say which: {place}:{next(iter(models))}"
+                hint=f"name one of them: {place}:{next(iter(models))}"
                 if models
                 else "define a System, or a function annotated -> System, at the top level of the file",
             )
@@ -249,7 +249,7 @@ def _from_module(module: types.ModuleType, name: str, place: str) -> ModelFuncti
 
 
 def _candidates(module: types.ModuleType) -> dict[str, Any]:
-    """Public Systems of a module, and functions defined in it that are annotated as returning one."""
+    """The public Systems of a module, and its functions with the annotation `-> System`."""
     found: dict[str, Any] = {}
     for name, value in vars(module).items():
         if name.startswith("_") or any(value is other for other in found.values()):
@@ -261,7 +261,7 @@ def _candidates(module: types.ModuleType) -> dict[str, Any]:
 
 
 def returns_system(function: Callable[..., Any]) -> bool:
-    """Whether a function is annotated `-> System`."""
+    """Whether a function has the annotation `-> System`."""
     result = _hints(function).get("return")
     if isinstance(result, str):
         return result.rpartition(".")[2] == "System"
@@ -269,7 +269,7 @@ def returns_system(function: Callable[..., Any]) -> bool:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations, evaluated where they can be."""
+    """The annotations of a function, evaluated if possible."""
     try:
         return typing.get_type_hints(function)
     except Exception:  # a name that exists for type checkers only
@@ -277,10 +277,10 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _file_module(path: Path) -> types.ModuleType:
-    """Import a file, as a part of its package if it is in one."""
+    """Import a file. If it belongs to a package, import it as a module of the package."""
     if not path.exists():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob(f"*{path.suffix}")], 1)
-        hint = f"did you mean {path.parent / near[0]}?" if near else "check the path; it is relative to where you are"
+        hint = f"did you mean {path.parent / near[0]}?" if near else "check the path: it is relative to this folder"
         raise UsageError(f"there is no file {path}", hint=hint)
     if path.is_file() and path.suffix in _READERS:
         return _READERS[path.suffix](path)
@@ -305,7 +305,7 @@ def _file_module(path: Path) -> types.ModuleType:
 
 
 def _run_file(path: Path, full: Path) -> types.ModuleType:
-    """Import a file on its own; its neighbours can be imported by it, as when Python runs it."""
+    """Import a file that belongs to no package. It can import the other files of its folder, as when Python runs it."""
     for module in list(sys.modules.values()):
         if getattr(module, "__plait_file__", None) == full:
             return module
@@ -350,11 +350,11 @@ def _search_first(folder: Path) -> None:
 
 
 def _import_error(target: str, error: BaseException) -> BaseException:
-    """What went wrong in a model's module, without a traceback; an interruption stays one."""
+    """The error for a module that does not import, without a traceback. An interruption is returned as it is."""
     if isinstance(error, PlaitError):
         return error.at(target, _place(error))
     if isinstance(error, Exception | SystemExit):
-        hint = "the file must import without an error: python -c 'import …' shows the whole traceback"
+        hint = "correct the file; python -c 'import …' shows the whole traceback"
         if isinstance(error, ModuleNotFoundError) and error.name:
             hint = f"install {error.name.partition('.')[0]} in the environment that plait runs in, or correct the name"
         return UsageError(f"{target} does not import: {_describe(error)}{_place(error)}", hint=hint)
@@ -362,7 +362,7 @@ def _import_error(target: str, error: BaseException) -> BaseException:
 
 
 def _place(error: BaseException) -> str:
-    """The deepest line of the user's that raised: not of Plait, the standard library or an installed package."""
+    """The deepest line of the user's code that raised, not of Plait, the standard library or an installed package."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
     plait = Path(__file__).parents[1]

@@ -11,14 +11,14 @@ from plait.kernel.pid import Pid
 
 @dataclass_transform(frozen_default=True)
 class Message:
-    """Base of all messages; a subclass is a frozen dataclass of its annotations.
+    """Base class of all messages. A subclass is a frozen dataclass; its annotations are the fields.
 
     >>> class Ping(Message):
     ...     number: int
     >>> Ping(3)
     Ping(number=3)
 
-    In a handler or a guard, `m.sender` is the id of the process that sent it.
+    In a handler or a guard, `m.sender` is the id of the process that sent the message `m`.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -26,7 +26,7 @@ class Message:
         if "sender" in cls.__dict__.get("__annotations__", {}):
             raise ModelError(
                 f"message {cls.__name__} declares a field 'sender'",
-                hint="every delivered message has a sender already: remove the field",
+                hint="remove the field: every delivered message has a sender already",
             )
         try:
             dataclasses.dataclass(frozen=True)(cls)
@@ -35,11 +35,11 @@ class Message:
 
     @property
     def sender(self) -> Pid:
-        """Who sent this message. Known once it is delivered."""
+        """The id of the process that sent this message. A message has it when it is delivered."""
         try:
             return self.__dict__["_sender"]  # type: ignore[no-any-return]
         except KeyError:
             raise ModelError(
                 f"{type(self).__name__} has no sender yet",
-                hint="a message gets its sender when it is sent; a process's own id is self.id",
+                hint="a message gets its sender when it is sent; the id of the process itself is self.id",
             ) from None

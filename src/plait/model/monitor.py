@@ -11,7 +11,7 @@ from plait.kernel.pid import Pid
 
 @dataclass_transform(kw_only_default=True)
 class Monitor:
-    """Observes what processes `announce`; a subclass declares fields, and `observe` changes them.
+    """Observes the events that processes `announce`. A subclass declares fields; its `observe` changes them.
 
     >>> class Count(Monitor):
     ...     events: int = 0
@@ -32,8 +32,8 @@ class Monitor:
         cls.__plait_fields__ = tuple(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
 
     def observe(self, process: Pid, event: Any) -> None:
-        """Take note of an event that `process` announced."""
+        """Update the fields for an event that `process` announced."""
         raise ModelError(
             f"monitor {type(self).__name__} does not define observe(self, process, event)",
-            hint="define it: it is called with everything that a process announces",
+            hint="define it: Plait calls it with every event that a process announces",
         )

@@ -12,14 +12,14 @@ Kind = Literal["unordered", "duplicating", "fifo"]
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A network kind with its faults. Use `unordered`, `duplicating` or `fifo` to make one."""
+    """A kind of network with its faults. Make one with `unordered`, `duplicating` or `fifo`."""
 
     kind: Kind
     lossy: bool = False
     losses: int | None = None
-    """How many messages may be lost in one run; None is no limit."""
+    """How many messages the network may lose in a run. None: no limit."""
     duplications: int | None = None
-    """For a duplicating network: how many copies may be made in one run; None is no limit."""
+    """How many copies a duplicating network may make in a run. None: no limit."""
 
     def __post_init__(self) -> None:
         for name in ("losses", "duplications"):
@@ -39,21 +39,21 @@ class Network:
 
 
 def unordered(*, lossy: bool = False, losses: int | None = None) -> Network:
-    """A bag: messages overtake each other, each is delivered at most once. The default.
+    """A network without order: messages overtake each other, and each is delivered at most once. This is the default.
 
-    `losses=n` lets the network lose at most n messages in a run; `lossy=True` alone, any number.
+    With `losses=n` the network loses at most n messages in a run. With `lossy=True` alone it loses any number.
     """
     return Network("unordered", lossy or losses is not None, losses)
 
 
 def duplicating(*, lossy: bool = False, losses: int | None = None, duplications: int | None = None) -> Network:
-    """Delivery does not remove a message, so that it may be delivered again at any time.
+    """A network that duplicates: delivery does not remove a message, so it may be delivered again at any time.
 
-    With `duplications=n` the network is a bag in which at most n copies are made in a run.
+    With `duplications=n` the network is unordered, and makes at most n copies of messages in a run.
     """
     return Network("duplicating", lossy or losses is not None, losses, duplications)
 
 
 def fifo(*, lossy: bool = False, losses: int | None = None) -> Network:
-    """One queue per sender and receiver: messages of one sender arrive in the order sent."""
+    """One queue per sender and receiver: messages of one sender arrive in the order in which they were sent."""
     return Network("fifo", lossy or losses is not None, losses)

@@ -8,8 +8,8 @@
             self.promised = m.ballot
             self.send(m.sender, Promise(m.ballot))
 
-Handlers run one at a time on a private copy of the fields, which they may change freely. The decorators only record what
-triggers a handler; `plait.check` decides when it runs.
+A handler runs on a private copy of the fields, and may change it freely. One handler runs at a time. The decorators
+only record the trigger of a handler; `plait.check` decides when the handler runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class Quorum:
-    """How many messages a quorum transition consumes, and whose."""
+    """How many messages a quorum transition consumes, and which role sends them."""
 
     role: type[Process]
     size: int | Literal["majority", "all"]
@@ -59,7 +59,7 @@ def some(size: int, role: type[Process]) -> Quorum:
 
 @dataclasses.dataclass(frozen=True)
 class Handler:
-    """One kind of transition of a process, as its decorator declared it."""
+    """A handler of a process, as its decorator declares it. All its transitions run this method."""
 
     name: str
     kind: Literal["action", "message", "init", "recovery"]
@@ -71,7 +71,7 @@ class Handler:
 
     @property
     def trigger(self) -> str:
-        """The trigger in words, for `plait show`."""
+        """The trigger as text, for `plait show`."""
         if self.kind != "message":
             return f"@{self.kind}"
         assert self.message is not None
@@ -94,7 +94,7 @@ def _mark(function: F, handler: Handler) -> F:
     if getattr(function, "__code__", None) is not None and function.__code__.co_flags & _SUSPENDS:
         raise ModelError(
             f"{function.__qualname__} is a generator or a coroutine: calling it runs nothing",
-            hint="a handler is a plain method that runs to its end: no yield, no async",
+            hint="write the handler as a plain method, without yield and async",
         )
     setattr(function, _MARK, handler)
     return function
@@ -111,7 +111,7 @@ def action(function: F) -> F: ...
 @overload
 def action(*, when: Callable[[Any], Any] | None = None) -> Callable[[F], F]: ...
 def action(function: Any = None, *, when: Callable[[Any], Any] | None = None) -> Any:
-    """A transition that needs no message: enabled while `when(self)` is true (always, without a guard)."""
+    """A handler that needs no message. It is enabled while `when(self)` is true; without `when`, always."""
     _callable_or_none("@action: when", when)
 
     def decorate(f: F) -> F:
@@ -127,10 +127,11 @@ def on(
     quorum: Quorum | int | Callable[[Any], int] | None = None,
     same: str | Sequence[str] = (),
 ) -> Callable[[F], F]:
-    """A transition that consumes a message of this type for which `where(self, m)` holds.
+    """A handler that consumes a message of this type for which `where(self, m)` is true.
 
-    With `quorum` it consumes that many messages from distinct senders at once, and the handler gets them as a tuple in
-    the order of their senders; `same` names fields in which they must agree. The guard is asked for each message alone.
+    With `quorum` it consumes this number of messages from different senders in one step. The handler gets them as a
+    tuple, in the order of their senders. `same` names the fields that must be equal in all of them. The guard is
+    evaluated for each message separately.
     """
     if not (isinstance(message, type) and issubclass(message, Message)):
         raise ModelError(f"@on({message!r}): expected a Message class", hint="class Ping(Message): number: int")
@@ -155,17 +156,17 @@ def on(
 
 
 def init(function: F) -> F:
-    """A method that runs once, before the initial state, and may send."""
+    """A method that runs once, before the initial state. It may send messages."""
     return _mark(function, Handler(function.__name__, "init", function))
 
 
 def recovery(function: F) -> F:
-    """A method that runs when the process comes back from a crash, and may send."""
+    """A method that runs when the process recovers from a crash. It may send messages."""
     return _mark(function, Handler(function.__name__, "recovery", function))
 
 
 def durable(default: Any = dataclasses.MISSING, *, default_factory: Any = dataclasses.MISSING) -> Any:
-    """A field that survives a crash: `promised: int = durable(0)`."""
+    """A field that keeps its value when the process crashes: `promised: int = durable(0)`."""
     if default_factory is not dataclasses.MISSING:
         return dataclasses.field(default_factory=default_factory, metadata={"durable": True})
     return dataclasses.field(default=default, metadata={"durable": True})
@@ -174,10 +175,11 @@ def durable(default: Any = dataclasses.MISSING, *, default_factory: Any = datacl
 def aux(
     default: Any = dataclasses.MISSING, *, default_factory: Any = dataclasses.MISSING, durable: bool = False
 ) -> Any:
-    """A field that what happens does not depend on: `log: list[int] = aux(default_factory=list)`.
+    """An auxiliary field: no step and no property depends on it. `log: list[int] = aux(default_factory=list)`.
 
-    With `check(..., reduce="decomposition")` states that differ in auxiliary fields only count as one. Plait proves that
-    nothing depends on them, or watches that nothing does; a field that turns out to matter is an error.
+    With `check(..., reduce="decomposition")`, states that differ only in auxiliary fields count as one state. Plait
+    proves that nothing depends on the field, or checks this during the search. If something depends on it, this is an
+    error.
     """
     metadata = {"aux": True, "durable": durable}
     if default_factory is not dataclasses.MISSING:
@@ -186,7 +188,7 @@ def aux(
 
 
 class Run(Protocol):
-    """What a running handler may ask for; the checker provides it."""
+    """The functions that a running handler can call. The checker implements them."""
 
     def send(self, to: Pid, message: Message) -> None: ...
     def announce(self, event: Any) -> None: ...
@@ -197,10 +199,10 @@ class Run(Protocol):
 
 @dataclass_transform(kw_only_default=True)
 class Process:
-    """Base of all processes; a subclass declares its fields by annotations, like a dataclass with keyword arguments.
+    """Base class of all processes. A subclass declares its fields by annotations, as a dataclass does.
 
-    `class Liar(Process, role=Acceptor)` counts as an Acceptor (for `broadcast`, `majority`, properties) without having
-    its handlers: the way to write a Byzantine process.
+    `class Liar(Process, role=Acceptor)` counts as an Acceptor for `broadcast`, `majority` and properties, but does not
+    have the handlers of Acceptor. Write a Byzantine process like this.
     """
 
     __plait_fields__: ClassVar[tuple[str, ...]] = ()
@@ -235,37 +237,37 @@ class Process:
 
     @classmethod
     def pid(cls, index: int) -> Pid:
-        """The id of the index-th process of this class: for fields that name other processes."""
+        """The id of the process of this class with this index. Use it for fields that name other processes."""
         return Pid(cls.__name__, index)
 
     @property
     def id(self) -> Pid:
-        """This process's own id."""
+        """The id of this process."""
         return _own(self)["_id"]  # type: ignore[no-any-return]
 
     def send(self, to: Pid | Iterable[Pid], message: Message) -> None:
-        """Send a message to one process, or to each of several."""
+        """Send a message to one process, or to each of several processes."""
         run = self._running("send")
         for pid in tuple(to) if isinstance(to, Iterable) else (to,):
             run.send(pid, message)
 
     def broadcast(self, role: type[Process], message: Message, *, myself: bool = True) -> None:
-        """Send a message to every process of a role (with `myself=False`, to every other)."""
+        """Send a message to every process of a role. With `myself=False`, this process does not get it."""
         run = self._running("broadcast")
         for pid in run.ids(role):
             if myself or pid != self.id:
                 run.send(pid, message)
 
     def ids(self, role: type[Process]) -> tuple[Pid, ...]:
-        """The ids of the processes of a role, in order (spare slots not included)."""
+        """The ids of the processes of a role, in order, without spare slots."""
         return self._running("ids").ids(role)
 
     def announce(self, event: Any) -> None:
-        """Tell the monitors that something happened."""
+        """Send an event to the monitors."""
         self._running("announce").announce(event)
 
     def choose(self, options: Iterable[T]) -> T:
-        """A nondeterministic choice: every option is explored."""
+        """Choose one of the options. The checker explores every option."""
         return self._running("choose").choose(options)  # type: ignore[no-any-return]
 
     def spawn(self, role: type[Process], **fields: Any) -> Pid:
@@ -277,7 +279,7 @@ class Process:
         if run is None:
             raise ModelError(
                 f"{type(self).__name__}.{what}() was called outside of a handler",
-                hint="guards and properties only look; handlers act",
+                hint="call it in a handler: guards and properties can only read",
             )
         return run  # type: ignore[no-any-return]
 
@@ -287,12 +289,12 @@ class Process:
 
 
 def _own(process: Process) -> dict[str, Any]:
-    """The attributes of a process, looked at without counting as a read of its fields."""
+    """The attributes of a process. Looking at them does not count as a read of its fields."""
     return object.__getattribute__(process, "__dict__")  # type: ignore[no-any-return]
 
 
 def _collect(cls: type[Process]) -> tuple[Handler, ...]:
-    """Handlers of the class and its bases, in order of definition; an undecorated override keeps the trigger."""
+    """The handlers of a class and its bases, in order. An override without decorator keeps the trigger."""
     found: dict[str, Handler] = {}
     for base in reversed(cls.__mro__):
         for name, value in base.__dict__.items():

@@ -1,4 +1,4 @@
-"""Properties: what must be true of the states of a system, as plain functions of a view.
+"""Properties of states: plain functions of a view of the state.
 
 @always
 def agreement(s):
@@ -14,19 +14,19 @@ from typing import Any, Literal
 from plait.kernel.errors import ModelError
 
 Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
-"""`temporal` ones are in `plait.model.temporal`; a `predicate` is a part of such a one."""
+"""`plait.model.temporal` has the properties of kind `temporal`. A `predicate` is a part of a temporal property."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Property:
-    """A named predicate on a view of the system, and when it must hold."""
+    """A named predicate on a view of the state. Its kind says in which states it must hold."""
 
     name: str
     kind: Kind
     predicate: Callable[[Any], Any]
     doc: str = ""
     wants_no_end: bool = False
-    """That it was never evaluated, because no state is terminal, is what the user hopes for."""
+    """Whether the user expects that no state is terminal. Then no evaluation at all is the expected result."""
 
     def __call__(self, view: Any) -> Any:
         return self.predicate(view)
@@ -42,7 +42,7 @@ def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
         if not callable(f):
             raise ModelError(
                 f"{kind}({f!r}): expected a function of the view",
-                hint=f"@{kind} def agreement(s): …; a formula is about runs: wrap it in ltl(…) instead",
+                hint=f"write @{kind} def agreement(s): …; for a formula, which is about runs, write ltl(…)",
             )
         label = name or str(getattr(f, "__name__", kind))
         doc = (getattr(f, "__doc__", None) or "").strip().split("\n")[0]
@@ -52,22 +52,25 @@ def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
 
 
 def always(predicate: Any = None, *, name: str | None = None) -> Any:
-    """An invariant: holds in every reachable state."""
+    """An invariant: the predicate holds in every reachable state."""
     return _property("always", predicate, name)
 
 
 def reachable(predicate: Any = None, *, name: str | None = None) -> Any:
-    """Some reachable state satisfies the predicate; that none does is a violation."""
+    """The predicate holds in some reachable state. If it holds in none, the property is violated."""
     return _property("reachable", predicate, name)
 
 
 def final(predicate: Any = None, *, name: str | None = None) -> Any:
-    """Holds in every terminal state: one that no step of a process leads out of (faults need not happen)."""
+    """The predicate holds in every terminal state. A state is terminal if no step of a process changes it.
+
+    Faults do not count as steps here: a fault may happen, but does not have to.
+    """
     return _property("final", predicate, name)
 
 
 def deadlock_free(unless: Callable[[Any], Any] | None = None, *, name: str = "deadlock_free") -> Property:
-    """There is no terminal state, except those in which `unless` is true."""
+    """There is no terminal state, except states in which `unless` is true."""
     predicate = unless or (lambda s: False)
     doc = "no state is terminal" + (" unless it is meant to be" if unless else "")
     return Property(name, "final", predicate, doc, wants_no_end=True)

@@ -1,4 +1,4 @@
-"""A System: N processes, a network, faults, monitors and properties. It is checked for mistakes when it is made."""
+"""A System: processes, a network, faults, monitors and properties. Its constructor rejects mistakes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from plait.model.tag import check_rounds
 
 
 class System:
-    """What `plait.check` checks.
+    """The system that `plait.check` checks.
 
-    `spare={Worker: 2}` declares slots for processes that `spawn` creates, so that a state keeps a fixed shape.
-    `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: exchanging two of the same class
-    everywhere (their fields, their messages, every mention of their ids) changes nothing that anybody can tell.
-    `rounds=["Prepare", "Ack"]` is the order of the rounds of a phase, for messages that are `@tagged`.
-    `fairness=[weak(Worker)]` says what runs may not put off for ever; temporal properties assume it.
+    `spare={Worker: 2}` declares slots for processes that `spawn` creates. So all states have the same shape.
+    `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: if two of the same class are
+    exchanged everywhere (fields, messages, all uses of their ids), the system behaves the same.
+    `rounds=["Prepare", "Ack"]` is the order of the rounds of a phase, for messages with `@tagged`.
+    `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class System:
     ) -> None:
         self.name = name
         self.target: str | None = None
-        """What to give to `plait check` to get this system again; set by whoever loaded it."""
+        """The target of `plait check` for this system. The loader sets it."""
         self.parameters: dict[str, Any] = {}
         self.processes = _list_of(processes, Process, "processes")
         self.network = network if network is not None else unordered()
@@ -52,16 +52,19 @@ class System:
         self.monitors = _list_of(monitors, Monitor, "monitors")
         self.properties = _list_of(properties, Property, "properties")
         self.fairness = assumptions(fairness, "System")
-        """What temporal properties may assume."""
+        """The assumptions of temporal properties."""
         self.spare = dict(spare or {})
         if not isinstance(self.network, Network):
             raise ModelError(f"network={network!r} is not a network", hint="use unordered(), duplicating() or fifo()")
         if not self.processes:
-            raise ModelError("a System needs at least one process", hint="System([Ping(), Pong()])")
+            raise ModelError("a System needs at least one process", hint="write for example System([Ping(), Pong()])")
         self.classes: list[type[Process]] = [type(p) for p in self.processes]
         for role, count in self.spare.items():
             if not (isinstance(role, type) and issubclass(role, Process)) or not isinstance(count, int) or count < 0:
-                raise ModelError(f"spare={{{role!r}: {count!r}}}", hint="spare={Worker: 2} declares two spare slots")
+                raise ModelError(
+                    f"spare={{{role!r}: {count!r}}}: expected a Process class and a number of slots",
+                    hint="write for example spare={Worker: 2} for two spare slots",
+                )
             self.classes += [role] * count
         self.pids = self._number()
         self.index = {pid: i for i, pid in enumerate(self.pids)}
@@ -69,15 +72,15 @@ class System:
         for process, pid in zip(self.processes, self.pids, strict=False):
             process.__dict__["_id"] = pid
         self.symmetric: list[type[Process]] = self._check_symmetric(symmetric)
-        """Roles whose processes may be permuted."""
+        """Roles with interchangeable processes."""
         self.rounds: list[str] = check_rounds(rounds, self._consumed())
-        """The rounds of a phase, in their order; none, if messages are not tagged."""
+        """The rounds of a phase, in their order. Empty if messages have no tags."""
         self._check_shared()
         self._check_quorums()
         self._check_names()
 
     def members(self, role: type[Process], *, spares: bool = False) -> list[int]:
-        """Positions of the processes of a role: its class, subclasses, and classes declared with `role=`."""
+        """The positions of the processes of a role: of its class, of subclasses, and of classes with `role=`."""
         found = self._members.get((role, spares))
         if found is None:
             count = len(self.classes) if spares else len(self.processes)
@@ -89,7 +92,7 @@ class System:
         return quorum.resolve(len(self.members(quorum.role)))
 
     def handlers(self) -> list[tuple[type[Process], Handler]]:
-        """Every handler of every class, in order of the processes."""
+        """All handlers of all classes, in the order of the processes."""
         return [(c, h) for c in dict.fromkeys(self.classes) for h in c.__plait_handlers__]
 
     def _consumed(self) -> Iterator[tuple[str, type[Message]]]:
@@ -110,7 +113,7 @@ class System:
         return pids
 
     def _check_shared(self) -> None:
-        """A mutable object in two processes would be shared state; each would get a copy, silently."""
+        """Refuse a mutable object that two processes hold: it would not be shared, each process would get a copy."""
         seen: dict[int, str] = {}
         for process in self.processes:
             for name in process.__plait_fields__:
@@ -119,14 +122,14 @@ class System:
                     if seen.setdefault(id(value), place) != place:
                         raise ModelError(
                             f"{seen[id(value)]} and {place} hold the same {type(value).__name__} object",
-                            hint="nothing is shared, neither between processes nor fields: give each its own copy",
+                            hint="give each its own copy: processes and fields cannot share an object",
                         )
 
     def _check_symmetric(self, given: Any) -> list[type[Process]]:
         try:
             roles = list(given)
         except TypeError:
-            raise ModelError(f"System: symmetric={given!r} is not a list", hint="symmetric=[Acceptor]") from None
+            raise ModelError(f"System: symmetric={given!r} is not a list", hint="write symmetric=[Acceptor]") from None
         covered: dict[int, type[Process]] = {}
         for role in roles:
             if not (isinstance(role, type) and issubclass(role, Process)):
@@ -137,18 +140,18 @@ class System:
             if len(members) < 2:
                 count = f"only {self.pids[members[0]]!r}" if members else "no process"
                 raise ModelError(
-                    f"System: symmetric=[{role.__name__}], but {count} plays that role",
-                    hint="it takes two processes to exchange them: leave it out",
+                    f"System: symmetric=[{role.__name__}], but {count} has this role",
+                    hint=f"leave {role.__name__} out: symmetry needs at least two processes",
                 )
             if slots := [c.__name__ for c, count in self.spare.items() if count and plays(c, role)]:
                 raise ModelError(
                     f"System: symmetric=[{role.__name__}], but {slots[0]} has spare slots",
-                    hint="spare slots are taken in order, so they are not interchangeable: leave it out",
+                    hint=f"leave {role.__name__} out: spare slots are used in order, so they are not interchangeable",
                 )
             for i in members:
                 if i in covered:
                     raise ModelError(
-                        f"System: {self.pids[i]!r} plays two symmetric roles, {covered[i].__name__} and {role.__name__}",
+                        f"System: {self.pids[i]!r} has two symmetric roles, {covered[i].__name__} and {role.__name__}",
                         hint="keep one of them",
                     )
                 covered[i] = role
@@ -177,7 +180,7 @@ class System:
         ):
             for name in names:
                 if names.count(name) > 1:
-                    hint = "give one another name: always(…, name=…)" if kind == "property" else "make a subclass"
+                    hint = "rename one: always(…, name=…)" if kind == "property" else "make a subclass of one of them"
                     raise ModelError(f"two {kind} definitions are called {name!r}", hint=hint)
 
     def __repr__(self) -> str:
@@ -185,7 +188,7 @@ class System:
 
 
 def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
-    """The objects in a value that a handler could change in place."""
+    """The objects inside a value that a handler can change in place."""
     record = dataclasses.is_dataclass(value) and not isinstance(value, type)
     if isinstance(value, list | dict | set) or (record and not value.__dataclass_params__.frozen):
         yield value
@@ -196,18 +199,18 @@ def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
         inner = value.values()
     elif record:
         inner = [getattr(value, f.name, None) for f in dataclasses.fields(value)]
-    if depth:  # a value that contains itself is refused later, with its field
+    if depth:  # a value that contains itself is refused later, by an error that names its field
         for part in inner:
             yield from _mutable(part, depth - 1)
 
 
 def plays(cls: type[Process], role: type[Process]) -> bool:
-    """Whether a class counts as a role."""
+    """Whether processes of a class have this role."""
     return issubclass(cls, role) or (cls.__plait_role__ is not None and issubclass(cls.__plait_role__, role))
 
 
 def selected(system: System, names: Sequence[str] | None) -> list[Property]:
-    """The properties of these names, or all; a name that the System does not have is refused."""
+    """The properties with these names; all properties if `names` is None. An unknown name raises a UsageError."""
     known = {p.name: p for p in system.properties}
     for name in names or ():
         if name not in known:
@@ -218,7 +221,7 @@ def selected(system: System, names: Sequence[str] | None) -> list[Property]:
 
 
 def with_properties(system: System, properties: list[Property]) -> System:
-    """The same system with other properties."""
+    """A copy of the system with other properties."""
     copy = System.__new__(System)
     copy.__dict__.update(system.__dict__)
     copy.properties = properties

@@ -6,8 +6,8 @@
 
     System(..., rounds=["Prepare", "Ack", "Propose", "Promise"])
 
-The tag of a message is the value of its phase field and its round; the System gives the order of the rounds. Nothing else
-is annotated: what a process is in is worked out from what it sends and receives (`plait.rounds`).
+The tag of a message is the value of its phase field, and its round. The System gives the order of the rounds. No other
+annotation is needed: `plait.rounds` derives the round of a process from the messages that it sends and receives.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARK = "__plait_tag__"
 
 @dataclasses.dataclass(frozen=True)
 class Tag:
-    """What a message class declares: the field that holds its phase (or the one phase there is), and its round."""
+    """The declaration of a message class: the field with its phase (or a constant phase), and its round."""
 
     phase: str | int
     round: str
@@ -37,10 +37,10 @@ class Tag:
 
 
 def tagged(*, phase: str | int | None = None, round: str) -> Callable[[M], M]:  # noqa: A002 the paper's word
-    """Say which phase and round the messages of a class belong to.
+    """Declare the phase and the round of the messages of a class.
 
-    `phase` names the field that holds the phase, a whole number; a protocol with a single phase gives a constant, or
-    nothing.
+    `phase` is the name of the field with the phase, a whole number. A protocol with a single phase gives a constant, or
+    leaves `phase` out.
 
     >>> @tagged(phase="ballot", round="Ack")
     ... class Ack(Message):
@@ -50,7 +50,7 @@ def tagged(*, phase: str | int | None = None, round: str) -> Callable[[M], M]:  
     """
     if not isinstance(round, str) or not round:
         raise ModelError(
-            f"@tagged(round={round!r}): a round has a name", hint='write @tagged(phase="ballot", round="Ack")'
+            f"@tagged(round={round!r}): expected the name of a round", hint='write @tagged(phase="ballot", round="Ack")'
         )
     if isinstance(phase, bool) or not (phase is None or isinstance(phase, str | int)):
         raise ModelError(
@@ -76,38 +76,38 @@ def tagged(*, phase: str | int | None = None, round: str) -> Callable[[M], M]:  
 
 
 def tag_of(message: type[Message]) -> Tag | None:
-    """The tag that a message class declares, itself or by inheritance."""
+    """The tag of a message class, its own or an inherited one."""
     return getattr(message, _MARK, None)
 
 
 def check_rounds(given: Any, consumed: Iterable[tuple[str, type[Message]]]) -> list[str]:
-    """The rounds of a System in their order; `consumed` are its handlers by name, with what each consumes."""
+    """The rounds of a System in their order. `consumed` has the names of handlers, each with its message class."""
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ModelError(f"System: rounds={given!r} is not a list", hint='rounds=["Prepare", "Ack"], in their order')
+        raise ModelError(f"System: rounds={given!r} is not a list", hint='write rounds=["Prepare", "Ack"], in order')
     rounds = list(given)
     for name in rounds:
         if not isinstance(name, str) or not name:
             raise ModelError(
-                f"System: {name!r} in rounds is not a name", hint='rounds=["Prepare", "Ack"], in their order'
+                f"System: {name!r} in rounds is not a name", hint='write rounds=["Prepare", "Ack"], in their order'
             )
         if rounds.count(name) > 1:
             raise ModelError(
-                f"System: round {name!r} is listed twice", hint="a phase goes through its rounds once, in order"
+                f"System: round {name!r} is listed twice", hint="list each round once, in the order of a phase"
             )
     seen = set()
     for where, message in consumed:
         tag = tag_of(message)
         if tag is None:
             raise ModelError(
-                f"{where} consumes {message.__name__}, which belongs to no round",
+                f"{where} consumes {message.__name__}, which has no round",
                 hint=f'decorate {message.__name__}: @tagged(phase="…", round="…"), or leave out rounds=',
             )
         if tag.round not in rounds:
             raise ModelError(
-                f"{message.__name__} is of round {tag.round!r}, which System(rounds={rounds!r}) does not list",
-                hint="give all rounds in their order",
+                f"{message.__name__} has round {tag.round!r}, which System(rounds={rounds!r}) does not list",
+                hint="list all rounds in their order",
             )
         seen.add(tag.round)
     for name in rounds:

@@ -1,14 +1,14 @@
-"""Temporal properties: what must be true of infinite runs, in linear temporal logic.
+"""Temporal properties: properties of infinite runs, in linear temporal logic.
 
     @eventually
     def decided(s):
         return all(l.value is not None for l in s[Learner])
 
     leads_to(hungry, eats)                  # G(hungry >> F(eats))
-    ltl(G(request >> F(reply)))             # operators on predicates, which @predicate makes
+    ltl(G(request >> F(reply)))             # operators on functions with @predicate
     ltl("G(request -> F reply)", request=…, reply=…)
 
-A run that ends in a terminal state stays there for ever. What a run may leave undone is said by `plait.model.fairness`.
+A run that reaches a terminal state stays there for ever. `plait.model.fairness` has the assumptions on runs.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Formula:
         return Implies(formula(other), self)
 
     def __bool__(self) -> bool:
-        raise ModelError(f"{self} has no truth value", hint="use & | ~ >> instead of and, or, not, if")
+        raise ModelError(f"the formula {self} has no truth value", hint="use & | ~ >> instead of and, or, not, if")
 
     def __str__(self) -> str:
         return type(self).__name__
 
     def __repr__(self) -> str:
-        return str(_told_apart(self, None))
+        return str(_with_names(self, None))
 
     @property
     def parts(self) -> tuple[Formula, ...]:
@@ -65,12 +65,12 @@ class Formula:
         return tuple(value for value in values if isinstance(value, Formula))
 
     def atoms(self) -> Iterator[Atom]:
-        """The predicates in it, in order, perhaps more than once."""
+        """The predicates in the formula, in order. One predicate may appear several times."""
         for part in self.parts:
             yield from part.atoms()
 
     def renamed(self, names: Mapping[Atom, str]) -> Formula:
-        """The same with other names for some predicates."""
+        """The same formula with other names for some predicates."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         parts = {name: part.renamed(names) for name, part in fields.items() if isinstance(part, Formula)}
         return dataclasses.replace(self, **parts)
@@ -98,7 +98,7 @@ class Atom(Formula):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Constant(Formula):
-    """True or false, whatever happens."""
+    """True or false, on every run."""
 
     value: bool
 
@@ -129,65 +129,65 @@ class _Binary(Formula):
 
 
 class Not(_Unary):
-    """It is false now."""
+    """The formula is false now."""
 
     def __str__(self) -> str:
         return f"!{self.of}"
 
 
 class Next(_Unary):
-    """It is true after the next step."""
+    """The formula is true after the next step."""
 
     def __str__(self) -> str:
         return f"X {self.of}"
 
 
 class Globally(_Unary):
-    """It is true from now on, for ever."""
+    """The formula is true now and for ever."""
 
     def __str__(self) -> str:
         return f"G {self.of}"
 
 
 class Finally(_Unary):
-    """It is true now or later."""
+    """The formula is true now or later."""
 
     def __str__(self) -> str:
         return f"F {self.of}"
 
 
 class And(_Binary):
-    """Both are true."""
+    """Both formulas are true."""
 
     _sign = "&"
 
 
 class Or(_Binary):
-    """One of them is true."""
+    """At least one of the formulas is true."""
 
     _sign = "|"
 
 
 class Implies(_Binary):
-    """If the first is true now, so is the second."""
+    """If the first formula is true now, the second is true now."""
 
     _sign = "->"
 
 
 class Until(_Binary):
-    """The second is true now or later, and the first until then."""
+    """The second formula is true now or later, and the first is true until then."""
 
     _sign = "U"
 
 
 class Release(_Binary):
-    """The second is true up to and including when the first is, or for ever."""
+    """The second formula is true until the first is true, and at that time too; or it is true for ever."""
 
     _sign = "R"
 
 
 class WeakUntil(_Binary):
-    """The first is true until the second is, or for ever."""
+    """The first formula is true until the second is true; or it is true for ever."""
 
     _sign = "W"
 
@@ -196,7 +196,7 @@ G, F, X, U, R, W = Globally, Finally, Next, Until, Release, WeakUntil
 
 
 def formula(value: Any) -> Formula:
-    """A formula as it is; a function of the view as a predicate; True and False."""
+    """Turn a value into a formula: a function of the view becomes a predicate, True and False become constants."""
     if isinstance(value, Formula):
         return value
     if isinstance(value, bool):
@@ -206,27 +206,30 @@ def formula(value: Any) -> Formula:
     if callable(value) and not isinstance(value, type):
         return Atom(str(getattr(value, "__name__", value)), value)
     raise ModelError(
-        f"{value!r} is no formula", hint="use functions of the view, and G, F, X, U, R, W, &, |, ~ and >> on them"
+        f"{value!r} is not a formula",
+        hint="use functions of the view, and combine them with G, F, X, U, R, W, &, |, ~ and >>",
     )
 
 
 def predicate(function: Callable[[Any], Any]) -> Atom:
-    """Make a function of the view part of formulas: `@predicate def idle(s): …`, then `G(idle >> F(busy))`."""
+    """Make a function of the view usable in formulas: `@predicate def idle(s): …`, then `G(idle >> F(busy))`."""
     made = formula(function) if callable(function) and not isinstance(function, type) else None
     if not isinstance(made, Atom):
-        raise ModelError(f"predicate({function!r}): expected a function of the view", hint="@predicate def idle(s): …")
+        raise ModelError(
+            f"predicate({function!r}): expected a function of the view", hint="write @predicate def idle(s): …"
+        )
     return made
 
 
 def _is_property(value: Property) -> ModelError:
-    """What a property says of all states, or of whole runs, is no part of a formula."""
+    """The error for a property inside a formula, which can only have predicates and other formulas."""
     instead = {
         "always": "give the predicate itself, or write G(…) for always",
         "temporal": "give its formula: F(…) for eventually, G(F(…)) for always_eventually",
     }
     return ModelError(
-        f"{value.name} is a property ({value.kind}), and no part of a formula",
-        hint=instead.get(value.kind, "give the predicate itself: a function of the view, or one made by @predicate"),
+        f"{value.name} is a property ({value.kind}), which cannot be part of a formula",
+        hint=instead.get(value.kind, "give the predicate itself: a function of the view, or one with @predicate"),
     )
 
 
@@ -236,20 +239,20 @@ class Temporal(Property):
 
     formula: Formula = Constant(True)
     fairness: tuple[Fairness, ...] = ()
-    """Assumed for this property, besides what the System assumes."""
+    """Assumptions of this property, in addition to those of the System."""
 
 
 def _temporal(name: str | None, made: Formula, doc: str, fairness: Iterable[Fairness], kind: str = "") -> Temporal:
-    made = _told_apart(made, name)
+    made = _with_names(made, name)
     label = name or kind or str(made)
     return Temporal(label, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, label))
 
 
-def _told_apart(made: Formula, name: str | None, letters: Mapping[Formula, str] | None = None) -> Formula:
+def _with_names(made: Formula, name: str | None, letters: Mapping[Formula, str] | None = None) -> Formula:
     """The formula with names for its lambdas.
 
-    A predicate that is the only one is called like the property. Others are called by their text, if that is short, else by
-    their place.
+    The only predicate of a formula gets the name of the property. Of several, each gets its text as name if that is
+    short, else its letter or a number.
     """
     atoms = list(dict.fromkeys(made.atoms()))
     lambdas = [atom for atom in atoms if atom.name == LAMBDA]
@@ -263,7 +266,10 @@ def _told_apart(made: Formula, name: str | None, letters: Mapping[Formula, str] 
 
 
 def _has_no_state(view: Any) -> Any:
-    raise ModelError("a temporal property is about runs, and has no value in a state")
+    raise ModelError(
+        "a temporal property has no value in a state: it is about runs",
+        hint="evaluate a predicate of the view instead",
+    )
 
 
 def _of_one(kind: str, make: Callable[[Formula], Formula], p: Any, name: str | None, fairness: Any) -> Any:
@@ -277,24 +283,24 @@ def _of_one(kind: str, make: Callable[[Formula], Formula], p: Any, name: str | N
 
 
 def eventually(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
-    """On every fair run it is true at some time."""
+    """On every fair run, the predicate is true at some time."""
     return _of_one("eventually", Finally, p, name, fairness)
 
 
 def always_eventually(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
-    """On every fair run it is true again and again, for ever."""
+    """On every fair run, the predicate is true infinitely often."""
     return _of_one("always_eventually", lambda f: Globally(Finally(f)), p, name, fairness)
 
 
 def stable(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
-    """Once it is true, it stays true."""
+    """On every fair run, once the predicate is true, it stays true."""
     return _of_one("stable", lambda f: Globally(Implies(f, Globally(f))), p, name, fairness)
 
 
 def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Temporal:
-    """On every fair run, whenever the first is true, the second is true then or later."""
+    """On every fair run, whenever the first predicate is true, the second is true then or later."""
     first, second = formula(p), formula(q)
-    first, second = _told_apart(Implies(first, second), None, {second: "q", first: "p"}).parts
+    first, second = _with_names(Implies(first, second), None, {second: "q", first: "p"}).parts
     made = Globally(Implies(first, Finally(second)))
     return _temporal(name or f"{first} leads to {second}", made, "", fairness)
 
@@ -302,14 +308,18 @@ def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fair
 def ltl(
     given: Any, /, *, name: str | None = None, fairness: Iterable[Fairness] = (), **predicates: Callable[[Any], Any]
 ) -> Temporal:
-    """A formula as a property; as text, with the predicates by name: `ltl("G(request -> F reply)", request=…, reply=…)`.
+    """A formula as a property: `ltl(G(request >> F(reply)))`, or `ltl("G(request -> F reply)", request=…, reply=…)`.
 
-    Text has G F X ! and, weaker than these, U R W, then & then | then ->, true, false and parentheses.
+    The text has operators, true, false, parentheses, and predicates by name. The operators, from the strongest to the
+    weakest: G F X !, then U R W, then &, then |, then ->.
     """
     if isinstance(given, str):
         made = _Parser(given, predicates).formula()
     elif predicates:
-        raise ModelError(f"ltl(…, {', '.join(predicates)}=…): predicates are named for a formula that is given as text")
+        raise ModelError(
+            f"ltl(…, {', '.join(predicates)}=…): only a formula as text takes predicates by name",
+            hint='give the formula as text, for example ltl("G(request -> F reply)", request=…, reply=…)',
+        )
     else:
         made = formula(given)
     return _temporal(name, made, "", fairness)
@@ -323,16 +333,16 @@ _LEVELS: list[dict[str, type[_Binary]]] = [
     {"&": And, "&&": And, "and": And},
     {"U": Until, "R": Release, "W": WeakUntil},
 ]
-"""Binary operators, the weakest first; all associate to the right."""
+"""Binary operators, the weakest first. All are right-associative."""
 _RESERVED = {"true", "false", *_UNARY, *(sign for signs in _LEVELS for sign in signs)}
 _OPERATORS = "operators: G F X !, then U R W, then &, then |, then ->, and parentheses"
 
 
 def _given(name: str, value: Any) -> Atom:
-    """A predicate by the name that a text has for it."""
+    """The predicate that a formula as text calls by this name."""
     if name in _RESERVED:
         raise ModelError(
-            f"ltl(…, {name}=…): {name} is reserved, as a word of formulas", hint="give the predicate another name"
+            f"ltl(…, {name}=…): {name} is a reserved word of formulas", hint="give the predicate another name"
         )
     try:
         return Atom(name, predicate(value).predicate)
@@ -341,7 +351,7 @@ def _given(name: str, value: Any) -> Atom:
 
 
 class _Parser:
-    """A formula as text."""
+    """Parses a formula that is given as text."""
 
     def __init__(self, text: str, predicates: dict[str, Callable[[Any], Any]]) -> None:
         self.text = text
@@ -364,7 +374,7 @@ class _Parser:
         return ModelError(f"ltl({self.text!r}), column {column}: expected {expected}, {found}", hint=hint)
 
     def _known(self) -> str:
-        """What there is for something that should be a predicate, or begin a formula."""
+        """The hint if a predicate, or the beginning of a formula, was expected: what is possible here."""
         known = f"predicates given: {', '.join(self.predicates) or 'none'}"
         if not self._peek().isidentifier() or self._peek() in _RESERVED:
             return f"{known}; {_OPERATORS}"

@@ -1,7 +1,7 @@
-"""The view of a global state that a property gets. It records what the property reads.
+"""The view of a global state that a property reads. It records the reads.
 
-Reads are recorded twice: the *components* in order of first read (a property is evaluated once per tuple of the component
-values it read), and the *fields*, for `plait show` and for the reductions.
+It records the *components* in the order of their first reads, because a property is evaluated once per tuple of the
+values of the components that it reads. It also records the *fields*, for `plait show` and for the reductions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Status = Literal["up", "crashed", "down", "unborn"]
 
 
 class ProcessView:
-    """One process, to look at: its fields as attributes, `id`, `crashed`, `inbox`."""
+    """One process, read-only: its fields as attributes, `id`, `crashed`, `inbox`."""
 
     __slots__ = ("_index", "_view")
 
@@ -35,7 +35,7 @@ class ProcessView:
 
     @property
     def status(self) -> Status:
-        """'up', 'crashed' (for ever), 'down' (until it recovers) or 'unborn' (a spare slot not yet used)."""
+        """'up', 'crashed' (for ever), 'down' (until it recovers) or 'unborn' (a spare slot that is not used yet)."""
         self._view.fields_read.add((self._index, None))
         return self._view.read_local(self._index)[0]
 
@@ -45,7 +45,7 @@ class ProcessView:
 
     @property
     def inbox(self) -> tuple[Message, ...]:
-        """The messages that are pending for this process."""
+        """The pending messages of this process."""
         return self._view.read_inbox(self._index)
 
     def __getattr__(self, name: str) -> Any:
@@ -61,9 +61,7 @@ class ProcessView:
             raise _auxiliary(cls, name)
         status, fields = view.read_local(self._index)
         if status == "unborn":
-            raise ModelError(
-                f"{self.id} has no {name} yet: it is unborn", hint="ask for its status first, or use s[Role]"
-            )
+            raise ModelError(f"{self.id} has no {name} yet: it is unborn", hint="read its status first, or use s[Role]")
         return fields[name]
 
     def __eq__(self, other: object) -> bool:
@@ -83,15 +81,15 @@ def _auxiliary(cls: type[Process], name: str) -> ModelError:
             hint=(f"do not declare {name} aux, or check without ", Argument("reduce", "decomposition")),
         )
     return ModelError(
-        f"{cls.__name__}.{name} was taken for auxiliary, but the property reads it",
-        hint=("the analysis missed the read: use ", Argument("decomposition", "declared"), ", and report this bug"),
+        f"the analysis of the source found {cls.__name__}.{name} to be auxiliary, but the property reads it",
+        hint=("use ", Argument("decomposition", "declared"), ", and report this bug of the analysis"),
     )
 
 
 class View:
-    """A global state: `s[Role]` and `s[pid]` are processes, `s[MonitorClass]` a monitor, `s.messages` what is pending.
+    """A global state: `s[Role]` and `s[pid]` are processes, `s[Audit]` is a monitor, `s.messages` is what is pending.
 
-    The three functions fetch a component's value by position: (status, fields), pending messages, a monitor.
+    The three functions get the value of a component by its position: (status, fields), pending messages, a monitor.
     """
 
     def __init__(
@@ -105,13 +103,13 @@ class View:
         self.system = system
         self._local, self._inbox, self._monitor = local, inbox, monitor
         self.auxiliary = auxiliary or {}
-        """Fields that this view has no values of: reading one is an error."""
+        """Fields without a value in this view. Reading one is an error."""
         self.components_read: dict[Component, None] = {}
         self.fields_read: set[tuple[int, str | None]] = set()
-        """(position, field) pairs; the field None stands for the status."""
+        """Pairs (position, field). The field None is the status."""
 
     def check_relevant(self) -> None:
-        """Raise if an auxiliary field was read, even if the property swallowed the error."""
+        """Raise if an auxiliary field was read, even if the property caught the error."""
         for index, name in self.fields_read:
             cls = self.system.classes[index]
             if name is not None and name in self.auxiliary.get(cls, ()):
@@ -141,7 +139,7 @@ class View:
                     return self._monitor(i)
         raise ModelError(
             f"the view has no {key!r}",
-            hint="use s[Role], s[pid], or s[MonitorClass] of a monitor that the System lists",
+            hint="use s[Role], s[pid], or s[MonitorClass] for a monitor of the System",
         )
 
     def __iter__(self) -> Iterator[ProcessView]:
