@@ -438,7 +438,7 @@ class _Search:
         if None in depths or not depths:
             return "not all properties were checked"
         least = min(depth for depth in depths if depth is not None)
-        return f"no run of at most {steps_text(least)} decides the property; longer runs may exist"
+        return f"all runs of at most {steps_text(least)} were checked; longer runs may exist"
 
     def _statistics(self, seconds: float) -> Statistics:
         width = f"{self.width} bits, wrapping around"

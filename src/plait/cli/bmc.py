@@ -52,8 +52,8 @@ def bmc(
     properties
         Check only this property. Repeat the option for several properties.
     projection
-        on: check only runs in which every step can influence the property. off: check all runs. auto: like on, but the
-        encoding steps uses only the static analysis.
+        on: check only runs in which every step can influence the property. off: check all runs.
+        auto: like on, but the encoding steps uses only the static analysis.
     encoding
         steps: a copy of the state after each step. clock: reads-from and clocks. explicit: all states, no solver.
     order

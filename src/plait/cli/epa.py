@@ -85,7 +85,8 @@ def run(
         note(f"cut off: {cut}")
     if planned is not None and not recording.native.faults():
         note(
-            f"the fault was not injected: {planned.thread} executed site {planned.site} less than {planned.nth + 1} times"
+            f"the fault was not injected: {planned.thread} executed site {planned.site} "
+            f"fewer than {planned.nth + 1} times"
         )
     return 0
 
@@ -208,8 +209,8 @@ def reversible(
     nondeterministic
         Treat this function as nondeterministic too. Repeat the option for several functions.
     allow
-        Treat this function as deterministic, for example rand with a fixed seed. addresses allows arithmetic on
-        addresses. Repeat the option for several functions.
+        Treat this function as deterministic, for example rand with a fixed seed.
+        addresses allows arithmetic on addresses. Repeat the option for several functions.
     limit
         Look for at most this number of witnesses.
     html

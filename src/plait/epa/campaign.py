@@ -79,7 +79,7 @@ class Summary(msgspec.Struct, frozen=True):
     missed: int
     """Crashes and silent data corruptions whose trace does not differ: possible false negatives."""
     direct: int
-    """Those whose trace differs only in the corrupted value: an external function used it."""
+    """Crashes and silent data corruptions whose trace differs only in the corrupted value: external code used it."""
     failures: int
     """Crashes and silent data corruptions."""
     complete: bool
