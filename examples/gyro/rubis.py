@@ -2,8 +2,8 @@
 
     plait gyro analyze examples/gyro/rubis.py
 
-A page is made of several transactions, as in the original: a list of items first, then what is shown about each of them. A
-bid belongs to a user and to an item: it is local if both are mapped to one server, and global if not (a double key).
+A page consists of several transactions, as in the original: first a list of items, then the details of each item. A bid
+belongs to a user and to an item. It is local if both are mapped to one server, and global otherwise (two keys).
 """
 
 SCHEMA = """
@@ -115,7 +115,7 @@ def my_old_sales(db, user):
     return db.execute("SELECT id, name, max_bid, end_date FROM old_items WHERE seller = ?", (user,)).fetchall()
 
 
-# -- what writes -------------------------------------------------------------------------------------------------------
+# -- transactions that write -------------------------------------------------------------------------------------------
 
 
 def register_user(db, firstname, lastname, nickname, password, email, region):
@@ -135,7 +135,7 @@ def register_item(db, user, category, name, description, price, reserve, buy_now
 
 
 def store_bid(db, item, user, bid, max_bid, quantity):
-    """Bid for an item: the bid is the user's, and the item shows how many there are and the greatest."""
+    """Bid for an item. The bid belongs to the user. The item has the number of bids and the greatest bid."""
     row = db.execute("SELECT nb_of_bids, max_bid FROM items WHERE id = ?", (item,)).fetchone()
     if row is None:
         return False
@@ -149,14 +149,14 @@ def store_bid(db, item, user, bid, max_bid, quantity):
 
 
 def withdraw_bids(db, item, user):
-    """A user takes back all bids for an item."""
+    """Withdraw all bids of a user for an item."""
     db.execute("DELETE FROM bids WHERE item_id = ? AND user_id = ?", (item, user))
     count, greatest = db.execute("SELECT COUNT(*), MAX(bid) FROM bids WHERE item_id = ?", (item,)).fetchone()
     db.execute("UPDATE items SET nb_of_bids = ?, max_bid = ? WHERE id = ?", (count, greatest or 0, item))
 
 
 def store_buy_now(db, item, user, quantity):
-    """Buy at once; the last piece ends the auction."""
+    """Buy without bidding. The auction ends when the last piece is sold."""
     (left,) = db.execute("SELECT quantity FROM items WHERE id = ?", (item,)).fetchone()
     if left < quantity:
         return False
@@ -171,7 +171,7 @@ def store_buy_now(db, item, user, quantity):
 
 
 def store_comment(db, author, user, item, rating, comment):
-    """Comment on a user, and change its rating."""
+    """Comment on a user, and change the rating of the user."""
     db.execute(
         "INSERT INTO comments (from_user_id, to_user_id, item_id, rating, date, comment) "
         "VALUES (?, ?, ?, ?, CURRENT_TIMESTAMP, ?)",
@@ -181,6 +181,6 @@ def store_comment(db, author, user, item, rating, comment):
 
 
 def close_auction(db, item):
-    """Move an item to those that were sold."""
+    """Move an item to the sold items."""
     db.execute("INSERT INTO old_items SELECT * FROM items WHERE id = ?", (item,))
     db.execute("DELETE FROM items WHERE id = ?", (item,))

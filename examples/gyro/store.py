@@ -1,4 +1,4 @@
-"""The online store of Saissi 2019, figure 4: carts are partitioned, and only orders need coordination.
+"""The online store of Saissi 2019, figure 4. Carts are partitioned; only orders need coordination.
 
 plait gyro analyze examples/gyro/store.py
 """
@@ -15,7 +15,7 @@ def create(db, cart):
 
 
 def add(db, cart, item, amount):
-    """Put items into a cart, if there are enough of them."""
+    """Put items into a cart if the stock is sufficient."""
     (stock,) = db.execute("SELECT stock FROM items WHERE id = ?", (item,)).fetchone()
     if stock < amount:
         return False
@@ -25,7 +25,7 @@ def add(db, cart, item, amount):
 
 
 def order(db, cart):
-    """Order what is in the cart."""
+    """Order the content of the cart."""
     for item, amount in db.execute("SELECT item, amount FROM lines WHERE cart = ?", (cart,)).fetchall():
         db.execute("UPDATE items SET stock = stock - ? WHERE id = ?", (amount, item))
     db.execute("DELETE FROM lines WHERE cart = ?", (cart,))

@@ -1,4 +1,4 @@
-"""The online store of Saissi 2019, figure 4, in SQLAlchemy Core: the schema is that of the Tables.
+"""The online store of Saissi 2019, figure 4, in SQLAlchemy Core. The Tables are the schema.
 
 plait gyro analyze examples/gyro/store_core.py
 plait gyro serve examples/gyro/store_core.py
@@ -29,7 +29,7 @@ def create(connection, cart):
 
 
 def add(connection, cart, item, amount):
-    """Put items into a cart, if there are enough of them."""
+    """Put items into a cart if the stock is sufficient."""
     stock = connection.execute(select(items.c.stock).where(items.c.id == item)).scalar_one()
     if stock < amount:
         return False
@@ -39,7 +39,7 @@ def add(connection, cart, item, amount):
 
 
 def order(connection, cart):
-    """Order what is in the cart."""
+    """Order the content of the cart."""
     for line in connection.execute(select(lines).where(lines.c.cart == cart)).all():
         change = update(items).where(items.c.id == line.item)
         connection.execute(change.values(stock=items.c.stock - line.amount))

@@ -2,8 +2,8 @@
 
     plait gyro analyze examples/gyro/tpcw.py
 
-New carts, customers, addresses and orders get their ids from the server that executes the operation: the columns are left
-out of INSERT. `tpcw_counted.py` has the other way, ids from MAX and COUNT.
+The server that executes the operation generates the ids of new carts, customers, addresses and orders: INSERT leaves out
+these columns. In `tpcw_counted.py`, ids come from MAX and COUNT.
 """
 
 from datetime import date
@@ -42,7 +42,7 @@ CREATE TABLE shopping_cart_line (
 _SYLLABLES = ("BA", "OG", "AL", "RI", "RE", "SE", "AT", "UL", "IN", "NG")
 
 
-# -- the 13 transactions that only read --------------------------------------------------------------------------------
+# -- the 13 read-only transactions -------------------------------------------------------------------------------------
 
 
 def get_name(db, customer_id):
@@ -96,7 +96,7 @@ def get_new_products(db, subject):
 
 
 def get_best_sellers(db, subject):
-    """The most sold items among the last 3,333 orders."""
+    """The best-selling items of the last 3,333 orders."""
     return db.execute(
         "SELECT i_id, i_title, a_fname, a_lname FROM item, author, order_line WHERE item.i_id = order_line.ol_i_id "
         "AND item.i_a_id = author.a_id AND order_line.ol_o_id > (SELECT MAX(o_id) - 3333 FROM orders) "
@@ -154,7 +154,7 @@ def create_empty_cart(db):
 
 
 def do_cart(db, cart_id, item_id, changes):
-    """Shopping cart: add an item, change quantities (pairs of item and quantity), and show what is in the cart."""
+    """Shopping cart: add an item, change quantities (pairs of item and quantity), and show the content."""
     if item_id is not None:
         _add_item(db, cart_id, item_id)
     for item, quantity in changes:
@@ -218,7 +218,7 @@ def _syllables(number):
 
 
 def _enter_address(db, address):
-    """The id of an address: of one that is there, or of a new one."""
+    """The id of an existing address, or of a new one."""
     street1, street2, city, state, code, country = address
     (country_id,) = db.execute("SELECT co_id FROM country WHERE co_name = ?", (country,)).fetchone()
     found = db.execute(
@@ -239,13 +239,13 @@ def _enter_address(db, address):
 
 
 def buy_confirm(db, cart_id, customer_id, card_type, card_number, card_name, card_expiry, shipping):
-    """Order what is in the cart, to the customer's address."""
+    """Order the content of the cart, to the address of the customer."""
     (address_id,) = db.execute("SELECT c_addr_id FROM customer WHERE c_id = ?", (customer_id,)).fetchone()
     return _order(db, cart_id, customer_id, address_id, (card_type, card_number, card_name, card_expiry), shipping)
 
 
 def buy_confirm_ship_to(db, cart_id, customer_id, card_type, card_number, card_name, card_expiry, shipping, address):
-    """Order what is in the cart, to another address."""
+    """Order the content of the cart, to another address."""
     address_id = _enter_address(db, address)
     return _order(db, cart_id, customer_id, address_id, (card_type, card_number, card_name, card_expiry), shipping)
 
@@ -288,7 +288,7 @@ def _enter_order(db, customer_id, total, address_id, shipping):
 
 
 def admin_update(db, item_id, cost, image, thumbnail):
-    """Change a book, and compute what is related to it: what customers who bought it bought most."""
+    """Change a book, and compute related books: those that its buyers bought most often."""
     db.execute(
         "UPDATE item SET i_cost = ?, i_image = ?, i_thumbnail = ?, i_pub_date = CURRENT_DATE WHERE i_id = ?",
         (cost, image, thumbnail, item_id),

@@ -1,4 +1,4 @@
-"""TPC-W with ids that come from MAX and COUNT, as in the benchmark's original code: whoever makes one reads a whole table.
+"""TPC-W with ids from MAX and COUNT, as in the original code of the benchmark. A new id reads a whole table.
 
     plait gyro analyze examples/gyro/tpcw_counted.py
 

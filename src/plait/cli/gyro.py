@@ -1,4 +1,4 @@
-"""`plait gyro`: scale out a SQL application. `analyze` says which of its operations need no coordination."""
+"""`plait gyro`: scale out a SQL application. `analyze` finds the operations that need no coordination."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def analyze(
     application
         A Python file or package whose functions execute SQL, or a .yaml or .sql file that lists transactions.
     schema
-        The DDL. By default the application's constant SCHEMA, schema.sql next to it, or SQLAlchemy's Tables.
+        A file with the DDL. Default: the constant SCHEMA, schema.sql next to the application, or SQLAlchemy Tables.
     weights
-        How often each transaction is called: a YAML file with lines like `order: 3`.
+        The relative frequency of each transaction: a YAML file with lines like `order: 3`.
     dialect
-        The SQL: sqlite, postgres or mysql.
+        The dialect of the SQL: sqlite, postgres or mysql.
     ids
-        Who makes the ids that INSERT leaves out: each server its own (server), or the table (table).
+        Where ids come from that INSERT leaves out: from each server (server), or from the table (table).
     servers
-        How many servers there will be; it decides what a transaction costs that is local at times.
+        The number of servers, at least 2. It determines the cost of local/global transactions.
     json
         Print exactly one JSON object on stdout.
     html
-        Write a report with the conflict graph: one file that needs no network.
+        Write a report with the conflict graph: one file that works offline.
     quiet
         Print no progress.
     """
@@ -85,7 +85,7 @@ def analyze(
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Which pair is looked at, on a terminal; elsewhere nothing, it takes seconds."""
+    """Show the current pair of transactions on a terminal. Other outputs get no progress."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return

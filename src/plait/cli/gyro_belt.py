@@ -1,4 +1,4 @@
-"""`plait gyro serve` and `plait gyro status`: run an application on several servers, and see how they are."""
+"""`plait gyro serve` and `plait gyro status`: run an application on several servers, and show their state."""
 
 from __future__ import annotations
 
@@ -50,29 +50,29 @@ def serve(
     application
         A Python file or package whose functions execute SQL.
     servers
-        How many servers.
+        The number of servers.
     db
-        What each server keeps its state in: sqlite, or postgresql.
+        The DBMS of each server: sqlite or postgresql.
     dsn
-        Where the PostgreSQL of a server is; once for each server. Without it, PostgreSQL is started here, once for each.
+        The connection string of the PostgreSQL of a server; once per server. Default: start a PostgreSQL per server.
     schema
-        The DDL. By default the application's constant SCHEMA, schema.sql next to it, or SQLAlchemy's Tables.
+        A file with the DDL. Default: the constant SCHEMA, schema.sql next to the application, or SQLAlchemy Tables.
     data
-        SQL that fills the tables of every server in the beginning.
+        A file with SQL that fills the tables of every server at the first start.
     classification
-        What `plait gyro analyze --json` printed. Without it, the application is analyzed.
+        A file with the output of `plait gyro analyze --json`. Default: analyze the application now.
     log
-        Where the order of global operations is kept: embedded (a file, for servers on one machine), or etcd:URL.
+        The log of global operations: embedded (a file, for servers on one machine) or etcd:URL.
     folder
-        Where databases, log and settings are. Servers that start again in it go on where they were.
+        The folder for databases, log and settings. Servers that restart in it keep their state.
     host
-        The address to listen at. Others than this machine reach the servers only if this is changed.
+        The address to listen at. With the default, only this machine can connect.
     port
-        The first server's port; the others have the next ones.
+        The port of server 0. The other servers use the next ports.
     url
-        How clients and servers reach a server, once for each, if they are on several machines.
+        The URL of a server; once per server, if servers run on several machines.
     only
-        Start only this server (they are numbered from 0); the others run elsewhere.
+        Start only the server with this number (from 0). The other servers run on other machines.
     """
     require("serve")
     from plait.gyro.belt.application import load, schema_of, written_schema
@@ -87,10 +87,10 @@ def serve(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if written_schema(application, module, schema) is None:
-            schema = folder / "schema.sql"  # SQLAlchemy made it, and knows more than its source says
+            schema = folder / "schema.sql"  # the schema of SQLAlchemy is more complete than the source
             schema.write_text(ddl, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another") from None
+        raise UsageError(f"--folder: {folder}: {error.strerror}", hint="choose another folder") from None
     if data is not None:
         ddl += "\n" + _text(data, "--data")
     routes = _routes(application, classification, schema, db, count)
@@ -130,17 +130,17 @@ def serve(
         for number, where in enumerate(urls):
             if not only or number in only:
                 note(f"server {number}: {where}")
-        note("Ctrl-C stops them; plait gyro status shows how they are")
+        note("press Ctrl-C to stop all servers; plait gyro status shows their state")
         supervisor.run(also=lambda: _restart(started))
     note("stopped")
     return 0
 
 
 def _restart(started: list[PostgresServer]) -> None:
-    """Start PostgreSQL again where it died; its server notices by itself."""
+    """Restart each PostgreSQL that has died. Its server reconnects."""
     for own in started:
         if not own.running:
-            note("PostgreSQL died: it is started again")
+            note("PostgreSQL died and is restarted")
             own.start()
 
 
@@ -149,21 +149,27 @@ def _validate(
 ) -> None:
     if dsn and (db != "postgresql" or len(dsn) != count):
         raise UsageError(
-            f"--dsn is given {len(dsn)} times, for {count} servers with --db {db}",
-            hint="give it once for each server, with --db postgresql",
+            f"{len(dsn)} times --dsn, but {count} servers with --db {db}",
+            hint="give --dsn once per server, with --db postgresql",
         )
     if log != "embedded" and not log.startswith("etcd:http"):
-        raise UsageError(f"--log {log} is not known", hint="give embedded, or etcd:http://HOST:PORT")
+        raise UsageError(f"--log {log}: expected embedded or etcd:http://HOST:PORT", hint="choose one of these")
     if only and any(not 0 <= n < count for n in only):
-        raise UsageError(f"--only {only[0]}: servers are numbered from 0 to {count - 1}", hint="choose one of them")
+        raise UsageError(
+            f"--only {only[0]}: expected a number from 0 to {count - 1}", hint="choose the number of a server"
+        )
     if only and len(only) < count and log == "embedded" and url:
-        raise UsageError("the embedded log is for servers on one machine", hint="give --log etcd:URL")
+        raise UsageError("the embedded log needs all servers on one machine", hint="use --log etcd:URL")
     if only and url and not os.environ.get(SECRET):
-        raise UsageError("servers on several machines need a common secret", hint=f"set {SECRET} to the same for all")
+        raise UsageError(
+            "servers on several machines need a common secret", hint=f"set {SECRET} to the same value everywhere"
+        )
     if port + count > 65536:
-        raise UsageError(f"--port {port}: there are not {count} ports from there", hint="choose a smaller one")
+        raise UsageError(
+            f"--port {port}: {count} servers need ports up to {port + count - 1}", hint="choose a smaller port"
+        )
     if any(not u.startswith("http://") or not u.rstrip("/").rpartition(":")[2].isdigit() for u in url):
-        raise UsageError(f"--url {url[0]}: expected http://HOST:PORT", hint="name the port")
+        raise UsageError(f"--url {url[0]}: expected http://HOST:PORT", hint="give the host and the port")
 
 
 def _reachable(host: str) -> str:
@@ -174,11 +180,11 @@ def _text(file: Path, option: str) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{option}: {file} cannot be read: {error}", hint="name a file with SQL") from None
+        raise UsageError(f"{option}: {file} cannot be read: {error}", hint="give a file with SQL") from None
 
 
 def _kept_secret(folder: Path) -> str:
-    """The secret of this folder's cluster: made once."""
+    """The secret of the cluster in this folder. It is created once."""
     file = folder / "secret"
     if not file.exists():
         file.touch(mode=0o600)
@@ -206,18 +212,18 @@ def _routes(
         return routes(msgspec.json.decode(_text(classification, "--classification"), type=Classification))
     except msgspec.DecodeError as error:
         raise UsageError(
-            f"--classification: {classification} is no classification: {error}",
-            hint="make it with plait gyro analyze --json",
+            f"--classification: {classification} is not a classification: {error}",
+            hint="create the file with plait gyro analyze --json",
         ) from None
 
 
 def status(target: str = "", /, *, json: Flag = False) -> int:
-    """Show how servers are (the help text is in `plait.cli.main`).
+    """Show the state of servers (the help text is in `plait.cli.main`).
 
     Parameters
     ----------
     target
-        A server's URL, or the folder that the servers were started in (by default .plait/gyro).
+        The URL of a server, or the folder of the servers (default: .plait/gyro).
     json
         Print exactly one JSON object on stdout.
     """
@@ -231,13 +237,15 @@ def status(target: str = "", /, *, json: Flag = False) -> int:
             answer = ask(target, "/cluster")[1]
             urls: list[str] = msgspec.json.decode(answer)["urls"]
         except (OSError, msgspec.DecodeError, KeyError, TypeError):
-            raise UsageError(f"{target} does not answer like a server", hint="give the URL of one server") from None
+            raise UsageError(
+                f"{target} does not answer like a server of plait gyro", hint="give the URL of one server"
+            ) from None
     else:
         urls = known_cluster(Path(target) if target else FOLDER / "gyro")
         if not urls:
             raise UsageError(
-                f"{target or FOLDER / 'gyro'} has no servers",
-                hint="start some with plait gyro serve, or give a server's URL",
+                f"the folder {target or FOLDER / 'gyro'} has no servers",
+                hint="start servers with plait gyro serve, or give the URL of a server",
             )
     found: list[dict[str, Any] | None] = []
     for url in urls:
@@ -247,7 +255,7 @@ def status(target: str = "", /, *, json: Flag = False) -> int:
             found.append(None)
     last = max((f["known"] for f in found if f is not None), default=0)
     for facts in filter(None, found):
-        facts["lag"] = last - facts["applied"]  # behind the server that knows most
+        facts["lag"] = last - facts["applied"]  # compared with the newest update that any server knows
     if json:
         shown = [{"url": u, "up": f is not None, **(f or {})} for u, f in zip(urls, found, strict=True)]
         emit(msgspec.json.encode({"token": _token(found), "updates": last, "servers": shown}).decode())
@@ -257,7 +265,7 @@ def status(target: str = "", /, *, json: Flag = False) -> int:
 
 
 def _token(found: list[dict[str, Any] | None]) -> dict[str, Any] | None:
-    """Who had the token last, of those that answer, and whether it has it still."""
+    """The server that had the token last, and whether it still holds it; only servers that answer count."""
     seen = [f for f in found if f is not None and f["turn"] >= 0]
     if not seen:
         return None
@@ -266,7 +274,7 @@ def _token(found: list[dict[str, Any] | None]) -> dict[str, Any] | None:
 
 
 def _table(urls: list[str], found: list[dict[str, Any] | None], last: int) -> str:
-    """One line for each server."""
+    """One line per server, then the token."""
     rows = [("server", "url", "token", "queue", "applied", "lag", "ops/s", "local", "global")]
     for number, (url, facts) in enumerate(zip(urls, found, strict=True)):
         if facts is None:
@@ -295,7 +303,7 @@ def _table(urls: list[str], found: list[dict[str, Any] | None], last: int) -> st
         for row in rows
     ]
     if (seen := _token(found)) is None:
-        lines.append("where the token is, is not known")
+        lines.append("the position of the token is not known")
     else:
         where = "at" if seen["held"] else "has left"
         lines.append(

@@ -150,7 +150,7 @@ def _epilogue(command: str) -> str:
     if command == "gyro serve":
         codes = "Exit codes: 0 stopped, 2 usage error, 4 internal error."
     if command == "gyro status":
-        codes = "Exit codes: 0 every server is well, 1 one is not, 2 usage error, 4 internal error."
+        codes = "Exit codes: 0 all servers work, 1 a server does not work, 2 usage error, 4 internal error."
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
 
 
@@ -196,7 +196,7 @@ Messages are @tagged with a phase and a round, and System(rounds=[…]) gives th
 Without a name, all benchmarks are listed. Published values are printed beside the measured ones. A target that is missed \
 is reported and is no error, because machines differ; a count or a verdict that is not the expected one is an error. \
 Options that name benchmarks are for these alone.""",
-    "gyro": "Scale out a SQL application: which operations need no coordination, and servers that run it.",
+    "gyro": "Scale out a SQL application: find operations that need no coordination, run it on several servers.",
     "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
 
 Traces of two runs differ in addresses and in the schedule. Plait removes both differences. It proves from one golden \
@@ -224,19 +224,20 @@ a run of the protocol itself.""",
 Each command also takes FILE.distal as a target, so a Distal text can be checked directly (docs/reference/distal.md).""",
 }
 _GYRO = {
-    "analyze": """Classify the transactions of a SQL application: local, global, or local at times (local/global).
+    "analyze": """Classify the transactions of a SQL application: local, global, or local/global.
 
-From the source, without running it: what each transaction reads and writes, which transactions conflict, by which \
-parameter to route each so that as few as possible need coordination; and for those that do, who is in the way and what \
-change would make them local. A transaction whose SQL is not known is global, and so is whoever writes what it might \
-read.""",
-    "serve": """Run a SQL application on several servers, each with its own DBMS: serializable, as if there were one.
+The analysis reads the source and runs nothing. It finds what each transaction reads and writes, and which \
+transactions conflict. Then it chooses the parameter that routes each transaction, so that as few operations as \
+possible need coordination. For each global transaction, it names the conflicts and proposes a change. A transaction \
+whose SQL is not known is global, and then all transactions that write are global.""",
+    "serve": """Run a SQL application on several servers, each with its own DBMS. Executions are serializable.
 
-Operations arrive over HTTP as JSON. Local ones are executed at once; global ones when the token comes, and what they \
-changed travels with it. A server that dies is started again and recovers from the log. Ctrl-C stops all.""",
-    "status": """Show where the token is, and each server's queue, throughput and lag.
+Clients call operations over HTTP with JSON. A local operation executes at once. A global operation waits for the \
+token, and its updates travel with the token. A server that dies is restarted and recovers from the log. Ctrl-C stops \
+all servers.""",
+    "status": """Show the position of the token, and the queue, throughput and lag of each server.
 
-Lag is the number of updates that a server has not applied yet.""",
+The lag is the number of updates that a server has not applied yet.""",
 }
 _EPA = {
     "build": """Compile C and C++ sources to a program that records itself.

@@ -40,8 +40,8 @@ def advise(clause: Clause, transactions: Sequence[Transaction], choices: Sequenc
         for known, unknown, transaction in ((right, left, writer), (left, right, other)):
             if _key(known) and isinstance(unknown, Unknown):
                 return (
-                    f"the value of {table}.{column} in {transaction.name} is not a parameter ({unknown.reason}): "
-                    f"let the server generate the id, or make it a parameter"
+                    f"let the server generate {table}.{column} in {transaction.name}, or make it a parameter; "
+                    f"now its value is not known ({unknown.reason})"
                 )
     for column in mine:
         if _key(mine[column]) and column not in theirs:
@@ -50,7 +50,7 @@ def advise(clause: Clause, transactions: Sequence[Transaction], choices: Sequenc
         if _key(theirs[column]) and column not in mine:
             return f"select {table} by {column} in {writer.name}; {other.name} uses {_name(theirs[column])} for it"
     who = f"two operations of {writer.name}" if writer is other else f"{writer.name} and {other.name}"
-    return f"{who} may access the same rows of {table}: select the rows by a common key"
+    return f"select the rows of {table} by a common key; {who} may access the same rows"
 
 
 def _first(columns: dict[str, Term], choice: Choice) -> dict[str, Term]:

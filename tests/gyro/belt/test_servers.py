@@ -296,13 +296,13 @@ def test_the_manual_lists_every_option() -> None:
     ("arguments", "said"),
     [
         (["nothing.py"], "no application nothing.py"),
-        (["--dsn", "host=a"], "--dsn is given 1 times, for 3 servers with --db sqlite"),
-        (["--log", "paper"], "--log paper is not known"),
-        (["--only", "3"], "servers are numbered from 0 to 2"),
-        (["--port", "65535"], "there are not 3 ports from there"),
+        (["--dsn", "host=a"], "1 times --dsn, but 3 servers with --db sqlite"),
+        (["--log", "paper"], "--log paper: expected embedded or etcd:http://HOST:PORT"),
+        (["--only", "3"], "--only 3: expected a number from 0 to 2"),
+        (["--port", "65535"], "3 servers need ports up to 65537"),
         (["--url", "ftp://a", "--url", "http://b:1"], "expected http://HOST:PORT"),
         (["--data", "missing.sql"], "missing.sql cannot be read"),
-        (["--classification", "pyproject.toml"], "is no classification"),
+        (["--classification", "pyproject.toml"], "is not a classification"),
     ],
 )
 def test_bad_commands_are_refused(
