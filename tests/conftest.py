@@ -48,17 +48,27 @@ def counter(limit: int = 3, most: int = 10) -> System:
 '''
 
 
-@pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty current folder; what is imported from it is forgotten afterwards."""
-    monkeypatch.chdir(tmp_path)
+ROOT = Path(__file__).parents[1]
+OURS = (str(ROOT / "src"), str(ROOT / "tests"), sys.prefix, sys.base_prefix)
+
+
+@pytest.fixture(autouse=True)
+def no_models_left() -> Iterator[None]:
+    """Files of models that a test imports are forgotten after it: another test may have one of the same name."""
     path, modules = list(sys.path), set(sys.modules)
-    yield tmp_path
+    yield
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         file = getattr(sys.modules[name], "__file__", None)
-        if file is not None and Path(file).is_relative_to(tmp_path):
+        if file is not None and not file.startswith(OURS):
             del sys.modules[name]
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
