@@ -1,9 +1,9 @@
 """What "local" means, checked by executing operations on SQLite; no code is shared with the analysis.
 
-The Conveyor Belt protocol lets a local operation run at its server, at any time, and tells nobody. That is right if whatever
-executes at another server does not notice: it gives the same reply and makes the same update whether or not the local
-operation came first, and its update can be applied where the local operation has been. Two local operations at different
-servers must commute. `violation` tries all pairs of operations with small parameters on some small databases.
+The Conveyor Belt protocol runs a local operation at its server, at any time, without a message to other servers. This is
+right if it has no effect on operations at other servers: they give the same reply and the same update whether or not the
+local operation came first, and their updates can be applied after it. Two local operations at different servers must
+commute. `violation` tries all pairs of operations with small parameters on some small databases.
 """
 
 from __future__ import annotations

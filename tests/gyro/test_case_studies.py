@@ -93,7 +93,7 @@ def test_rubis(rubis: Classification) -> None:
 
 @pytest.mark.slow
 def test_a_change_that_is_proposed_does_what_it_says(tpcw: Classification, tmp_path: Path) -> None:
-    """TPC-W: a session is refreshed locally once nobody selects c_login and c_expiration by something else."""
+    """TPC-W: refreshing a session is local if c_login and c_expiration are not selected by another column."""
     blockers = tpcw.operation("refresh_session").blockers
     assert {b.other for b in blockers} == {"get_customer", "get_most_recent_order"}
     assert all(b.change.startswith("do not select customer.c_expiration, c_login in ") for b in blockers)

@@ -295,7 +295,7 @@ def test_ids_that_the_server_generates(tmp_path: Path) -> None:
 
 
 def test_none_is_compared_as_sqlalchemy_does(tmp_path: Path) -> None:
-    """`owner == p` selects rows without an owner if p is None, so it conflicts with whoever inserts such rows."""
+    """`owner == p` selects rows without an owner if p is None, so it conflicts with inserts of such rows."""
     file = tmp_path / "application.py"
     file.write_text(
         HEAD + SCHEMA + "def find(connection, p):\n    connection.execute(select(cart).where(cart.c.owner == p))\n"

@@ -128,7 +128,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("body", "reason"), REFUSED.values(), ids=REFUSED)
 def test_unknown_sql_makes_a_transaction_global(body: str, reason: str, tmp_path: Path) -> None:
-    """And whoever writes something that it might read."""
+    """Transactions that write what it might read are global too."""
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     source = f"{SCHEMA}\ndef act(db, cart):\n{lines}\n"
     source += "\ndef put(db, cart):\n    db.execute('UPDATE cart SET note = 1 WHERE id = ?', (cart,))\n"

@@ -104,7 +104,7 @@ def readers_do_not_matter(patch: pytest.MonkeyPatch) -> None:
 
 
 def second_keys_are_homes(patch: pytest.MonkeyPatch) -> None:
-    """Whoever has a double key is taken to be at the server of its second key, too."""
+    """An operation with two keys counts as executed at the server of its second key, too."""
     clause_class = Problem.clause_class
 
     def loose(self: Problem, clause: Clause, mine: Any, theirs: Any) -> Any:

@@ -17,7 +17,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
 @given(application=applications(), seed=st.integers(0, 2**32))
-def test_local_operations_are_noticed_by_nobody_elsewhere(application: Application, seed: int, tmp_path: Path) -> None:
+def test_local_operations_have_no_effect_at_other_servers(application: Application, seed: int, tmp_path: Path) -> None:
     found = classified(application, tmp_path)
     problem = violation(application, found, seed)
     assert problem is None, f"{problem}\n{application.sql}\n{found.operations}"

@@ -98,7 +98,7 @@ def test_conditions_tell_rows_apart(write: str, read: str, conflict: bool) -> No
     assert any(solver.conflict(w, r) for w, r in pairs) == conflict
 
 
-def test_replace_deletes_whoever_has_the_key() -> None:
+def test_replace_deletes_the_row_with_the_key() -> None:
     for sql in ("REPLACE INTO t (id, b) VALUES (:p, :q)", "INSERT OR REPLACE INTO t (id, b) VALUES (:p, :q)"):
         conditions = {str(e.condition) for e in of(sql).writes if e.role == "replace"}
         assert conditions == {"t.id = :p", "t.b = :q"}

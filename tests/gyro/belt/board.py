@@ -1,6 +1,6 @@
 """An application with every class of operations: shared boards, private notes, accounts with a double key, generated ids.
 
-Lists of numbers that only grow show in which order whoever reads them was executed.
+Lists of numbers that only grow show the order in which readers were executed.
 """
 
 SCHEMA = """

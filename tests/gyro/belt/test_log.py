@@ -191,7 +191,7 @@ def test_whether_the_log_has_it_is_found_out(kind: type[EmbeddedLog], tmp_path: 
     assert log.read(0) == [entry(1), entry(2)]
 
 
-def test_an_append_that_was_lost_to_somebody_else_is_no_success(tmp_path: Path) -> None:
+def test_an_append_that_another_server_has_overtaken_fails(tmp_path: Path) -> None:
     log = Late(tmp_path / "log.db")
     log.reissue(0)
     EmbeddedLog(tmp_path / "log.db").append([entry(1, holder=1, request="other")])

@@ -97,7 +97,7 @@ def test_an_append_that_arrives_after_its_server_recovered_is_refused(seed: int)
     assert cluster.deaths > 0
 
 
-# -- mutants: each is a mistake that somebody could make, and the judges must see it -----------------------------------
+# -- mutants: each is a plausible mistake, and the judges must detect it -----------------------------------------------
 
 
 class Swapping(SqliteDatabase):

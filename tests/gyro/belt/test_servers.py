@@ -97,9 +97,9 @@ def post(
     ("operation", "body", "status", "said"),
     [
         ("fly", b"{}", 404, "no operation fly"),
-        ("note", b"{}", 400, "owner, value is missing"),
-        ("note", b'{"parameters": {"owner": 0}}', 400, "value is missing"),
-        ("note", b'{"parameters": {"owner": 0, "value": 1, "colour": 2}}', 400, "has no parameter colour"),
+        ("note", b"{}", 400, "missing parameters: owner, value"),
+        ("note", b'{"parameters": {"owner": 0}}', 400, "missing parameters: value"),
+        ("note", b'{"parameters": {"owner": 0, "value": 1, "colour": 2}}', 400, "unknown parameters: colour"),
         ("note", b'{"parameters": {"owner": "0", "value": 1}}', 400, "owner='0': expected a number"),
         ("note", b'{"parameters": {"owner": null, "value": 1}}', 400, "owner is null"),
         ("note", b'{"parameters": [1]}', 400, "the body is not a call"),
@@ -193,7 +193,7 @@ def test_only_servers_may_pass_the_token(servers: Processes, path: str, secret: 
 
 
 def test_servers_listen_at_loopback(servers: Processes) -> None:
-    """Whoever listens at all addresses of a machine also listens at 127.0.0.2."""
+    """A server that listens at all addresses of a machine also listens at 127.0.0.2."""
     port = int(servers.settings.urls[0].rpartition(":")[2])
     socket.create_connection(("127.0.0.1", port), timeout=2).close()
     with pytest.raises(OSError, match="refused"):

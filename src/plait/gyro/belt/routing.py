@@ -102,10 +102,10 @@ def check_names(route: Route, given: Mapping[str, Any], optional: Sequence[str] 
     """Raise an error if parameters are missing or unknown."""
     missing = [p for p in route.parameters if p not in given and p not in optional]
     if missing:
-        raise RequestError(400, f"{route.name}: {', '.join(missing)} is missing", _signature(route))
+        raise RequestError(400, f"{route.name}: missing parameters: {', '.join(missing)}", _signature(route))
     unknown = [p for p in given if p not in route.parameters]
     if unknown:
-        raise RequestError(400, f"{route.name} has no parameter {', '.join(unknown)}", _signature(route))
+        raise RequestError(400, f"{route.name}: unknown parameters: {', '.join(unknown)}", _signature(route))
 
 
 def _signature(route: Route) -> str:

@@ -172,11 +172,11 @@ class Server:
         length = request.headers.get("content-length", "0")
         body = bytearray()
         if not length.isdigit() or int(length) > limit:
-            raise RequestError(413, f"the request has {length} bytes", f"the limit is {limit}")
+            raise RequestError(413, f"the request has {length} bytes", f"send at most {limit} bytes")
         async for chunk in request.stream():
             body += chunk
             if len(body) > limit:
-                raise RequestError(413, f"the request has more than {limit} bytes", f"the limit is {limit}")
+                raise RequestError(413, f"the request has more than {limit} bytes", f"send at most {limit} bytes")
         return bytes(body)
 
     async def cluster(self, _request: Request) -> Response:
