@@ -481,8 +481,8 @@ def test_handlers_that_never_run(workers: int) -> None:
         self.broadcast(Hopeful, Note(self.n))
 
     verdict = check(System([node(act)(), Hopeful()], properties=[always(lambda s: True)]), workers=workers)
-    assert "Hopeful.wait never ran: nobody sends a Other" in verdict.warnings
-    assert "Hopeful.refuse never ran: its guard never held" in verdict.warnings
+    assert "Hopeful.wait never ran: no process sends Other" in verdict.warnings
+    assert "Hopeful.refuse never ran: its guard was never true" in verdict.warnings
     assert not any("Node" in warning for warning in verdict.warnings)
     # A search that did not see everything does not say so.
     stopped = check(System([node(act)(), Hopeful()], properties=[always(lambda s: True)]), max_states=2)

@@ -205,8 +205,8 @@ def test_what_never_happens_is_listed() -> None:
     found = verdict.coverage
     assert found is not None
     assert {f"{h.role}.{h.name}": h.reason for h in found.handlers if not h.steps} == {
-        "Left.pong": "nobody sends a Pong",
-        "Right.large": "its guard never held",
+        "Left.pong": "no process sends Pong",
+        "Right.large": "its guard was never true",
     }
     missing = {(b.handler, b.part, b.text): b.missing for b in found.branches if b.missing and not b.implied}
     assert missing == {
@@ -224,7 +224,7 @@ def test_what_never_happens_is_listed() -> None:
     assert fields["Right.log"] == (["small"], False)
     assert fields["Ping.number"][0] == ["guard of large", "guard of small", "small"]
     assert fields["Ping.color"][0] == []
-    assert "Right.large never ran: its guard never held" in verdict.warnings
+    assert "Right.large never ran: its guard was never true" in verdict.warnings
     assert found.over == "all 3 states"
 
 

@@ -304,7 +304,7 @@ def test_the_audit_shows_both_states_the_step_and_the_difference() -> None:
                 self.broadcast(Memory, Ping(number))
 
     said = refused(System([Talker(), Memory(), Source(sent=True)]))
-    assert "Memory.last is declared aux, but what Memory0 does depends on it" in said
+    assert "Memory.last is declared aux, but the behaviour of Memory0 depends on it" in said
     states = [line for line in said.splitlines() if "n = 2, last = " in line]
     assert len(states) == 2
     assert "step Memory.hear of Memory0 on Ping(number=" in said
@@ -392,7 +392,7 @@ def test_an_audit_without_end() -> None:
             self.hour = (self.hour + 1) % 2
 
     said = refused(System([Chatty()]))
-    assert "Chatty.log is declared aux, which could not be proven, and takes too many values" in said
+    assert "Chatty.log is declared aux without a proof, and has too many values for the audit" in said
     assert "hint: keep a shorter history" in said
 
 
@@ -473,7 +473,7 @@ def test_a_step_that_changes_a_declared_field_only_and_final_properties() -> Non
     # Unreduced no state is terminal; the relevant part never changes.
     assert check(System([Toggle()], properties=[never])).status == "holds"
     said = refused(System([Toggle()], properties=[never]))
-    assert "Toggle.flip may change nothing but Toggle.on_" in said
+    assert "Toggle.flip may change only Toggle.on_" in said
     assert "never" in said
 
 

@@ -302,7 +302,7 @@ def test_a_class_without_source_is_all_relevant() -> None:
     code = compile(source, "<nowhere>", "exec", dont_inherit=True)
     exec(code, {"Process": Process, "action": action, "__name__": "nowhere"}, namespace)
     (field,) = decompose(System([namespace["Dark"]()]), "auto").fields
-    assert field.reason == ("no source of Dark.tick",)
+    assert field.reason == ("the source of Dark.tick is not available",)
 
 
 class Reader(Process):

@@ -263,31 +263,31 @@ def three(worker: type[Worker], hub: type[Process] = Hub, **more: Any) -> System
 REFUSED: dict[str, tuple[Callable[[], System], str]] = {
     "a guard compares ids": (
         lambda: three(Comparer),
-        r"Comparer\d and Comparer\d are not symmetric: Comparer.give_way does not treat them alike: .* given Hello\(",
+        r"Comparer\d and Comparer\d are not symmetric: Comparer.give_way treats them differently: .* given Hello\(",
     ),
     "a handler uses an index": (
         lambda: three(Numbered),
-        r"Numbered0 and Numbered1 are not symmetric: Numbered.greet does not treat them alike: Numbered0\(value=0",
+        r"Numbered0 and Numbered1 are not symmetric: Numbered.greet treats them differently: Numbered0\(value=0",
     ),
     "a handler takes the least id": (
         lambda: three(Follower),
-        r"Follower0 and Follower1 are not symmetric: Follower.greet does not treat them alike",
+        r"Follower0 and Follower1 are not symmetric: Follower.greet treats them differently",
     ),
     "a handler keeps the order of a quorum": (
         lambda: three(Worker, Queue),
-        r"Worker\d and Worker\d are not symmetric: Queue.gather does not treat them alike: .* given Hello\(value=0\)",
+        r"Worker\d and Worker\d are not symmetric: Queue.gather treats them differently: .* given Hello\(value=0\)",
     ),
     "another process prefers one": (
         lambda: three(Worker, Chooser),
-        r"Worker0 and Worker1 are not symmetric: Chooser.choose_one does not treat them alike",
+        r"Worker0 and Worker1 are not symmetric: Chooser.choose_one treats them differently",
     ),
     "an invariant singles one out": (
         lambda: three(Worker, properties=[the_second_waits]),
-        r"Worker\d and Worker\d are not symmetric: property the_second_waits singles one of them out",
+        r"Worker\d and Worker\d are not symmetric: property the_second_waits treats them differently",
     ),
     "an example singles one out": (
         lambda: three(Worker, properties=[the_first_is_done]),
-        r"Worker0 and Worker1 are not symmetric: property the_first_is_done singles one of them out",
+        r"Worker0 and Worker1 are not symmetric: property the_first_is_done treats them differently",
     ),
     "initial states differ": (
         lambda: System([Hub(), Worker(), Worker(), Worker(value=2)], symmetric=[Worker]),
@@ -299,15 +299,15 @@ REFUSED: dict[str, tuple[Callable[[], System], str]] = {
     ),
     "@init differs": (
         lambda: three(Starter),
-        r"Starter0 and Starter1 are not symmetric: the initial states of .* differ: in what they were sent",
+        r"Starter0 and Starter1 are not symmetric: the initial states of .* differ: they were sent different messages",
     ),
     "a monitor starts with one": (
         lambda: three(Announcer, monitors=[Champion(who=Pid("Announcer", 0))]),
-        r"Announcer0 and Announcer1 are not symmetric: the initial state of monitor Champion singles one of them out",
+        r"Announcer0 and Announcer1 are not symmetric: the initial state of monitor Champion treats them differently",
     ),
     "a monitor prefers one": (
         lambda: three(Announcer, monitors=[Favourite()]),
-        r"Announcer\d and Announcer\d are not symmetric: observe\(\) of monitor Favourite singles one of them out",
+        r"Announcer\d and Announcer\d are not symmetric: observe\(\) of monitor Favourite treats them differently",
     ),
 }
 
@@ -319,7 +319,7 @@ def test_what_is_no_symmetry_is_refused(case: str, reduce: str) -> None:
     for way in WAYS:
         with pytest.raises(ModelError, match=evidence) as caught:
             run(make_system(), way, reduce)
-        assert "\nhint: take the role out of System(symmetric=…)" in str(caught.value)
+        assert "\nhint: remove the role from System(symmetric=…)" in str(caught.value)
     assert check(make_system(), reduce="por").bound is None, "it is only the symmetry that is refused"
 
 

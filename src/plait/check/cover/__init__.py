@@ -2,5 +2,5 @@
 
 In: the calls of handlers, guards and properties during a search. Out: a `plait.kernel.coverage.Coverage`, and a verdict
 that warns about properties that hold vacuously. Open `recorder.py` first: it listens to the calls. `conditions.py`
-rewrites functions so that they tell which way their conditions went, and `summary.py` adds the result to the verdict.
+rewrites functions so that they record the values of their conditions. `summary.py` adds the result to the verdict.
 """

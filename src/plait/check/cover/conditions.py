@@ -1,12 +1,12 @@
-"""The conditions of a function, and which values they have had: its source is rewritten so that they tell.
+"""Condition coverage: a function is rewritten so that it records the values of its conditions.
 
 Conditions are tests of `if`, `while` and conditional expressions, operands of `and` and `or`, filters of
-comprehensions, and cases of `match`. The rewritten function computes the same; each condition passes its value through
-a note.
+comprehensions, and cases of `match`. The rewritten function computes the same result; each condition passes its value
+to a function that records it.
 
-Of a property, conditions also tell whether a part of it was ever reached: what follows a false operand of `and`, or a
-true one of `or`, is not evaluated, nor is the element of a loop over nothing. In `not a or b`, `if a: return b`, `b if
-a else True` and `all(b for x in y if a)` it is b that is then vacuously true.
+The conditions of a property also show which of its parts were evaluated. The operands after a false operand of `and`,
+or after a true operand of `or`, are not evaluated. Nor is the element of an empty loop. If a is never true, then b is
+vacuously true in `not a or b`, `if a: return b`, `b if a else True` and `all(b for x in y if a)`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Skipped = Literal["", "part", "all"]
 
 @dataclasses.dataclass
 class Condition:
-    """A condition, and what it was so far."""
+    """A condition, and the values that it has had so far."""
 
     text: str
     line: int
     is_test: bool = True
-    """Has two sides; the others are places that are reached or not."""
+    """It is a test, which can be true or false. The others are places that a run reaches or not."""
     true: bool = False
     false: bool = False
     never_true: Skipped = ""
-    """What of a property is not evaluated if this is never true: nothing, a part, or all that it asks for."""
+    """How much of a property is not evaluated if this is never true: nothing, a part, or all that it requires."""
     never_false: Skipped = ""
     loop: Condition | None = None
-    """Of the body of a loop: where the loop begins."""
+    """For the body of a loop: the condition of the loop itself."""
     operands: list[Condition] = dataclasses.field(default_factory=list)
-    """If this is `and` or `or`: what is never false if `and` never is, or never true if `or` never is."""
+    """The operands of `and` or `or`. They are never false if `and` is never false, never true if `or` is never true."""
     of_and: bool = False
 
     @property
@@ -47,12 +47,12 @@ class Condition:
         return self.true or self.false
 
     def implied(self) -> list[Condition]:
-        """Operands of which the same is to be said as of the whole."""
+        """The operands that have had the same single value as the whole."""
         same = self.true and not self.false if self.of_and else self.false and not self.true
         return self.operands if same else []
 
     def skipped(self) -> tuple[Skipped, str]:
-        """What was never evaluated because of this, and why in words."""
+        """What was never evaluated because of this, and the reason as text."""
         if self.loop is not None:
             return ("all" if self.loop.reached and not self.reached else ""), "never had an element"
         if self.false and not self.true:
@@ -61,24 +61,24 @@ class Condition:
 
 
 def conditions_of(function: Any) -> tuple[Callable[..., Any], list[Condition]]:
-    """The function, telling its conditions what they are; the function itself, and none, where there is no source."""
-    return _telling(function, Condition("", 0))
+    """The function, rewritten to record its conditions. Without source, the function itself and no conditions."""
+    return _recording(function, Condition("", 0))
 
 
-def judged(function: Any) -> tuple[Callable[..., Any], list[Condition]]:
+def value_conditions_of(function: Any) -> tuple[Callable[..., Any], list[Condition]]:
     """The same for a guard or a property: the first condition is its value."""
     whole = Condition(getattr(function, "__name__", "it"), 0)
-    inner, found = _telling(function, whole)
+    inner, found = _recording(function, whole)
 
-    def told(*arguments: Any) -> Any:
+    def recorded(*arguments: Any) -> Any:
         value = inner(*arguments)
         whole.true, whole.false = whole.true or bool(value), whole.false or not value
         return value
 
-    return told, [whole, *found]
+    return recorded, [whole, *found]
 
 
-def _telling(function: Any, whole: Condition) -> tuple[Callable[..., Any], list[Condition]]:
+def _recording(function: Any, whole: Condition) -> tuple[Callable[..., Any], list[Condition]]:
     node = definition(function) if isinstance(function, types.FunctionType) else None
     if node is None:
         return function, []
@@ -114,12 +114,12 @@ _NOTE, _REACH = "_plait_note_", "_plait_reach_"
 
 
 class _Noting(ast.NodeTransformer):
-    """Puts notes around conditions."""
+    """Inserts the calls that record conditions."""
 
     def __init__(self, found: list[Condition]) -> None:
         self.found = found
         self._asked: set[ast.expr] = set()
-        """Loops within `any`: that there is no such thing may be what is hoped for."""
+        """Loops inside `any`: the user may want that there is no such element."""
 
     def _add(self, node: ast.AST, **more: Any) -> int:
         text = more.pop("text", None) or ast.unparse(node)
@@ -134,7 +134,7 @@ class _Noting(ast.NodeTransformer):
         return _call(_NOTE, number, self.visit(node))
 
     def operands(self, node: ast.BoolOp, whole: Condition | None = None) -> None:
-        """Note the operands of `and` or `or`, which is a condition itself or not."""
+        """Record the operands of `and` or `or`. `whole` is set if it is a condition itself."""
         of_and, made = isinstance(node.op, ast.And), []
         for i, value in enumerate(node.values):
             skipped = "" if value is node.values[-1] else "part" if i else "all"
@@ -206,7 +206,7 @@ class _Noting(ast.NodeTransformer):
         return node
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements one after the other: what follows an `if` may depend on it."""
+        """A sequence of statements. Statements after an `if` may depend on it."""
         made = []
         for number, statement in enumerate(statements):
             if isinstance(statement, ast.If):
@@ -236,7 +236,7 @@ class _Noting(ast.NodeTransformer):
 
 
 def _trivial(body: Sequence[ast.stmt]) -> bool:
-    """Whether statements ask for nothing: they say yes or no at once, or go on."""
+    """Whether statements require nothing: they return a constant, or continue."""
     match body:
         case [] | [ast.Return(value=ast.Constant())] | [ast.Raise()] | [ast.Continue() | ast.Break() | ast.Pass()]:
             return True
@@ -255,7 +255,7 @@ def _call(name: str, number: int, value: ast.expr) -> ast.Call:
 
 
 def _rebuilt(function: types.FunctionType, node: Any, given: dict[str, Any]) -> Callable[..., Any]:
-    """The function with this definition, in which the given names stand for these values."""
+    """The function with this definition. The given names have these values in it."""
     code = function.__code__
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [d and ast.Constant(None) for d in node.args.kw_defaults]
@@ -266,7 +266,8 @@ def _rebuilt(function: types.FunctionType, node: Any, given: dict[str, Any]) -> 
         node.decorator_list, node.returns = [], None
         if hasattr(node, "type_params"):
             node.type_params = []
-    # Within its class, so that private names are mangled; within a function whose parameters are the free variables.
+    # A class around the function mangles private names. A function around the class has the free variables as its
+    # parameters.
     scopes = function.__qualname__.split(".")
     owner = scopes[-2].lstrip("_") if len(scopes) > 1 and scopes[-2] != "<locals>" else ""
     inside = ast.ClassDef(name=f"___{owner}", bases=[], keywords=[], body=[statement], decorator_list=[])

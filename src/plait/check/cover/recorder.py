@@ -1,13 +1,12 @@
-"""Why did it pass: what of a model a search has exercised (the data is in `plait.kernel.coverage`).
+"""Records which parts of a model a search has exercised (the data is in `plait.kernel.coverage`).
 
-The engine asks Python about each step, guard and property once per distinct input, and a step, a
-guard and a property are functions of their inputs. So whatever a handler, a guard or a property does in any of the
-states that were searched, it does in one of these calls: a recorder that listens to them knows all of it, and the
-search itself goes on as ever. `Recorder` has the functions of the model rewritten to tell which way their conditions
-went (`plait.check.cover.conditions`), and notes messages and reads.
+The engine asks Python about each step, guard and property once per distinct input. Steps, guards and properties are
+functions of their inputs. So these calls show everything that handlers, guards and properties do in the searched
+states. The recorder listens to the calls; the search itself does not change. `Recorder` rewrites the functions of the
+model so that they record their conditions (`plait.check.cover.conditions`). It also records messages and reads.
 
-A handler *ran* if a step of it was possible in a state that was searched. What a spawning step does is worked out for
-each slot that might be free, and counts for each.
+A handler *ran* if one of its steps was possible in a searched state. A step that spawns is executed for each slot that
+may be free, and counts for each.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Literal, NamedTuple
 
-from plait.check.cover.conditions import Condition, conditions_of, judged
+from plait.check.cover.conditions import Condition, conditions_of, value_conditions_of
 from plait.check.reduce.decomposition import decompose
 from plait.kernel.coverage import Branch, Coverage, FieldCoverage, HandlerCoverage, MessageCoverage, Untested
 from plait.model.message import Message
@@ -29,7 +28,7 @@ from plait.model.temporal import And, Atom, Constant, Formula, Implies, Not, Or,
 Place = tuple[type[Process], str]
 """A handler."""
 Went = Set[tuple[type[Message], type[Process]]]
-"""Types of messages, and the class of processes they went to."""
+"""Types of messages, and the classes of their receivers."""
 
 
 class Recorder:
@@ -40,39 +39,39 @@ class Recorder:
         self.steps: dict[Place, set[tuple[Any, ...]]] = {}
         """The different steps of each handler."""
         self.taken: set[tuple[type[Message], type[Process]]] = set()
-        """Types of messages, with the class that took them."""
+        """Types of messages, with the class that received them."""
         self.reads: dict[tuple[type, str], set[str]] = {}
-        """Who read a field of a process or of a message."""
+        """The readers of a field of a process or of a message."""
         self._guards: dict[Place, list[Condition]] = {}
         self._bodies: dict[Place, list[Condition]] = {}
         self._properties: list[list[Condition]] = []
         """By the number of the property."""
         self._made: dict[tuple[type[Process], Handler], Handler] = {}
 
-    # -- functions that tell ---------------------------------------------------------------------------------------
+    # -- recording functions ---------------------------------------------------------------------------------------
 
     def handler(self, cls: type[Process], handler: Handler) -> Handler:
-        """The handler, telling its conditions."""
+        """The handler, rewritten to record its conditions."""
         made = self._made.get((cls, handler))
         if made is None:
             function, self._bodies[cls, handler.name] = conditions_of(handler.function)
             guard = handler.where
             if guard is not None:
-                guard, found = judged(guard)
+                guard, found = value_conditions_of(guard)
                 self._guards[cls, handler.name] = found
             made = self._made[cls, handler] = dataclasses.replace(handler, function=function, where=guard)
         return made
 
     def properties(self, properties: Sequence[Property]) -> list[Property]:
-        """The properties, telling their conditions; the first of them is the property itself."""
+        """The properties, rewritten to record their conditions. The first condition is the property itself."""
         made = []
         for prop in properties:
-            function, found = judged(prop.predicate)
+            function, found = value_conditions_of(prop.predicate)
             self._properties.append(found)
             made.append(dataclasses.replace(prop, predicate=function))
         return made
 
-    # -- what it is told -------------------------------------------------------------------------------------------
+    # -- events that it records ------------------------------------------------------------------------------------
 
     def ran(self, place: Place, step: tuple[Any, ...], taken: Sequence[Message], fields: set[str]) -> None:
         cls, name = place
@@ -81,7 +80,7 @@ class Recorder:
         self.read(cls, fields, name)
 
     def hopeless(self, cls: type[Process], handler: str) -> None:
-        """A guard was false whatever the message (which only partial-order reduction asks)."""
+        """A guard was false for every message. (Only partial-order reduction asks for this.)"""
         self._guards[cls, handler][0].false = True
 
     def read(self, cls: type, fields: Iterable[str], by: str) -> None:
@@ -89,18 +88,18 @@ class Recorder:
             self.reads.setdefault((cls, field), set()).add(by)
 
     def noting(self, by: str) -> Callable[[type[Message], str], None]:
-        """For messages that tell who read which of their fields."""
+        """For messages that report which of their fields are read, and by what code."""
         return lambda kind, field: self.read(kind, [field], by)
 
     def saw(self, messages: Iterable[Message], by: str) -> None:
-        """Messages were looked at that do not tell what is read of them: perhaps all."""
+        """These messages do not report which fields are read. So all their fields count as read."""
         for message in messages:
             self.read(type(message), _fields_of(type(message)), by)
 
-    # -- what it knows ---------------------------------------------------------------------------------------------
+    # -- the result ---------------------------------------------------------------------------------------------
 
     def coverage(self, over: str, never: dict[Place, str], sent: Went, untested: Iterable[Untested]) -> Coverage:
-        """What was exercised. `never` has the handlers that never ran, and why; `sent` which messages were sent where."""
+        """The coverage. `never`: handlers that never ran, with the reason. `sent`: message types and their receivers."""
         handlers = [
             HandlerCoverage(c.__name__, h.name, len(self.steps.get((c, h.name), ())), never.get((c, h.name)))
             for c, h in self.system.handlers()
@@ -113,14 +112,14 @@ class Recorder:
         return Coverage(over, handlers, branches, messages, fields, list(untested))
 
     def untested(self, number: int) -> Iterator[Untested]:
-        """The parts of a property that were never put to the test."""
+        """The parts of a property that were never tested."""
         for condition in self._properties[number]:
             skipped, why = condition.skipped()
             if skipped:
                 yield Untested(self.system.properties[number].name, condition.text, why, skipped == "all")
 
     def was_true(self, number: int) -> bool:
-        """Whether a property was ever true; of those that were evaluated."""
+        """Whether a property was ever true. It must have been evaluated."""
         return self._properties[number][0].true
 
     def _branches(self) -> Iterator[Branch]:
@@ -144,7 +143,7 @@ class Recorder:
         for kind in sorted(known, key=lambda k: k.__name__):
             to, by = (sorted({c.__name__ for k, c in pairs if k is kind}) for pairs in (sent, self.taken))
             below = any(k is not kind and issubclass(k, kind) for k in known)
-            if to or not below:  # a base class stands for those that are derived from it
+            if to or not below:  # a base class stands for its subclasses
                 yield MessageCoverage(kind.__name__, to, by)
 
     def _fields(self) -> Iterator[FieldCoverage]:
@@ -166,7 +165,7 @@ def _fields_of(kind: type[Message]) -> list[str]:
 
 
 def _named(cls: type[Process]) -> Iterator[type[Message]]:
-    """The message classes that the methods of a class name."""
+    """The message classes that occur in the methods of a class."""
 
     def codes(code: types.CodeType) -> Iterator[types.CodeType]:
         yield code
@@ -188,13 +187,13 @@ def _named(cls: type[Process]) -> Iterator[type[Message]]:
 
 
 class Premise(NamedTuple):
-    """What must be true for a formula to ask for anything: p in `G(p -> F q)`."""
+    """The condition under which a formula requires anything: p in `G(p -> F q)`."""
 
     property: str
     atom: Atom
-    """It as a predicate."""
+    """The premise as a predicate."""
     initially: bool
-    """Asked in the initial state only."""
+    """It matters in the initial state only."""
 
 
 def premises(properties: Sequence[Temporal]) -> list[Premise]:
@@ -208,7 +207,7 @@ def premises(properties: Sequence[Temporal]) -> list[Premise]:
             case And() | Or():
                 yield from within(formula.left, initially)
                 yield from within(formula.right, initially)
-            case Not():  # where an implication must be false, it is not vacuous
+            case Not():  # an implication that must be false is not vacuous
                 return
             case _:
                 for part in formula.parts:

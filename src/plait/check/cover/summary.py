@@ -1,4 +1,4 @@
-"""The verdict of a search with its coverage: over which states, which handlers never ran and why, what was vacuous."""
+"""Adds coverage to a verdict: the searched states, handlers that never ran and why, properties that hold vacuously."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plait.model.process import Handler, Process
 
 
 def with_coverage(runner: Runner, verdict: Verdict, premises: Sequence[Premise]) -> Verdict:
-    """The verdict, with what the recorder of the runner knows. Of the premises all states were asked."""
+    """The verdict with the coverage that the runner recorded. The premises were evaluated in all states."""
     recorder = runner.tabulation.recorder
     assert recorder is not None
     untested = [*_properties(runner, verdict), *_formulas(runner, verdict, premises)]
@@ -27,20 +27,20 @@ def with_coverage(runner: Runner, verdict: Verdict, premises: Sequence[Premise])
 
 
 def never_ran(tabulation: Tabulation) -> dict[Place, str]:
-    """The handlers that never ran, and why."""
+    """The handlers that never ran, with the reason."""
     return {(cls, handler.name): _why(tabulation, cls, handler) for cls, handler in tabulation.never_run()}
 
 
 def _why(tabulation: Tabulation, cls: type[Process], handler: Handler) -> str:
     if handler.message is not None and not tabulation.was_sent(handler):
-        return f"nobody sends a {handler.message.__name__}"
+        return f"no process sends {handler.message.__name__}"
     if handler.message is not None and not tabulation.was_sent(handler, cls):
         return f"no {handler.message.__name__} is sent to {_a(cls)}"
     if handler.kind in ("action", "message"):
-        return "its guard never held" if handler.where else "it was never enabled"
+        return "its guard was never true" if handler.where else "it was never enabled"
     if handler.kind == "init":
         return "@init runs before the first step, not for a spawned process"
-    return "no process came back from a crash"
+    return "no process recovered from a crash"
 
 
 def _a(cls: type[Process]) -> str:
@@ -52,7 +52,7 @@ def _complete(verdict: Verdict) -> bool:
 
 
 def _over(verdict: Verdict) -> str:
-    """The states that were searched, in words."""
+    """The searched states, as text."""
     s = verdict.statistics
     applied = ", ".join(r.name for r in s.reductions if r.applied)
     states = f"{s.states:,} states" if s.states != 1 else "1 state"
@@ -70,7 +70,7 @@ def _over(verdict: Verdict) -> str:
 
 
 def _properties(runner: Runner, verdict: Verdict) -> Iterator[Untested]:
-    """Of properties that hold, what no state has put to the test."""
+    """The parts of properties that hold and that no state has tested."""
     assert runner.tabulation.recorder is not None
     status = {p.name: p.status for p in verdict.properties}
     for number, prop in enumerate(runner.system.properties):

@@ -1,7 +1,7 @@
-"""Why a declared symmetry is none: the evidence that the engine found, in words.
+"""Why a declared symmetry is wrong: the evidence of the engine, as text.
 
-The engine permutes processes of a symmetric role and looks whether the system does the same up to the new names
-(`rust/src/symmetry/group.rs`). It compares nodes, that is, local states with pending messages; here the difference is shown.
+The engine permutes processes of a symmetric role and checks that the system does the same, up to the new names
+(`rust/src/symmetry/group.rs`). It compares nodes: local states with pending messages. This module shows the difference.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from plait.model.system import System
 
 Swapped = Sequence[tuple[int, int]]
 """Positions of processes, and the positions they are moved to."""
-_HINT = "take the role out of System(symmetric=…), or make the model treat its processes alike"
+_HINT = "remove the role from System(symmetric=…), or make the model treat its processes equally"
 
 
 class Asymmetry:
-    """The part of a Tabulation that explains why a permutation is no symmetry."""
+    """The part of a Tabulation that explains why a permutation is not a symmetry."""
 
     system: System
     model_codec: ModelCodec
@@ -36,13 +36,13 @@ class Asymmetry:
             a, b = (text(to_data(f[name])) for f in fields)
             if a != b:
                 return f"{name} is {a} and {b}"
-        return "in what they were sent, or in what their @init methods do"
+        return "they were sent different messages, or their @init methods do different things"
 
     def asymmetric_monitor(self, swapped: Swapped, number: int, initial: bool) -> ModelError:
-        """A monitor singles out one of the processes, in its initial state or in what it makes of an event."""
+        """A monitor treats the processes differently, in its initial state or after an event."""
         what = "the initial state" if initial else "observe()"
         name = type(self.system.monitors[number]).__name__
-        return self._refused(swapped, f"{what} of monitor {name} singles one of them out")
+        return self._refused(swapped, f"{what} of monitor {name} treats them differently")
 
     def asymmetric_step(
         self,
@@ -54,7 +54,7 @@ class Asymmetry:
         handler: int | None,
         messages: Sequence[tuple[int, bytes]],
     ) -> ModelError:
-        """In corresponding states, two processes do not do corresponding things."""
+        """In corresponding states, two processes do different things."""
         name = f"{self.system.classes[process].__name__}"
         if handler is not None:
             name += f".{self.system.classes[process].__plait_handlers__[handler].name}"
@@ -64,17 +64,17 @@ class Asymmetry:
         )
         return self._refused(
             swapped,
-            f"{name} does not treat them alike: {self._state(process, local)} "
-            f"and, with the names exchanged, {self._state(image, image_local)}"
+            f"{name} treats them differently: {self._state(process, local)} "
+            f"and, with exchanged names, {self._state(image, image_local)}"
             f"{f', given {given},' if given else ''} do different things",
         )
 
     def asymmetric_property(self, swapped: Swapped, number: int, value: bool) -> ModelError:
-        """A property tells the processes apart."""
+        """A property treats the processes differently."""
         name = self.system.properties[number].name
         return self._refused(
             swapped,
-            f"property {name} singles one of them out: it is {value} in a state, and not when they are exchanged",
+            f"property {name} treats them differently: it is {value} in a state, and {not value} after an exchange",
         )
 
     def _state(self, process: int, local: bytes) -> str:

@@ -1,11 +1,11 @@
-"""Which fields are relevant and which auxiliary (DBSS, section III).
+"""Which fields are relevant and which are auxiliary (DBSS, section III).
 
-A field is *relevant* if something that can be observed may depend on its value: a property, whether a handler may run,
-what it sends, announces, chooses, spawns or asserts, whether it raises, or another relevant field. The others are
-*auxiliary*: two states that differ in them only have the same future, as far as the properties can tell (Definition 1).
-`plait.check.source.dependence` finds the relevant ones in the source, relative to the properties that are checked.
+A field is *relevant* if an observable effect may depend on its value: a property, whether a handler may run, what it
+sends, announces, chooses, spawns or asserts, whether it raises, or another relevant field. The other fields are
+*auxiliary*: if two states differ only in auxiliary fields, the properties cannot distinguish their futures
+(Definition 1). `plait.check.source.dependence` finds the relevant fields in the source, for the checked properties.
 
-A field that is declared `aux(…)` is auxiliary even where that can't be proven; it is then audited during the search
+A field that is declared `aux(…)` is auxiliary even if there is no proof. It is then audited during the search
 (`plait.check.reduce.relevance`).
 """
 
@@ -20,8 +20,8 @@ from plait.model.system import System
 
 
 @dataclasses.dataclass(frozen=True)
-class FieldFacts:
-    """What is known of one field of a process class."""
+class FieldRelevance:
+    """One field of a process class: relevant or auxiliary, and why."""
 
     cls: type[Process]
     name: str
@@ -29,11 +29,11 @@ class FieldFacts:
     """The user wrote `aux(…)`."""
     auxiliary: bool
     reason: tuple[str, ...]
-    """Why it is relevant by the analysis: from what reads it to what can be observed. Empty: it is proven auxiliary."""
+    """Why it is relevant: the chain from the code that reads it to an observable effect. Empty: proven auxiliary."""
 
     @property
     def audited(self) -> bool:
-        """Auxiliary, but not proven to be."""
+        """The field is declared auxiliary, and there is no proof."""
         return self.auxiliary and bool(self.reason)
 
     @property
@@ -45,7 +45,7 @@ class FieldFacts:
 class Decomposition:
     """The fields of all process classes of a system, relevant and auxiliary. True if some are auxiliary."""
 
-    fields: tuple[FieldFacts, ...]
+    fields: tuple[FieldRelevance, ...]
 
     def __bool__(self) -> bool:
         return any(f.auxiliary for f in self.fields)
@@ -57,7 +57,7 @@ class Decomposition:
 
     @property
     def audited(self) -> dict[type[Process], frozenset[str]]:
-        """Per class, those of them that are watched during the search."""
+        """Per class, the auxiliary fields that are audited during the search."""
         return self._grouped([f for f in self.fields if f.audited])
 
     @property
@@ -65,12 +65,12 @@ class Decomposition:
         names = [f.label + (" (audited)" if f.audited else "") for f in self.fields if f.auxiliary]
         return f"auxiliary: {', '.join(names)}"
 
-    def _grouped(self, facts: list[FieldFacts]) -> dict[type[Process], frozenset[str]]:
+    def _grouped(self, facts: list[FieldRelevance]) -> dict[type[Process], frozenset[str]]:
         return {cls: frozenset(f.name for f in facts if f.cls is cls) for cls in dict.fromkeys(f.cls for f in facts)}
 
 
 def decompose(system: System, inference: Literal["auto", "declared"]) -> Decomposition:
-    """Find the auxiliary fields: declared ones, and with "auto" those that can be proven to be auxiliary.
+    """Find the auxiliary fields: the declared ones, and with "auto" also those with a proof.
 
     >>> from plait import Process, action, always, field
     >>> class Clock(Process):
@@ -89,5 +89,5 @@ def decompose(system: System, inference: Literal["auto", "declared"]) -> Decompo
         for name in cls.__plait_fields__:
             reason, declared = reasons.get((cls, name), ()), name in cls.__plait_aux__
             auxiliary = declared or (inference == "auto" and not reason)
-            facts.append(FieldFacts(cls, name, declared, auxiliary, reason))
+            facts.append(FieldRelevance(cls, name, declared, auxiliary, reason))
     return Decomposition(tuple(facts))

@@ -1,4 +1,4 @@
-"""Which reductions to apply: what was asked for, what is sound here, and why not the others."""
+"""Which reductions to apply: the requested ones that are sound here, and why not the others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NEEDS = {
 }
 
 MOST_IMAGES = 5040
-"""More permutations than these of seven processes take longer than the search they save."""
+"""The permutations of seven processes. More permutations cost more time than they save."""
 
 
 class Plan(NamedTuple):
@@ -44,29 +44,29 @@ class Plan(NamedTuple):
     """Positions of processes that may be permuted, per class."""
     dpor: bool
     history: bool
-    """Whether each process remembers what its last step consumed. It decides nothing, so decomposition drops it."""
+    """Whether each process remembers the messages of its last step. Decomposition drops them: nothing depends on them."""
     reductions: list[Reduction]
 
     @property
     def images(self) -> int:
-        """How many images a state has under the permutations."""
+        """The number of images of a state under the permutations."""
         return _images(self.symmetry)
 
     def outcome(self, given_up: str | None) -> list[Reduction]:
-        """What was applied after all: the engine gives partial-order reduction up where it gains nothing."""
+        """The reductions that were applied: the engine switches partial-order reduction off if it gains nothing."""
         if given_up is None:
             return self.reductions
         return [Reduction("por", False, given_up) if r.name == "por" else r for r in self.reductions]
 
     def runner(self, system: System, recorder: Recorder | None = None) -> Runner:
-        """The System with its engine, reduced so."""
+        """A runner of the System with these reductions."""
         runner = Runner(system, self.decomposition, history=self.history, symmetry=self.symmetry, recorder=recorder)
         runner.tabulation.foresee(self.por)
         return runner
 
 
 def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) -> Plan:
-    """Decide which reductions to apply. One that was named and cannot be applied is refused with the reason.
+    """Decide which reductions to apply. If a named reduction cannot be applied, raise a UsageError with the reason.
 
     `temporal` are the temporal properties.
     """
@@ -103,8 +103,8 @@ def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) ->
     roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
     unable = None if symmetry else "no role with two processes is declared symmetric: System(..., symmetric=[Role])"
     if decomposition is not None and decomposition.audited:
-        unable = "auxiliary fields are declared that could not be proven to be: "
-        unable += "they are audited process by process, without regard to symmetry"
+        unable = "some fields are declared aux without a proof: "
+        unable += "the audit of each process does not support symmetry"
     if symmetry and unable is None:
         unable = _keeps_names_apart(system, temporal, symmetry)
     if images > MOST_IMAGES:
@@ -117,12 +117,12 @@ def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) ->
 
 
 def _keeps_orders_apart(system: System, temporal: Sequence[Temporal]) -> str | None:
-    """Why a property of runs has to see all orders of steps, if it does (docs/guides/liveness.md)."""
+    """Why a temporal property needs all orders of steps, or None if it does not (docs/guides/liveness.md)."""
     for prop in temporal:
         if _has_next(prop.formula):
-            return f"{prop.name} says what is true after the next step (X), and it changes which step is the next"
+            return f"{prop.name} uses X (next), and the reduction changes which step is next"
         for one in assumed(system, prop):
-            return f"{prop.name} assumes {one}, and a run that it leaves out may be the fair one"
+            return f"{prop.name} assumes {one}, and the reduction may leave out the fair run"
     return None
 
 
@@ -131,16 +131,16 @@ def _has_next(formula: Formula) -> bool:
 
 
 def _keeps_names_apart(system: System, temporal: Sequence[Temporal], symmetry: list[list[int]]) -> str | None:
-    """Why a property of runs has to know which process is which, if it does."""
+    """Why a temporal property must distinguish the processes, or None if it need not."""
     permuted = {position for positions in symmetry for position in positions}
     for prop in temporal:
         for one in assumed(system, prop):
             places = [position for _, some, _ in engine_fairness(system, [one]) for position, _ in some]
             if one.by_message:
-                return f"{prop.name} assumes {one} of each message by itself, and it exchanges messages"
+                return f"{prop.name} assumes {one} for each message, and the reduction exchanges messages"
             if permuted & set(places):
                 role = system.classes[min(permuted & set(places))].__name__
-                return f"{prop.name} assumes {one} of each {role} by itself, and it exchanges them"
+                return f"{prop.name} assumes {one} for each {role}, and the reduction exchanges them"
     return None
 
 
@@ -149,7 +149,7 @@ def _images(symmetry: list[list[int]]) -> int:
 
 
 def _symmetric(system: System) -> list[list[int]]:
-    """The processes that may be permuted, by class: those of one role may differ in class (a faulty one, say)."""
+    """The processes that may be permuted, by class. Processes of one role may differ in class, if one is faulty."""
     alike: dict[type[Process], list[int]] = {}
     for role in system.symmetric:
         for position in system.members(role):

@@ -1,14 +1,13 @@
 """Selective hashing: the engine sees the relevant part of local states only (DBSS, sections II to IV; Algorithm 1).
 
-h(s) keeps the relevant fields of every local state. In what crosses the border to the engine the auxiliary fields are a
-hole, so that local states with equal relevant parts have one content, one id and one fingerprint. Here each of them has a
-*representative*: the first full local state that was met with this relevant part. Steps, guards and crashes are run from it.
+h(s) keeps the relevant fields of every local state. In the bytes for the engine, the auxiliary fields are holes. So
+local states with equal relevant parts have one content, one id and one fingerprint. In Python, each relevant part has a
+*representative*: the first full local state with this relevant part. Steps, guards and crashes start from it.
 
-That is sound if all full local states with one relevant part give the same relevant answers (Definition 1, transition
-decomposition): for fields that the analysis has proven auxiliary they do. Fields that are only declared so are
-*audited*: every full local state that is met is asked what its representative was asked, and a different answer is a
-model error. What an audited step leads to has been met as well, so the audit covers all runs and not only those from
-representatives.
+This is sound if all full local states with one relevant part give the same relevant answers (Definition 1, transition
+decomposition). For fields that are proven auxiliary, they do. Fields that are only declared auxiliary are *audited*:
+every full local state must give the same answers as its representative; a different answer is a model error. The
+results of audited steps are audited too. So the audit covers all runs, not only the runs of representatives.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from plait.model.process import Process
 from plait.model.system import System
 
 MOST_AUDITED = 100_000
-"""More full local states than this are not audited: an auxiliary field that grows for ever would never end."""
+"""The audit ends with an error after this many full local states: an auxiliary field may grow forever."""
 MOST_AUDITED_BYTES = 32_000_000
 
 Question = tuple[Any, ...]
-"""What the engine asks of a local state: the name of a method of Tabulation, and its other arguments."""
+"""A question of the engine about a local state: the name of a method of Tabulation, and its other arguments."""
 
 
 @dataclasses.dataclass
 class _Shared:
-    """The full local states of one process that have one relevant part."""
+    """The full local states of one process with the same relevant part."""
 
     representative: bytes
     variants: dict[bytes, bytes] = dataclasses.field(default_factory=dict)
-    """Those met so far, the representative too, by what the audit tells apart."""
+    """The full local states so far, with the representative, by the parts that the audit compares."""
     asked: dict[Question, Any] = dataclasses.field(default_factory=dict)
-    """The relevant answers that the representative gave."""
+    """The relevant answers of the representative."""
 
 
 class Relevance(Tabulation):
@@ -62,13 +61,13 @@ class Relevance(Tabulation):
         self._examples: dict[type[Process], bytes] = {}
         """A full local state of each class."""
         self._work: list[tuple[int, bytes, bytes]] = []
-        """Met, but not asked yet: position, relevant part, full local state."""
+        """States to audit: position, relevant part, full local state."""
         self._count = self._bytes = 0
         network = system.network
         self._keeps_messages = network.kind == "duplicating" and network.duplications is None
         self._finals = [p.name for p in system.properties if p.kind == "final"]
 
-    # -- what the engine asks --------------------------------------------------------------------------------------
+    # -- questions of the engine --------------------------------------------------------------------------------------
 
     def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
         locals_, messages, monitors = super().initial()
@@ -116,8 +115,8 @@ class Relevance(Tabulation):
     def _known(self, index: int, relevant: bytes) -> _Shared:
         found = self._shared.get((index, relevant))
         if found is None:
-            # A relevant part that no step of this process led to, such as another's after a permutation: whatever
-            # fills the holes will do, because nothing depends on it.
+            # No step of this process led to this relevant part: it is, for example, another's after a permutation.
+            # Any values may fill the holes, because nothing depends on them.
             cls = self.system.classes[index]
             full = relevant
             if self._aux_at[index] and relevant[0] != UNBORN:
@@ -131,7 +130,7 @@ class Relevance(Tabulation):
         return found
 
     def _meet(self, index: int, full: bytes) -> None:
-        """Note a full local state: as a representative, or as one more to audit."""
+        """Record a full local state: as a representative, or as one to audit."""
         relevant = self.erased(index, full)
         shared = self._shared.get((index, relevant))
         if shared is None:
@@ -140,11 +139,11 @@ class Relevance(Tabulation):
                 self._examples.setdefault(self.system.classes[index], full)
         if not self._is_audited[index] or full[0] == UNBORN:
             return
-        told = self._without(full, self._proven_at[index])
-        if told in shared.variants:
+        compared = self._without(full, self._proven_at[index])
+        if compared in shared.variants:
             return
-        shared.variants[told] = full
-        self._count, self._bytes = self._count + 1, self._bytes + len(told)
+        shared.variants[compared] = full
+        self._count, self._bytes = self._count + 1, self._bytes + len(compared)
         if self._count > MOST_AUDITED or self._bytes > MOST_AUDITED_BYTES:
             raise self._endless(index)
         if len(shared.variants) > 1:
@@ -153,11 +152,11 @@ class Relevance(Tabulation):
     # -- questions -------------------------------------------------------------------------------------------------
 
     def _ask(self, index: int, local: bytes, question: Question) -> Any:
-        """The relevant answer of the representative; all other full local states met must agree."""
+        """The relevant answer of the representative. All other full local states must give the same answer."""
         shared = self._known(index, local)
         if not self._is_audited[index]:
             answer = self._answer(index, shared.representative, question)
-            self._drain()  # it may have spawned what is audited
+            self._drain()  # the step may have spawned an audited process
             return answer
         if question not in shared.asked:
             shared.asked[question] = self._answer(index, shared.representative, question)
@@ -175,7 +174,7 @@ class Relevance(Tabulation):
                 self._compare(index, shared, full, question)
 
     def _answer(self, index: int, full: bytes, question: Question) -> Any:
-        """Ask a full local state; the answer is relevant parts only."""
+        """The answer for a full local state, reduced to relevant parts."""
         method, *arguments = question
         answer = getattr(super(), method)(index, full, *arguments)
         if method == "crash":
@@ -206,7 +205,7 @@ class Relevance(Tabulation):
             raise self._unsound(index, shared.representative, full, question, expected, answer)
 
     def _check_settled(self, index: int, full: bytes, question: Question, outcome: Outcome) -> None:
-        """A state is terminal if no step changes it: one that changes an audited field only must not look like none."""
+        """Refuse a step that changes only audited fields: without them, the state could look terminal."""
         before, after = (self._without(local, self._proven_at[index]) for local in (full, outcome.local))
         if outcome.failure or before == after or self.erased(index, full) != self.erased(index, outcome.local):
             return
@@ -215,7 +214,7 @@ class Relevance(Tabulation):
             cls, where = self.system.classes[index], self.where(index, number)
             names = self._differing(index, full, outcome.local)
             raise _AuditError(
-                f"{where} may change nothing but {_listed(cls, names)}, declared aux; without it the step would change "
+                f"{where} may change only {_listed(cls, names)}, declared aux; without it the step would change "
                 f"nothing, and the state would be terminal for {', '.join(self._finals)}",
                 hint=f"do not declare {' and '.join(names)} aux, or check without the final properties",
             )
@@ -235,12 +234,12 @@ class Relevance(Tabulation):
         names = self._differing(index, first, second)
         what, one, other = self._contrast(index, question, expected, answer)
         return _AuditError(
-            f"{_listed(cls, names)} is declared aux, but what {pid!r} does depends on it\n"
+            f"{_listed(cls, names)} is declared aux, but the behaviour of {pid!r} depends on it\n"
             f"  in one local state:  {self._state(index, first)}\n"
             f"  in another:          {self._state(index, second)}\n"
             f"  {what}:\n"
-            f"    in the one:   {one}\n"
-            f"    in the other: {other}",
+            f"    in the first:  {one}\n"
+            f"    in the second: {other}",
             hint=f"do not declare {' and '.join(names)} aux",
         )
 
@@ -248,10 +247,10 @@ class Relevance(Tabulation):
         cls = self.system.classes[index]
         names = sorted(self._audited[cls])
         return _AuditError(
-            f"{_listed(cls, names)} is declared aux, which could not be proven, and takes too many values to be "
-            f"audited: more than {self._count - 1:,} local states",
-            hint="keep a shorter history, or write it such that nothing that may raise or matter reads it: "
-            "plait show (option decomposition) lists what does",
+            f"{_listed(cls, names)} is declared aux without a proof, and has too many values for "
+            f"the audit: more than {self._count - 1:,} local states",
+            hint="keep a shorter history, or change the code that reads it and may raise or have an effect: "
+            "plait show (option decomposition) lists this code",
         )
 
     def _state(self, index: int, local: bytes) -> str:
@@ -261,7 +260,7 @@ class Relevance(Tabulation):
         return shown + ("" if local[0] == 0 else f" ({STATUSES[local[0]]})")
 
     def _contrast(self, index: int, question: Question, expected: Any, answer: Any) -> tuple[str, str, str]:
-        """What was asked, and how two answers differ."""
+        """The question, and two different answers to it."""
         method, *arguments = question
         pid = self.system.pids[index]
         what = {"armed": "which handlers may run", "crash": f"after a crash of {pid!r}", "recover": f"{pid!r} recovers"}
@@ -313,11 +312,11 @@ class Relevance(Tabulation):
 
 
 class _AuditError(ModelError):
-    """The audit found something; not an answer of the model's."""
+    """An error of the audit, not an exception of the model."""
 
 
 def _positions(cls: type[Process], names: frozenset[str]) -> frozenset[int]:
-    """Where fields are in a local state, whose part 0 is the status."""
+    """The positions of fields in a local state. Position 0 is the status."""
     return frozenset(i for i, name in enumerate(cls.__plait_fields__, 1) if name in names)
 
 
@@ -326,7 +325,7 @@ def _listed(cls: type[Process], names: Sequence[str]) -> str:
 
 
 def _comparable(answer: Any) -> Any:
-    """What answers must agree in: all but the words of a failure."""
+    """The parts of an answer that must agree: everything except the text of a failure."""
     if isinstance(answer, list) and answer and isinstance(answer[0], Outcome):
         return [(*o[:-1], o.failure and o.failure.violation) for o in answer]
     return answer

@@ -1,4 +1,4 @@
-"""What a call may do: effects of the process, methods that are followed, builtins, and the unknown (see `dataflow`)."""
+"""What a call may do: an effect of the process, a function with source, a builtin, or unknown (see `dataflow`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plait.model.message import Message
 from plait.model.process import Process
 
 EFFECTS = ("send", "broadcast", "announce", "choose", "spawn")
-"""Methods of Process whose calls can be observed."""
+"""Methods of Process with an observable effect."""
 
 
 class Calls(Expressions):
@@ -28,7 +28,7 @@ class Calls(Expressions):
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and _is_super(func.value):
             owner = value_of(self.function, "__class__") if "super" not in self.local else None
             if not isinstance(owner, type) or owner not in self.flow.cls.__mro__:
-                raise self.not_understood(node, "super() of an unknown class")
+                raise self.not_understood(node, "super() refers to an unknown class")
             return self._method(func.attr, self.flow.attribute(func.attr, owner), node)
         callee = static_value(self.function, func, self.local)
         if callee is not UNKNOWN:
@@ -38,7 +38,7 @@ class Calls(Expressions):
         return self._unknown(self.expr(func) | union(self.arguments(node)[0]), node)
 
     def arguments(self, node: ast.Call, receiver: Value | None = None) -> tuple[list[Value], dict[str | None, Value]]:
-        """The values of the arguments; after an unpacked one, positions are not known."""
+        """The values of the arguments. After an unpacked argument, the positions are not known."""
         plain = [self.expr(a) for a in node.args if not isinstance(a, ast.Lambda)]
         named = {k.arg: self.expr(k.value) for k in node.keywords if not isinstance(k.value, ast.Lambda)}
         given = union([*plain, *named.values(), *([receiver] if receiver else [])])
@@ -60,7 +60,7 @@ class Calls(Expressions):
             return self.follow(found.__func__, False, *self.arguments(node), node)
         if isinstance(found, types.FunctionType):
             return self.follow(found, True, *self.arguments(node), node)
-        raise self.not_understood(node, f"self.{name}(…) is not understood")
+        raise self.not_understood(node, f"the analysis does not support self.{name}(…)")
 
     def _effect(self, name: str, node: ast.Call) -> Value:
         values, keywords = self.arguments(node)
@@ -68,9 +68,9 @@ class Calls(Expressions):
         if name in ("ids", "pid"):
             return Value(value.deps)
         if name not in EFFECTS:
-            raise self.not_understood(node, f"self.{name}(…) is not understood")
+            raise self.not_understood(node, f"the analysis does not support self.{name}(…)")
         if self.deferred:
-            raise self.not_understood(node, f"self.{name}(…) in a lambda or a generator")
+            raise self.not_understood(node, f"self.{name}(…) is called in a lambda or a generator")
         what = {"announce": "announces", "choose": "chooses", "spawn": "spawns"}.get(name, "sends")
         if what == "sends":
             sent = node.args[1] if len(node.args) > 1 else None
@@ -106,11 +106,11 @@ class Calls(Expressions):
             try:
                 return self.follow(callee, False, values, keywords, node)
             except EscapeError:
-                pass  # it has what it was given, and no more
+                pass  # the callee can use its arguments, nothing else
         return self._unknown(value, node)
 
     def _method_of(self, func: ast.Attribute, node: ast.Call) -> Value:
-        """A method of a value: those of builtin containers are known."""
+        """A method of a value. The methods of builtin containers are known."""
         receiver = self.expr(func.value)
         values, keywords = self.arguments(node, receiver)
         value = union([*values, *keywords.values()])
@@ -126,7 +126,7 @@ class Calls(Expressions):
         return self._unknown(receiver | value, node)
 
     def _unknown(self, value: Value, node: ast.Call) -> Value:
-        """A call that may raise, and change and keep whatever it is given."""
+        """A call that may raise, and may change and keep all its arguments."""
         name = ast.unparse(node.func)
         self.sink(value.deps, f"{name if len(name) < 40 else 'a call'}(…) may raise", node)
         alias = value.alias - {GLOBAL}

@@ -1,13 +1,13 @@
 """The flow of values through one handler: which fields, tests and effects may depend on which (see `dependence`).
 
-The analysis does not follow the order of statements: a variable stands for everything that is ever assigned to it.
-Control counts as flow: what happens in a branch depends on its test, and after a test that may leave the function or
-the loop, so does all the rest. Values that may share a list, dict, set or record are one *alias class*; a change of one
-is a change of all. Methods of the process and functions with source are followed, for the concrete class.
+The analysis ignores the order of statements: a variable stands for all values that are ever assigned to it. Control is
+flow too: a branch depends on its test. If the test may leave the function or the loop, the rest depends on it as well.
+Values that may share a list, dict, set or record are one *alias class*: a change of one value changes all of them. The
+analysis follows methods of the process and functions with source, for the concrete class.
 
-What may raise is observable, so it makes what it reads relevant. Operators on builtin values, and methods of builtin
-containers that never raise, are trusted (`plait.check.source.purity`); operators of the user's own classes are trusted
-as well.
+An exception is observable. So an operation that may raise makes its operands relevant. The analysis assumes that
+operators on builtin values and some methods of builtin containers never raise (`plait.check.source.purity`). It assumes
+the same of operators of the user's own classes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from plait.model.process import Process
 Node = tuple[Any, ...]
 """("field", class, name), ("var", flow, function, name), ("test" | "entry" | "result", …, label) or ("sink", …, label)."""
 GLOBAL: Node = ("global",)
-"""Stands for all mutable objects outside of the state."""
+"""Stands for all mutable objects outside the state."""
 
 
 class EscapeError(Exception):
-    """Something that the analysis does not understand: every field of the class may matter."""
+    """The analysis does not support something in the class, so every field of the class may be relevant."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ class EscapeError(Exception):
 
 
 class Value(NamedTuple):
-    """What an expression may depend on, and what it may share mutable parts with."""
+    """The nodes that an expression may depend on, and those that it may share mutable parts with."""
 
     deps: frozenset[Node] = frozenset()
     alias: frozenset[Node] = frozenset()
@@ -47,7 +47,7 @@ class Value(NamedTuple):
 
 
 def union(values: Iterable[Value]) -> Value:
-    """All of them."""
+    """The union of values."""
     result = Value()
     for value in values:
         result = result | value
@@ -55,23 +55,23 @@ def union(values: Iterable[Value]) -> Value:
 
 
 class Graph:
-    """Edges of dependence, kept backwards: per node, what flows into it."""
+    """The dependence graph: for each node, the nodes that flow into it."""
 
     def __init__(self) -> None:
         self.sources: dict[Node, dict[Node, None]] = {}
         self.flows = 0
-        """How many flows were added, to tell their variables apart."""
+        """The number of flows so far. It distinguishes their variables."""
 
     def flow(self, sources: Iterable[Node], target: Node) -> None:
-        """The target may depend on these."""
+        """The target may depend on these nodes."""
         self.sources.setdefault(target, {}).update((s, None) for s in sources if s != target)
 
     def sink(self, sources: Iterable[Node], label: str, *, minor: bool = False) -> None:
-        """Something that can be observed may depend on these; a `minor` one is named only if there is no other."""
+        """An observable effect may depend on these nodes. A `minor` effect is reported only if there is no other."""
         self.flow(sources, ("sink", minor, label))
 
     def label(self, node: Node) -> str:
-        """A node in words."""
+        """The text for a node."""
         if node[0] == "field":
             return f"{node[1].__name__}.{node[2]}"
         if node[0] == "var":
@@ -80,16 +80,16 @@ class Graph:
 
 
 class Flow:
-    """All that may happen in one call of a handler or guard of a class, with what it calls."""
+    """The data flow of one call of a handler or guard of a class, with the functions that it calls."""
 
     def __init__(self, graph: Graph, cls: type[Process], label: str, message: type[Message] | None, many: bool) -> None:
         self.graph, self.cls, self.label = graph, cls, label
         self.message, self.many = message, many
-        """What is delivered, and whether it is a tuple of them."""
+        """The type of the delivered message, and whether a tuple of messages is delivered."""
         graph.flows += 1
         self.number = graph.flows
         self.sent: list[type[Message] | None] = []
-        """Message classes that may be sent; None for one that is not known."""
+        """Message classes that may be sent; None is an unknown class."""
         self._parents: dict[Node, Node] = {}
         self._changes: list[tuple[frozenset[Node], frozenset[Node], str]] = []
         self._written: set[Node] = set()
@@ -99,7 +99,7 @@ class Flow:
     def start(self, function: Callable[..., Any]) -> Value:
         """Follow the handler or guard itself."""
         if not isinstance(function, types.FunctionType):
-            raise EscapeError(f"{self.label} is no plain function")
+            raise EscapeError(f"{self.label} is not a plain function")
         return self.call(function, True, [], {}, frozenset(), root=True)
 
     def call(
@@ -114,19 +114,19 @@ class Flow:
         strict: bool = False,
         deferred: bool = False,
     ) -> Value:
-        """Follow a call; `bound`: the first parameter is the process. None as a keyword stands for unpacked ones."""
+        """Follow a call. `bound`: the first parameter is the process. The keyword None: unpacked arguments."""
         from plait.check.source.statements import Body
 
         node = definition(function)
         name = function.__qualname__.replace("<locals>.", "")
         if node is None:
-            raise EscapeError(f"no source of {name}")
+            raise EscapeError(f"the source of {name} is not available")
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         if not is_constant(tuple(defaults)):
-            raise EscapeError(f"{name} has a default that can be changed")
+            raise EscapeError(f"{name} has a mutable default value")
         parameters = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
         if bound and not parameters:
-            raise EscapeError(f"{name} does not name its process")
+            raise EscapeError(f"{name} has no parameter for its process")
         key = (function, strict, deferred)
         process = parameters.pop(0) if bound else None
         entry: Node = ("entry", self.number, key, f"a call of {name}")
@@ -142,7 +142,7 @@ class Flow:
                 given = keywords[parameter]
             self.store(("var", self.number, key, parameter), given, frozenset())
         if key in self._active:
-            self.graph.sink([entry, *every.deps], f"{name} calls itself and may not end")
+            self.graph.sink([entry, *every.deps], f"{name} calls itself and may run forever")
         elif key not in self._walked:
             self._walked.add(key)
             self._active.append(key)
@@ -162,11 +162,11 @@ class Flow:
             self.join(target, other)
 
     def change(self, alias: frozenset[Node], sources: frozenset[Node], place: str) -> None:
-        """A value is changed in place. Whatever shares parts with it is changed too, which is known only at the end."""
+        """A value is changed in place. Values that share parts with it change too: `finish` finds them."""
         self._changes.append((alias, sources, place))
 
     def join(self, a: Node, b: Node) -> None:
-        """Two may share a mutable value."""
+        """Two nodes may share a mutable value."""
         a, b = self._find(a), self._find(b)
         if a != b:
             self._parents[a] = b
@@ -178,7 +178,7 @@ class Flow:
         return node
 
     def finish(self) -> set[Node]:
-        """Spread the changes over the alias classes; returns the fields that may be written."""
+        """Apply the changes to whole alias classes. Return the fields that may be written."""
         members: dict[Node, list[Node]] = {}
         for node in list(self._parents):
             members.setdefault(self._find(node), []).append(node)
@@ -186,7 +186,7 @@ class Flow:
             for root in {self._find(node) for node in alias}:
                 changed = members.get(root, [root])
                 if GLOBAL in changed or root == GLOBAL:
-                    raise EscapeError(f"{place} changes what is not in the state")
+                    raise EscapeError(f"{place} changes an object outside the state")
                 for node in changed:
                     self.graph.flow(sources, node)
                     if node[0] == "field":
@@ -194,7 +194,7 @@ class Flow:
         return self._written
 
     def attribute(self, name: str, after: type | None = None) -> Any:
-        """What the class has under a name (in the bases after a given one, for super), as it is; None if nothing."""
+        """The raw attribute of the class, or None. `after`: search only the bases after this one, as super() does."""
         mro = self.cls.__mro__
         for base in mro[mro.index(after) + 1 :] if after is not None else mro:
             if name in base.__dict__:

@@ -1,4 +1,4 @@
-"""The source of a function as a syntax tree, and what the names in it stand for."""
+"""The source of a function as a syntax tree, and the values of the names in it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from plait.kernel.pid import Pid
 
 Definition = ast.FunctionDef | ast.Lambda
 UNKNOWN = object()
-"""A name whose value can't be found out."""
+"""The value of a name cannot be determined."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def definition(function: types.FunctionType) -> Definition | None:
-    """The syntax tree of a function (of its own code, not of what it wraps), or None where there is no source."""
+    """The syntax tree of a function (its own code, not that of a function that it wraps); None without source."""
     code = function.__code__
     try:
         lines, _ = inspect.findsource(code)
@@ -28,7 +28,7 @@ def definition(function: types.FunctionType) -> Definition | None:
     except (OSError, TypeError, SyntaxError, ValueError, IndexError):
         return None
     found = [node for node in _definitions(tree).get(code.co_name, []) if _is_of(node, code)]
-    # Of lambdas within lambdas, the code of the inner one lies in both.
+    # The code of a nested lambda is in the range of both lambdas.
     found.sort(key=lambda node: _span(node)[1])
     found.sort(key=lambda node: _span(node)[0], reverse=True)
     return found[0] if found and _same_code(tree, code) else None
@@ -53,7 +53,7 @@ def _codes(tree: ast.Module) -> list[types.CodeType]:
 
 
 def _same_code(tree: ast.Module, code: types.CodeType) -> bool:
-    """Whether the source is still what the function was made of (pytest rewrites assertions, which leaves its mark)."""
+    """Whether the function was compiled from this source. (pytest rewrites assertions, which changes the code.)"""
     names = {n for c in (code, *_inner(code)) for n in (*c.co_varnames, *c.co_names)}
     if any(name.startswith("@py_") for name in names):
         return True
@@ -94,7 +94,7 @@ def _is_of(node: Definition, code: types.CodeType) -> bool:
     start, end = _span(node)
     for line, last, column, stop in code.co_positions():
         if line is None or last is None or column is None or stop is None or (line, column) >= (last, stop):
-            continue  # an instruction that stands for no source
+            continue  # an instruction without a source position
         if not (start <= (line, column) and (last, stop) <= end):
             return False
     return True
@@ -105,7 +105,7 @@ def _span(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def value_of(function: types.FunctionType, name: str) -> Any:
-    """What a name that is not local to a function stands for."""
+    """The value of a name that is not local to a function."""
     for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if free == name:
             try:
@@ -118,7 +118,7 @@ def value_of(function: types.FunctionType, name: str) -> Any:
 
 
 def static_value(function: types.FunctionType, node: ast.expr, local: set[str]) -> Any:
-    """What an expression of names and attributes of modules and classes stands for, if it is none of the state."""
+    """The value of an expression of names and attributes of modules and classes; UNKNOWN if it depends on the state."""
     if isinstance(node, ast.Name):
         return UNKNOWN if node.id in local else value_of(function, node.id)
     if isinstance(node, ast.Attribute):
@@ -136,7 +136,7 @@ def static_value(function: types.FunctionType, node: ast.expr, local: set[str]) 
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value can't change."""
+    """Whether a value is immutable."""
     if isinstance(value, tuple | frozenset):
         return all(map(is_constant, value))
     data = (int, float, str, bytes, enum.Enum, Pid, type(None))
@@ -145,7 +145,7 @@ def is_constant(value: Any) -> bool:
 
 
 def bindings(node: Definition) -> Iterator[str]:
-    """The names that a function binds, once per place; parameters, and those of comprehensions and lambdas in it, too."""
+    """The names that a function binds, once per place: with parameters, comprehensions and lambdas."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
             yield inner.id
@@ -162,7 +162,7 @@ def bindings(node: Definition) -> Iterator[str]:
 
 
 def leaves(node: ast.AST) -> bool:
-    """Whether a statement may leave the block it is in: by return, break, continue or raise."""
+    """Whether a statement may leave its block by return, break, continue or raise."""
     if isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise):
         return True
     return any(leaves(child) for child in ast.iter_child_nodes(node) if not isinstance(child, _FUNCTIONS))

@@ -1,14 +1,14 @@
-"""What depends on which field: a graph over the source of a model, and why a field is relevant.
+"""The dependence graph of a model's source, and why a field is relevant.
 
-An edge from a to b says that b's value, or whether b happens, may depend on a. *Sinks* are what can be observed: a
-guard, a send, an announcement, a choice, a spawned process, an assertion, an exception, a read by a property. A field
-from which no sink can be reached is auxiliary. Proof: take two local states that are equal but for such fields, and run
-one handler on both. By induction over the run, all values, tests and effects that are connected with a sink are equal
-in both runs, because what they are computed from is connected with it too. So the guards agree, the runs take the same
-observable branches and have the same effects, and they end in states whose relevant fields are equal: Definition 1.
+An edge from a to b says: the value of b, or whether b happens, may depend on a. *Sinks* are observable: a guard, a
+send, an announcement, a choice, a spawned process, an assertion, an exception, a read by a property. A field is
+auxiliary if no sink can be reached from it. Proof: take two local states that differ only in such fields, and run one
+handler on both. By induction over the run, all values, tests and effects that lead to a sink are equal in both runs,
+because their inputs lead to the sink too. So the guards agree. The runs take the same observable branches and have the
+same effects. They end in states with equal relevant fields: Definition 1 of DBSS.
 
-The graph is built by `plait.check.source.dataflow`, one handler of one class at a time. It is an over-approximation:
-whatever is not understood makes all fields of the class relevant, with that as the reason.
+`plait.check.source.dataflow` builds the graph, one handler of one class at a time. The graph is an over-approximation:
+code that the analysis does not support makes all fields of the class relevant. The reason then names that code.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from plait.model.system import System
 Reasons = dict[tuple[type[Process], str], tuple[str, ...]]
 
 _HARMLESS = {"builtins", "collections", "itertools", "functools", "math", "dataclasses", "typing"}
-"""Modules whose classes and functions read no field by a name that they are given."""
+"""Modules whose classes and functions never read a field whose name is passed to them."""
 _REVEALING = {"getattr", "vars", "dir", "eval", "exec", "globals", "locals", "attrgetter", "methodcaller"}
 
 
 def dependences(system: System) -> Reasons:
-    """For each relevant field of the system's classes, the chain from what reads it to what can be observed."""
+    """For each relevant field of the system, the chain from the code that reads it to an observable effect."""
     graph = Graph()
     for cls in dict.fromkeys(system.classes):
         try:
@@ -53,11 +53,11 @@ def dependences(system: System) -> Reasons:
 
 
 def _check_plain(cls: type[Process]) -> None:
-    """Reading and setting a field must do just that."""
+    """Reading or setting a field must have no other effect."""
     for base in cls.__mro__[: cls.__mro__.index(Process)]:
         for name in ("__getattr__", "__getattribute__", "__setattr__", "__delattr__"):
             if name in base.__dict__:
-                raise EscapeError(f"{base.__name__}.{name} is not understood")
+                raise EscapeError(f"the analysis does not support {base.__name__}.{name}")
     for name in cls.__plait_fields__:
         found = inspect.getattr_static(cls, name, None)
         if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
@@ -77,26 +77,26 @@ def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler)
     written = flow.finish()
     finals = [p.name for p in system.properties if p.kind == "final"]
     if finals and _may_be_idle(system, handler, flow):
-        # The relevant parts would not tell such a step from one that changes nothing, and a state that no step
-        # changes is terminal.
-        graph.sink(written, f"{label} may change nothing else, and {finals[0]} is about terminal states", minor=True)
+        # Without the written fields, such a step looks as if it changed nothing. A state that no step changes is
+        # terminal.
+        graph.sink(written, f"{label} may have no other effect, and {finals[0]} is about terminal states", minor=True)
 
 
 def _may_be_idle(system: System, handler: Handler, flow: Flow) -> bool:
-    """Whether a step may leave everything as it is but the fields that it writes."""
+    """Whether a step may change only the fields that it writes."""
     if handler.kind not in ("action", "message"):
         return False
     network = system.network
     if handler.message is None or (network.kind == "duplicating" and network.duplications is None):
         return True
-    # It takes a message away; only if it sends itself the same one, it is there again.
+    # The step removes a message. The message is pending again only if the step sends it to its own process.
     return any(sent is None or issubclass(sent, handler.message) for sent in flow.sent)
 
 
 def _reasons(graph: Graph, system: System) -> Reasons:
-    """Walk backwards from the sinks; the first way found to a field is a shortest one."""
+    """Walk backwards from the sinks, breadth first: the first path to a field is a shortest one."""
     towards: dict[Node, Node | None] = {}
-    for minor in (False, True):  # that something may raise is the lesser reason
+    for minor in (False, True):  # a possible exception is the weaker reason
         sinks = [node for node in graph.sources if node[0] == "sink" and node[1] is minor]
         towards |= dict.fromkeys(sinks)
         queue = deque(sinks)
@@ -112,7 +112,7 @@ def _reasons(graph: Graph, system: System) -> Reasons:
             chain: list[str] = []
             step = towards.get(("field", cls, name))
             while step is not None:
-                if step[0] != "result" or "<lambda>" not in graph.label(step):  # that of a guard says it all
+                if step[0] != "result" or "<lambda>" not in graph.label(step):  # the label of the guard is enough
                     chain.append(graph.label(step))
                 step = towards[step]
             if chain:
@@ -126,7 +126,7 @@ def _reasons(graph: Graph, system: System) -> Reasons:
 def _property(graph: Graph, system: System, prop: Property) -> None:
     """A property reads the fields whose names occur in it, and in what it calls.
 
-    That a name is missed is no danger to verdicts: reading an auxiliary field through the view is an error.
+    A missed name cannot make a verdict wrong: reading an auxiliary field through the view is an error.
     """
     fields = {(cls, name) for cls in system.classes for name in cls.__plait_fields__}
     try:
@@ -140,7 +140,7 @@ def _property(graph: Graph, system: System, prop: Property) -> None:
 
 
 def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:
-    """Attribute names that occur in a function or in what it refers to, with the place."""
+    """Attribute names that occur in a function or in the values that it refers to, with the place."""
     if isinstance(function, types.MethodType):
         function = function.__func__
     if not isinstance(function, types.FunctionType):
@@ -150,7 +150,7 @@ def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple
     seen.add(function)
     node = definition(function)
     if node is None:
-        raise EscapeError(f"no source of {function.__qualname__}")
+        raise EscapeError(f"the source of {function.__qualname__} is not available")
     local = set(bindings(node))
     body = node.body if isinstance(node.body, list) else [node.body]
     for inner in (part for top in body for part in ast.walk(top)):
@@ -170,12 +170,12 @@ def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple
 
 
 def _referred(system: System, value: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:
-    """What a global of a property adds to its reads."""
+    """The reads that a global of a property adds."""
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
     name, module = getattr(value, "__name__", ""), getattr(value, "__module__", None) or ""
     if value is UNKNOWN or value is getattr:
-        # A local name; or getattr, of which only a constant name is understood.
+        # A local name, or getattr, which is supported with a constant name only.
         if value is getattr and not _constant_getattrs(seen):
             raise EscapeError("it calls getattr")
     elif isinstance(value, Property):
@@ -202,7 +202,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _constant_getattrs(functions: Iterable[Any]) -> bool:
-    """Whether every getattr in these functions is given its name as a constant."""
+    """Whether every getattr in these functions has a constant name."""
     for function in functions:
         node = definition(function)
         for inner in ast.walk(node) if node is not None else ():

@@ -23,15 +23,15 @@ class Expressions(abc.ABC):
     ) -> None:
         self.flow, self.function, self.node, self.key, self.process = flow, function, node, key, process
         self.strict, self.deferred = int(key[1]), int(key[2])
-        """In a try block, where an exception is a branch; in a lambda or generator, which runs later."""
+        """Nesting of try blocks, where an exception is a branch; nesting of lambdas and generators, which run later."""
         self.name = function.__qualname__.replace("<locals>.", "")
         self.local = set(bindings(node))
         self.bound: set[str] = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-        """Variables that have a value for certain."""
+        """Variables that certainly have a value."""
         self.context: list[Node] = []
-        """The tests that decide whether this place is reached."""
+        """The tests that decide whether the run reaches this place."""
         self.message: tuple[str, bool] | None = None
-        """The parameter that is the delivered message, and whether it is a tuple of them."""
+        """The parameter for the delivered message, and whether it is a tuple of messages."""
         self._assigned: dict[str, list[ast.expr | None]] = {}
         for inner in ast.walk(node):
             if isinstance(inner, ast.Assign | ast.AugAssign | ast.AnnAssign):
@@ -41,7 +41,7 @@ class Expressions(abc.ABC):
         self._eager: set[ast.expr] = set()
         """Generators that run at once."""
         self._bindings = collections.Counter(bindings(node))
-        """How many places bind a name."""
+        """The number of places that bind a name."""
 
     # -- places, tests, sinks --------------------------------------------------------------------------------------
 
@@ -52,18 +52,18 @@ class Expressions(abc.ABC):
         return frozenset(self.context)
 
     def test(self, deps: frozenset[Node], node: ast.AST) -> Node:
-        """A branch that depends on these."""
+        """A branch that depends on these nodes."""
         made = ("test", self.flow.number, self.key, getattr(node, "col_offset", 0), f"a test in {self.place(node)}")
         self.flow.graph.flow(deps, made)
         return made
 
     def sink(self, deps: frozenset[Node], what: str, node: ast.AST) -> None:
-        minor = what.endswith(("may raise", "block", "value", "not end"))
+        minor = what.endswith(("may raise", "block", "value", "forever"))
         self.flow.graph.sink(deps | self.here(), f"{what} in {self.place(node)}", minor=minor)
 
     def change(self, alias: frozenset[Node], sources: frozenset[Node], node: ast.AST) -> None:
         if self.deferred:
-            raise EscapeError(f"{self.place(node)} changes something in a lambda or a generator")
+            raise EscapeError(f"{self.place(node)} changes a value in a lambda or a generator")
         self.flow.change(alias, sources | self.here(), self.place(node))
 
     def variable(self, name: str) -> Node:
@@ -72,19 +72,19 @@ class Expressions(abc.ABC):
     def not_understood(self, node: ast.AST, what: str) -> EscapeError:
         return EscapeError(f"{self.place(node)}: {what}")
 
-    # -- what is known of values -----------------------------------------------------------------------------------
+    # -- what is known about values -----------------------------------------------------------------------------------
 
     def is_self(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == self.process
 
     def own_field(self, node: ast.expr) -> str | None:
-        """The name of the process's own field that this is."""
+        """The name of the field, if the expression is a field of the process itself."""
         if isinstance(node, ast.Attribute) and self.is_self(node.value) and node.attr in self.flow.cls.__plait_fields__:
             return node.attr
         return None
 
     def builtin(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> type | None:
-        """The builtin type of a value, if it is known; object for one of several."""
+        """The builtin type of a value, if it is known; object if it is one of several."""
         field = self.own_field(node)
         if field is not None:
             return self._field_type(field)
@@ -116,13 +116,13 @@ class Expressions(abc.ABC):
         if isinstance(node, ast.Name) and node.id in self.local and node.id not in seen:
             values = self._assigned.get(node.id, [])
             if len(values) != self._bindings[node.id]:
-                return None  # it is a parameter, too, or bound in another way
+                return None  # it is also a parameter, or bound in another way
             found = {self.builtin(v, seen | {node.id}) if v is not None else None for v in values}
             return None if None in found or not found else found.pop() if len(found) == 1 else object
         return None
 
     def _field_type(self, field: str) -> type | None:
-        """By its annotation; a default of another type (None, mostly) shows that the annotation is not meant strictly."""
+        """The type in the annotation. A default of another type (mostly None) shows that it is not strict."""
         owner = next(c for c in self.flow.cls.__mro__ if field in c.__dict__.get("__annotations__", {}))
         found = purity.is_builtin_type(owner.__annotations__[field], owner.__module__)
         declared = next(f for f in dataclasses.fields(self.flow.cls) if f.name == field)  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ class Expressions(abc.ABC):
             return node.slice.value in (0, -1) and isinstance(node.value, ast.Name) and node.value.id == name
         if not isinstance(node, ast.Name) or not several:
             return isinstance(node, ast.Name) and node.id == name
-        # A variable that runs over the messages, and nothing else.
+        # A loop variable over the messages, with no other binding.
         loops = [n for n in ast.walk(self.node) if isinstance(n, ast.For | ast.comprehension)]
         over = [n for n in loops if isinstance(n.iter, ast.Name) and n.iter.id == name]
         mine = [n for n in over if isinstance(n.target, ast.Name) and n.target.id == node.id]
@@ -152,7 +152,7 @@ class Expressions(abc.ABC):
     def expr(self, node: ast.expr) -> Value:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise self.not_understood(node, f"{type(node).__name__} is not understood")
+            raise self.not_understood(node, f"the analysis does not support {type(node).__name__}")
         value: Value = method(node)
         if self.strict:
             self.sink(value.deps, "a try or with block", node)
@@ -163,7 +163,7 @@ class Expressions(abc.ABC):
 
     def _name(self, node: ast.Name) -> Value:
         if node.id == self.process:
-            raise self.not_understood(node, f"{node.id} is passed on")
+            raise self.not_understood(node, f"{node.id} is used as a value")
         if node.id in self.local:
             own = frozenset({self.variable(node.id)})
             if node.id not in self.bound:
@@ -208,7 +208,7 @@ class Expressions(abc.ABC):
         if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
             return self.follow(found.fget, True, [], {}, node)
         if found is None or name.startswith("__") or not is_constant(found) or isinstance(found, types.FunctionType):
-            raise self.not_understood(node, f"self.{name} is no field")
+            raise self.not_understood(node, f"self.{name} is not a field")
         return Value()
 
     def _subscript(self, node: ast.Subscript) -> Value:
@@ -229,7 +229,7 @@ class Expressions(abc.ABC):
         return value
 
     def safe_operation(self, op: ast.operator, left: ast.expr, right: ast.expr) -> bool:
-        """Whether an operator raises on no values of the types that the operands have."""
+        """Whether an operator never raises on values of these types."""
         types_ = self.builtin(left), self.builtin(right)
         if None in types_:
             return False
@@ -258,7 +258,7 @@ class Expressions(abc.ABC):
         deps = self.expr(node.left).deps
         for operand in node.comparators:
             deps |= self.expr(operand).deps
-            self.context.append(self.test(deps, node))  # a chain ends where it is false
+            self.context.append(self.test(deps, node))  # a chain ends at the first false comparison
         del self.context[depth:]
         ordered = any(isinstance(op, purity.ORDERINGS) for op in node.ops)
         if ordered and any(self.builtin(o) is None for o in operands):
@@ -275,7 +275,7 @@ class Expressions(abc.ABC):
     def _namedexpr(self, node: ast.NamedExpr) -> Value:
         value = self.expr(node.value)
         self.flow.store(self.variable(node.target.id), value, self.here())
-        # Whether it is reached at all, in an `and`, only the tests in the context know.
+        # The tests in the context decide whether an operand of `and` is evaluated.
         if not self.context or self.context[-1][0] != "test":
             self.bound.add(node.target.id)
         return value
@@ -306,7 +306,7 @@ class Expressions(abc.ABC):
         lazy = isinstance(node, ast.GeneratorExp) and node not in self._eager
         for part in node.generators:
             if part.is_async:
-                raise self.not_understood(node, "async is not understood")
+                raise self.not_understood(node, "the analysis does not support async")
             items = self.expr(part.iter)
             self.deferred += lazy
             self.each(part.target, items, part.iter)
@@ -318,7 +318,7 @@ class Expressions(abc.ABC):
                 value = Value(value.deps | deps)
             self.deferred -= lazy
         self.deferred += lazy
-        for _ in range(2):  # any() and all() stop at what they find
+        for _ in range(2):  # any() and all() may stop early
             for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
                 value = value | self.expr(element)
             self.context.append(self.test(value.deps, node))
@@ -330,13 +330,13 @@ class Expressions(abc.ABC):
     _listcomp = _setcomp = _generatorexp = _dictcomp = _comprehension
 
     def _lambda(self, node: ast.Lambda, given: Value | None = None) -> Value:
-        """A lambda that is an argument of a call gets its own arguments from the others."""
+        """A lambda that is an argument of a call is called with the other arguments."""
         if given is None or node.args.defaults or node.args.kw_defaults:
-            raise self.not_understood(node, "a function is kept")
+            raise self.not_understood(node, "a function is stored")
         bound = set(self.bound)
         for name in parameters_of(node):
             if name == self.process:
-                raise self.not_understood(node, f"a parameter is called {name}")
+                raise self.not_understood(node, f"a parameter of a lambda has the name {name}")
             self.flow.store(self.variable(name), given, self.here())
             self.bound.add(name)
         self.deferred += 1
@@ -346,7 +346,7 @@ class Expressions(abc.ABC):
         return value | given
 
     def each(self, target: ast.expr, items: Value, iterated: ast.expr) -> None:
-        """The variable of a loop; pairs of a dictionary, and numbered items, can be unpacked for certain."""
+        """The variable of a loop. Items of a dictionary and pairs of enumerate() can always be unpacked."""
         pairs = False
         if isinstance(iterated, ast.Call):
             func = iterated.func
@@ -361,7 +361,7 @@ class Expressions(abc.ABC):
 
     @abc.abstractmethod
     def assign(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
-        """Store a value; `source` is the expression that it comes from, where it is known."""
+        """Store a value. `source` is the expression of the value, if it is known."""
 
     def follow(
         self,

@@ -1,4 +1,4 @@
-"""What the analysis knows of values and callees: which operations can't raise, change or keep what they are given."""
+"""Values and callees that the analysis knows: operations that never raise, or never change or keep their arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BUILTIN = (
 )
 
 SAFE_BINARY = (ast.Add, ast.Sub, ast.Mult, ast.BitOr, ast.BitAnd, ast.BitXor)
-"""Operators that do not raise on builtin values of fitting types, whatever the values are."""
+"""Operators that never raise on builtin values of suitable types."""
 ORDERINGS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 STORING = frozenset({"append", "appendleft", "add", "extend", "update", "insert", "setdefault"})
@@ -59,23 +59,23 @@ LOOKING = frozenset(
         "title",
     }
 )
-"""Methods that only look, and do not raise."""
+"""Methods that only read, and do not raise."""
 
 FRESH = frozenset({len, isinstance, issubclass, bool, repr, str, print, range, hash, id})
 """Builtins that do not raise on builtin values, and whose result shares nothing with its arguments."""
 PASSING = frozenset({list, tuple, set, frozenset, enumerate, zip, reversed, map, filter, any, all, iter})
-"""The same, with a result that may hold parts of the arguments."""
+"""Builtins that do not raise on builtin values, and whose result may contain parts of the arguments."""
 RAISING = frozenset(
     {max, min, sorted, next, int, float, divmod, round, ord, chr, pow, dict, abs, sum}
     | {collections.deque, collections.Counter}
 )
-"""Builtins that may raise, and do nothing else to their arguments."""
+"""Builtins that may raise, but do not change or keep their arguments."""
 EAGER = frozenset({list, tuple, set, frozenset, dict, any, all, sum, sorted, max, min})
-"""Builtins that run a generator to its end, or to where they stop, at once."""
+"""Builtins that run a generator at once, to its end or until they stop."""
 
 
 def is_builtin_type(annotation: Any, module: str, depth: int = 8) -> type | None:
-    """The builtin type (without None) that an annotation stands for.
+    """The builtin type of an annotation, or None.
 
     >>> is_builtin_type("list[int]", "builtins"), is_builtin_type("int | None", "builtins"), is_builtin_type(dict, "")
     (<class 'list'>, None, <class 'dict'>)
@@ -101,7 +101,7 @@ def is_builtin_type(annotation: Any, module: str, depth: int = 8) -> type | None
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether a value can be looked up."""
+    """Whether a value is hashable."""
     try:
         hash(value)
     except Exception:  # the user's own __hash__
@@ -110,7 +110,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def is_plain_record(cls: type) -> bool:
-    """Whether making an instance does nothing but keep the arguments."""
+    """Whether the constructor only stores its arguments."""
     if issubclass(cls, tuple):
         return (
             hasattr(cls, "_fields") and "__new__" in cls.__dict__ and cls.__new__.__code__.co_filename.startswith("<")

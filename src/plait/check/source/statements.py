@@ -1,4 +1,4 @@
-"""What a function's statements do to variables and fields (a part of `plait.check.source.dataflow`)."""
+"""The effect of statements on variables and fields (a part of `plait.check.source.dataflow`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Body(Calls):
         super().__init__(flow, function, node, key, process)
         self.result = result
         self.left: set[Node] = {entry}
-        """Tests after which the rest of the function may not be reached."""
+        """Tests that may skip the rest of the function."""
         given = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
         if root and flow.message is not None and len(given) == 2:
             self.message = (given[1], flow.many)
@@ -47,13 +47,13 @@ class Body(Calls):
         self.flow.store(self.result, value, self.here())
 
     def block(self, statements: Sequence[ast.stmt]) -> bool:
-        """Walk statements in order; whether their end may be reached."""
+        """Walk statements in order. Return whether a run may reach their end."""
         return all(self.statement(s) for s in statements)
 
     def statement(self, node: ast.stmt) -> bool:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None or not isinstance(node, ast.stmt):
-            raise self.not_understood(node, f"{type(node).__name__} is not understood")
+            raise self.not_understood(node, f"the analysis does not support {type(node).__name__}")
         return method(node) is not False
 
     # -- branches and loops ----------------------------------------------------------------------------------------
@@ -78,13 +78,13 @@ class Body(Calls):
 
     def _while(self, node: ast.While) -> None:
         tested = self.expr(node.test)
-        self.sink(tested.deps, "a loop may not end", node)
+        self.sink(tested.deps, "a loop may run forever", node)
         self._loop(node, None, self.test(tested.deps, node.test))
 
     def _loop(self, node: ast.For | ast.While, items: Value | None, test: Node) -> None:
         before = set(self.bound)
         self.context.append(test)
-        for _ in range(2):  # the second time, what may leave the loop is known to its beginning
+        for _ in range(2):  # the second pass knows the tests that may leave the loop
             self.bound = set(before)
             if items is not None:
                 assert isinstance(node, ast.For)
@@ -200,19 +200,19 @@ class Body(Calls):
         value = self.expr(read) | self.expr(node.value)
         if not self.safe_operation(node.op, read, node.value):
             self.sink(value.deps, "an operator may raise", node)
-        self.change(value.alias, value.deps, node)  # a list is extended in place
+        self.change(value.alias, value.deps, node)  # += extends a list in place
         self.assign(node.target, value, None)
 
     def assign(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
-        """Store a value; `source` is the expression that it comes from, where it is known."""
+        """Store a value. `source` is the expression of the value, if it is known."""
         if isinstance(target, ast.Name):
             if target.id == self.process:
-                raise self.not_understood(target, f"{target.id} is assigned to")
+                raise self.not_understood(target, f"{target.id} is reassigned")
             self.flow.store(self.variable(target.id), value, self.here())
             self.bound.add(target.id)
         elif isinstance(target, ast.Attribute) and self.is_self(target.value):
             if target.attr not in self.flow.cls.__plait_fields__:
-                raise self.not_understood(target, f"self.{target.attr} is no field")
+                raise self.not_understood(target, f"self.{target.attr} is not a field")
             if self.deferred:
                 raise self.not_understood(target, "a field is set in a generator")
             self.flow.store(("field", self.flow.cls, target.attr), value, self.here())
@@ -230,7 +230,7 @@ class Body(Calls):
         elif isinstance(target, ast.Tuple | ast.List):
             self._unpack(target, value, source)
         else:
-            raise self.not_understood(target, f"{type(target).__name__} is not understood")
+            raise self.not_understood(target, f"the analysis does not support {type(target).__name__}")
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, source: ast.expr | None) -> None:
         parts = source.elts if isinstance(source, ast.Tuple | ast.List) else []
@@ -244,7 +244,7 @@ class Body(Calls):
             self.assign(one, value, None)
 
     def _put(self, base: Value, value: Value, node: ast.AST) -> None:
-        """Something is put into a value."""
+        """A value is put into another value."""
         self.change(base.alias, value.deps, node)
         self.join_all(base.alias | value.alias)
 
