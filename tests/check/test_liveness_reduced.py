@@ -281,7 +281,9 @@ def test_fairness_of_each_is_lost_in_orbits(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.status == "violated"
     assert found.trace is not None
     assert {event.lane for event in found.trace.events if event.label == "answer"} == {"Sheep0", "Sheep1"}
-    with pytest.raises(UsageError, match=r"rest assumes strong\(Sheep\) of each Sheep by itself"):
+    with pytest.raises(
+        UsageError, match=r"rest assumes strong\(Sheep\) for each Sheep, and the reduction exchanges them"
+    ):
         check(flock(), reduce="symmetry")
     monkeypatch.setattr(plan, "_keeps_names_apart", lambda *_: None)
     assert check(flock(), reduce="symmetry").status == "holds"  # which it does not
@@ -378,8 +380,18 @@ REFUSED = [
         r"up assumes weak\(Flip\), and the reduction may leave out the fair run",
     ),
     ("por", [eventually(up, fairness=[strong(Flip.flip)])], [], r"up assumes strong\(Flip.flip\)"),
-    ("symmetry", [eventually(done)], [weak(Worker)], r"done assumes weak\(Worker\) of each Worker by itself"),
-    ("symmetry", [eventually(done)], [weak(Process)], r"done assumes weak\(Process\) of each Worker by itself"),
+    (
+        "symmetry",
+        [eventually(done)],
+        [weak(Worker)],
+        r"done assumes weak\(Worker\) for each Worker, and the reduction exchanges them",
+    ),
+    (
+        "symmetry",
+        [eventually(done)],
+        [weak(Process)],
+        r"done assumes weak\(Process\) for each Worker, and the reduction exchanges them",
+    ),
 ]
 
 
