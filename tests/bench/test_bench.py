@@ -225,7 +225,7 @@ def test_each_is_a_file_with_one_function(name: str) -> None:
 def test_what_cannot_be_measured_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "memory", "--quick", "-q")
     assert code == 3
-    assert "Not measured: it takes minutes and 4 GiB; run it without --quick" in out
+    assert "Not measured: this benchmark needs minutes and 4 GiB; run it without --quick" in out
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_what_cannot_be_measured_is_told(capsys: pytest.CaptureFixture[str]) -> 
         (["dbss", "--json", "--markdown"], "--json and --markdown"),
         (["dbss", "--plot", "plot.png"], "does not end in .svg"),
         (["quorum", "--plot", "nowhere/plot.svg"], "there is no folder nowhere"),
-        (["quorum", "dbss", "--plot", "plot.svg"], "--plot draws one benchmark"),
-        (["startup", "--plot", "plot.svg"], "--plot is no option of plait bench startup"),
+        (["quorum", "dbss", "--plot", "plot.svg"], "--plot draws one benchmark only"),
+        (["startup", "--plot", "plot.svg"], "plait bench startup does not take --plot"),
         (["quorum", "--workers", "0"], "--workers: '0' is too small"),
-        (["quorum", "--quorum"], "--quorum is no option of plait bench quorum\nhint: it is for dbss"),
+        (["quorum", "--quorum"], "plait bench quorum does not take --quorum\nhint: it works with dbss"),
         (["gyro", "--figure", "9"], "see plait bench --help"),
-        (["epa", "--examples", "nowhere"], "kmeans.c is not there"),
+        (["epa", "--examples", "nowhere"], "kmeans.c does not exist"),
         (["paxos"], "there is no benchmark paxos"),
-        (["--plot", "plot.svg"], "no benchmark is named"),
+        (["--plot", "plot.svg"], "the name of a benchmark is missing"),
     ],
 )
 def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

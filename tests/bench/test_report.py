@@ -65,7 +65,7 @@ def test_what_differs_or_fails_is_shown() -> None:
     assert [row.differs for row in table.rows] == [False, False, True, False]
     text = table_text(table, width=130, color=False)
     assert "8 instead of 7" in text
-    assert "none: stopped after 900 s" in text
+    assert "failed: stopped after 900 s" in text
     assert "X is missing: get it." in text
     assert max(map(len, table_text(table, width=70, color=False).splitlines())) <= 70
     assert r"| <a> \| b | Spin | 500,000 |  | 250 k/s | 64 MiB |" in table_markdown(table)
@@ -97,7 +97,7 @@ def test_small_values_are_drawn() -> None:
     ("error", "code", "said"),
     [
         (KeyboardInterrupt(), 3, "Interrupted"),
-        (DifferenceError("3 instead of 4"), 1, "DIFFERENT RESULTS, so the figures mean nothing: 3 instead of 4."),
+        (DifferenceError("3 instead of 4"), 1, "DIFFERENT RESULTS, so the figures have no meaning: 3 instead of 4."),
         (MissingError("no spin", "get it"), 3, "Not measured: no spin; get it"),
         (SkippedError("too small"), 3, "Not measured: too small"),
     ],

@@ -1,7 +1,7 @@
-"""Everything that measures: the papers' tables, Plait beside other checkers, and what the engine costs.
+"""All measurements: the tables of the papers, comparisons with other checkers, speed and memory of the engine.
 
-What comes in is the name of a benchmark and `Options`; what goes out is a `Table`. Open `registry.py` first: it lists the
-benchmarks, one file each. `tables/` has the tables of the papers, `engine/` measures speed and memory of the engine,
-`peers/` runs Spin, Stateright and TLC on the same protocols, `gyro/` the servers of `plait gyro serve`. `table.py` is the
-one type of table, `report/` prints and draws it. Only the command line imports this room.
+In: the name of a benchmark and `Options`. Out: a `Table`. Open `registry.py` first: it lists the benchmarks, one file
+each. `tables/` measures the tables of the papers again. `engine/` measures speed and memory of the engine. `peers/`
+runs Spin, Stateright and TLC on the same protocols. `gyro/` measures the servers of `plait gyro serve`. `table.py`
+defines the table, `report/` prints and draws it. Only the command line imports this package.
 """

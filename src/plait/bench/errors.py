@@ -1,10 +1,10 @@
-"""Why a benchmark, or one run of it, has no result. `Table.measuring` notes these in the table."""
+"""Reasons why a benchmark, or one run of it, has no result. `Table.measuring` notes them in the table."""
 
 from __future__ import annotations
 
 
 class DifferenceError(Exception):
-    """Two checkers, or a checker and a known count, disagree: no other figure means anything then."""
+    """Two checkers disagree, or a count differs from the known one. Then the other figures have no meaning."""
 
 
 class SkippedError(Exception):
@@ -20,4 +20,4 @@ class MissingError(Exception):
 
 
 class FailedError(Exception):
-    """A command did not do what it is for; the message has the end of its output."""
+    """A command failed; the message has the end of its output."""

@@ -1,4 +1,4 @@
-"""What the figures of a benchmark depend on: processor, memory, load, versions."""
+"""The machine that a benchmark runs on: processor, memory, load, versions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TOOLS = {"rustc": "--version", "spin": "-V", "gcc": "--version"}
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """One machine, at the time when the benchmark began."""
+    """A machine at the start of a benchmark."""
 
     cpu: str
     cores: int
     memory_gib: float
     load: float
-    """Programs that wanted to run, on average over the last minute."""
+    """The load average of the last minute."""
     system: str
     python: str
     tools: dict[str, str]

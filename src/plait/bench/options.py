@@ -15,10 +15,10 @@ def _silent(_: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How much to measure, and with what. The command line has the same names."""
+    """What to measure, and how. The options of the command line have the same names."""
 
     quick: bool = False
-    """The smallest settings."""
+    """Measure the smallest settings only."""
     workers: int = 1
     """Threads of each search."""
     repeats: int | None = None
@@ -26,7 +26,7 @@ class Options:
     timeout: float = 60.0
     """Seconds after which a run is stopped."""
     quorum: bool = False
-    """Quorum transitions instead of single messages."""
+    """Use quorum transitions instead of single messages."""
     figure: tuple[str, ...] = ("latency",)
     """Which of `GYRO_FIGURES` to measure."""
     examples: Path = Path("examples")
@@ -34,7 +34,7 @@ class Options:
     tla2tools: Path | None = None
     """The jar of the TLA+ tools."""
     tell: Callable[[str], None] = _silent
-    """Called with each thing that is measured next."""
+    """Called before each measurement, with a text that names it."""
 
     @property
     def times(self) -> int:

@@ -1,4 +1,4 @@
-"""All benchmarks. Each is one file with a function `measure(options) -> Table`, which is imported when it is run."""
+"""All benchmarks. Each is one file with a function `measure(options) -> Table`. `run` imports the file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from plait.kernel.extras import require
 
 
 class Benchmark(NamedTuple):
-    """Where a benchmark is, what it measures, and which options it takes besides --quick."""
+    """The module of a benchmark, what it measures, and which options it takes besides `quick`."""
 
     module: str
     group: str
     about: str
     options: frozenset[str] = frozenset()
     extra: str | None = None
-    """The extra of the package that it needs."""
+    """The extra of Plait that it needs."""
 
 
 def _papers(name: str, about: str, *options: str, extra: str | None = None) -> Benchmark:
@@ -54,22 +54,22 @@ BENCHMARKS: dict[str, Benchmark] = {
     ),
     "spin": _engine("spin", "speed against Spin on single-message Paxos", "repeats", "plot"),
     "stateright": _engine("stateright", "speed against Stateright on its register Paxos", "repeats", "plot"),
-    "throughput": _engine("throughput", "transitions a second, with one worker and with two", "repeats"),
-    "searches": _engine("searches", "bfs, dfs, stateless and random search on one Paxos", "repeats", "plot"),
-    "reductions": _engine("reductions", "what reductions remove, and what they cost", "repeats"),
+    "throughput": _engine("throughput", "transitions per second with one and with two workers", "repeats"),
+    "searches": _engine("searches", "speed of bfs, dfs, stateless and random search on Paxos", "repeats", "plot"),
+    "reductions": _engine("reductions", "how many states reductions remove, and their cost", "repeats"),
     "liveness": _engine("liveness", "time and memory of temporal properties", "repeats"),
     "memory": _engine("memory", "100 million states within 4 GiB"),
     "startup": _engine("startup", "wall time of plait --help and of a small check", "repeats"),
 }
 GROUPS = {
-    "all": "everything below",
+    "all": "all benchmarks",
     "papers": "the tables of the papers",
-    "engine": "speed and memory of the engine, also against other checkers",
+    "engine": "speed and memory of the engine; comparisons with other checkers",
 }
 
 
 def select(names: Sequence[str]) -> list[str]:
-    """The benchmarks that names of benchmarks and groups stand for, each once.
+    """Resolve names of benchmarks and groups; each benchmark is listed once.
 
     >>> select(["startup", "dbss", "startup"]), len(select(["all"])) == len(BENCHMARKS)
     (['startup', 'dbss'], True)
@@ -78,7 +78,7 @@ def select(names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in BENCHMARKS and name not in GROUPS:
             known = ", ".join(BENCHMARKS)
-            raise UsageError(f"there is no benchmark {name}", hint=f"one of {known}; plait bench lists them")
+            raise UsageError(f"there is no benchmark {name}", hint=f"choose one of {known}")
         if name in BENCHMARKS:
             chosen[name] = None
         else:
@@ -87,7 +87,7 @@ def select(names: Sequence[str]) -> list[str]:
 
 
 def run_all(names: Sequence[str], options: Options) -> Iterator[Table]:
-    """Run benchmarks one after the other; of several, those that need a package that is not installed are skipped."""
+    """Run benchmarks one after the other. If there are several, skip those that need a missing package."""
     for name in names:
         try:
             table = run(name, options)

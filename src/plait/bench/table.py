@@ -1,4 +1,4 @@
-"""The one type of table: rows of measurements, with published and expected values beside the measured ones."""
+"""The table of all benchmarks: measured values, with the expected and the published ones."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DIFFERS, INCOMPLETE = 1, 3
 
 Value = int | float | str
 Unit = Literal["", "s", "ms", "µs", "B", "B/state", "1/s", "x", "share"]
-"""Of a number; a `share` is printed as a percentage. Counts and texts have none."""
+"""The unit of a number. A `share` is printed as a percentage. Counts and texts have no unit."""
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One measured value, what was expected, and what was published."""
+    """A measured value, with the expected and the published one."""
 
     value: Value | None
     unit: Unit = ""
@@ -28,9 +28,9 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     detail: str | None = None
     """Printed in parentheses after the value."""
     expected: Value | None = None
-    """The value must be this one, otherwise the row differs."""
+    """The value must be equal to this one. Otherwise the row differs."""
     published: Value | None = None
-    """What the paper reports, in the same unit; a text is printed as it is."""
+    """The value in the paper, in the same unit. A text is printed unchanged."""
     published_at_least: bool = False
     """The published run was stopped: the true value is larger."""
 
@@ -41,15 +41,15 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A column: the key of its cells, and how it is headed."""
+    """A column: the key of its cells, and its heading."""
 
     name: str
     heading: str = ""
-    """The name, unless it is given."""
+    """If empty, the name is the heading."""
     published: str = ""
-    """The heading of the published values. Without one, they are only in the JSON."""
+    """The heading of the published values. If empty, they appear only in the JSON."""
     shown: bool = True
-    """False: only in the JSON, unless one of its cells differs."""
+    """If False, the column appears only in the JSON, unless one of its cells differs."""
 
 
 REMOVED = Column("removed", "removed (of)")
@@ -57,25 +57,25 @@ REMOVED = Column("removed", "removed (of)")
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """The states of a row against those of another row of the same setting."""
+    """Compares the states of a row with those of another row of the same setting."""
 
     base: str
     """The variant that the row is compared with."""
     removed: float
-    """The share of the base's states that are left out; negative if there are more."""
+    """The share of the base's states that the row does not have; negative if it has more."""
     at_least: bool = False
-    """The base hit a limit, and has more states than were counted."""
+    """The base hit a limit, so it has more states than were counted."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a row should reach, and whether it does. Missing a target is no error: machines differ."""
+    """The target of a row, and whether it is met. A missed target is not an error, because machines differ."""
 
     text: str
     met: bool
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One setting in one variant: with a reduction, by a checker, on a configuration."""
+    """One setting in one variant. The variant is a reduction, a checker or a configuration."""
 
     setting: str
     variant: str
@@ -100,16 +100,16 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Plot(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the drawing shows: bars of one column."""
+    """What the drawing shows: the values of one column as bars."""
 
     column: str
     legend: str
     also: str = ""
-    """A second column, written at the end of each bar."""
+    """A second column, printed at the end of each bar."""
 
 
 class Table(msgspec.Struct):
-    """What a benchmark measured: rows in the order of the settings, and what to say about all of them."""
+    """The result of a benchmark: rows in the order of the settings, and a summary."""
 
     name: str
     title: str
@@ -121,16 +121,16 @@ class Table(msgspec.Struct):
     rows: list[Row] = []
     summary: list[str] = []
     errors: list[str] = []
-    """Counts or verdicts that contradict each other: the figures mean nothing then."""
+    """Counts or verdicts that contradict each other. If there are any, the figures have no meaning."""
     missing: dict[str, str] = {}
-    """Parts that are not installed, and how to install them."""
+    """Programs that are not installed, and how to install them."""
     skipped: str | None = None
-    """Why nothing, or nothing more, could be measured on this machine."""
+    """Why the benchmark did not start, or ended early, on this machine."""
     complete: bool = True
     """False if it was interrupted."""
     plot: Plot | None = None
     raw: dict[str, Any] = {}
-    """Every single measurement, in the terms of the benchmark."""
+    """All single measurements. Each benchmark has its own format."""
 
     @property
     def settings(self) -> dict[str, list[Row]]:
@@ -142,7 +142,7 @@ class Table(msgspec.Struct):
 
     @property
     def differs(self) -> bool:
-        """Whether something contradicts what is known."""
+        """Whether a result contradicts an expected one."""
         return bool(self.errors) or any(row.differs for row in self.rows)
 
     @property
@@ -180,7 +180,7 @@ class Table(msgspec.Struct):
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
-        """Measure inside of this: whatever ends it early is noted in the table, and the rows so far are kept."""
+        """Wrap the measurements. An exception that ends them early is noted in the table; rows measured so far stay."""
         try:
             yield
         except KeyboardInterrupt:
@@ -194,9 +194,9 @@ class Table(msgspec.Struct):
 
 
 def exit_code(tables: Iterable[Table]) -> int:
-    """1 if something contradicts what is known, 3 if something is missing from the result, else 0.
+    """1 if a result contradicts an expected one, 3 if results are missing, otherwise 0.
 
-    A benchmark that is skipped counts only if there is no other: `plait bench all` runs what this machine has.
+    Skipped benchmarks count only if all are skipped: `plait bench all` runs those that this machine can run.
     """
     found = list(tables)
     if any(table.differs for table in found):

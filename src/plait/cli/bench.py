@@ -1,4 +1,4 @@
-"""`plait bench`: lists the benchmarks, and runs them. The benchmarks themselves are in `plait.bench`."""
+"""`plait bench` lists and runs the benchmarks, which are in `plait.bench`."""
 
 from __future__ import annotations
 
@@ -44,31 +44,32 @@ def bench(
     Parameters
     ----------
     names
-        Benchmarks, or groups of them: all, papers, engine. Without a name, all are listed.
+        Benchmarks, or groups: all, papers, engine. Without a name, the command lists all benchmarks.
     quick
-        The smallest settings only, and searches are stopped sooner.
+        Measure the smallest settings only, and stop searches sooner.
     workers
-        Threads of each search, by default 1 (dbss, quorum, rounds, peers).
+        Threads of each search; by default 1 (dbss, quorum, rounds, peers).
     repeats
-        Repetitions of each measurement, by default 3, or 1 with --quick (epa, and the group engine without peers).
+        Repetitions of each measurement; by default 3, or 1 with --quick (epa, and the group engine without peers and
+        memory).
     timeout
-        Stop each run after this many seconds, by default 60 (bmc).
+        Stop each run after this many seconds; by default 60 (bmc).
     quorum
-        Consume quorums in one transition, instead of one message after the other (dbss).
+        Consume a quorum in one transition, instead of message by message (dbss).
     figure
-        latency (Table 3, the default), lan (figure 6), load (figure 7), share (figure 8); may be given several times (gyro).
+        latency (Table 3, the default), lan (Figure 6), load (Figure 7), share (Figure 8); can be repeated (gyro).
     examples
-        The folder of Plait's examples, by default ./examples (gyro, epa).
+        The folder of Plait's examples; by default ./examples (gyro, epa).
     tla2tools
-        The jar of the TLA+ tools; without it, Maven fetches one (peers).
+        The jar of the TLA+ tools; by default, Maven fetches one (peers).
     json
         Print exactly one JSON object on stdout.
     markdown
         Print the tables as Markdown.
     plot
-        Draw the table in this file (.svg), with published values as marks.
+        Draw the table in this .svg file, with marks for published values.
     quiet
-        Print no progress.
+        Do not print progress.
     """
     given: dict[str, Any] = {
         "workers": workers,
@@ -94,7 +95,7 @@ def bench(
     with _progress(quiet) as tell:
         tables = list(run_all(chosen, Options(quick=quick, tell=tell, **given)))
     if machine.busy and not quiet:
-        note(f"The machine was busy (load {machine.load:.1f}): ratios mean more than times.")
+        note(f"The machine was busy (load {machine.load:.1f}): ratios are more reliable than times.")
     _emit(Results(machine, tables), json=json, markdown=markdown)
     _draw(tables[0], plot)
     return exit_code(tables)
@@ -102,7 +103,9 @@ def bench(
 
 def _list(*, json: bool, markdown: bool, given: dict[str, Any]) -> int:
     if markdown or given:
-        raise UsageError("no benchmark is named", hint="give one, for example plait bench dbss; plait bench lists them")
+        raise UsageError(
+            "the name of a benchmark is missing", hint="name one, for example plait bench dbss; plait bench lists all"
+        )
     if json:
         import msgspec
 
@@ -118,27 +121,27 @@ def _list(*, json: bool, markdown: bool, given: dict[str, Any]) -> int:
 
 def _validate(chosen: list[str], given: dict[str, Any], *, json: bool, markdown: bool) -> None:
     if json and markdown:
-        raise UsageError("--json and --markdown are two forms of the same output", hint="give one of them")
+        raise UsageError("--json and --markdown cannot be combined", hint="choose one of them")
     for option in given:
         takers = [name for name, found in BENCHMARKS.items() if option in found.options]
         if not any(name in takers for name in chosen):
             raise UsageError(
-                f"--{option} is no option of plait bench {' '.join(chosen)}", hint=f"it is for {', '.join(takers)}"
+                f"plait bench {' '.join(chosen)} does not take --{option}", hint=f"it works with {', '.join(takers)}"
             )
     jar, plot = given.get("tla2tools"), given.get("plot")
     if isinstance(jar, Path) and not jar.is_file():
         raise UsageError(f"--tla2tools: there is no file {jar}", hint="give the jar of the TLA+ tools")
     if isinstance(plot, Path):
         if len(chosen) > 1:
-            raise UsageError("--plot draws one benchmark", hint="name one")
+            raise UsageError("--plot draws one benchmark only", hint="name one benchmark")
         writable(plot, "--plot")
         if plot.suffix.lower() != ".svg":
-            raise UsageError(f"--plot: {plot} does not end in .svg", hint="the drawing is an SVG")
+            raise UsageError(f"--plot: {plot} does not end in .svg", hint="choose a file name that ends in .svg")
 
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What is being measured: a line that changes on a terminal, else one for each measurement."""
+    """Show what is measured: a changing status line on a terminal, otherwise one line per measurement."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():

@@ -136,8 +136,8 @@ _EPA_EXIT_CODES = (
     "3 inconclusive or interrupted, 4 internal error."
 )
 _BENCH_EXIT_CODES = (
-    "Exit codes: 0 all counts and verdicts are as expected, 1 one is not, 2 usage error, 3 interrupted, a run failed, or "
-    "nothing could be measured, 4 internal error."
+    "Exit codes: 0 all counts and verdicts are as expected, 1 a count or verdict differs, 2 usage error, 3 interrupted, a "
+    "run failed, or nothing was measured, 4 internal error."
 )
 
 
@@ -191,11 +191,11 @@ property. Plait executes a counterexample before it shows it, saves it, and prin
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 
 Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order: see docs/reference/rounds.md.""",
-    "bench": """Run benchmarks: the papers' tables, other checkers on the same protocols, what the engine costs.
+    "bench": """Run benchmarks: tables of the papers, other checkers on the same protocols, speed and memory of the engine.
 
-Without a name, all benchmarks are listed. Published values are printed beside the measured ones. A target that is missed \
-is reported and is no error, because machines differ; a count or a verdict that is not the expected one is an error. \
-Options that name benchmarks are for these alone.""",
+Without a name, the command lists all benchmarks. Tables show published values next to the measured ones. A missed target \
+is reported but is not an error, because machines differ. A count or a verdict that differs from the expected one is an \
+error. If the help of an option names benchmarks, only these benchmarks take it.""",
     "gyro": "Scale out a SQL application: find operations that need no coordination, run it on several servers.",
     "epa": """Error propagation analysis: record threaded C and C++ programs, inject faults, follow the errors.
 

@@ -95,4 +95,4 @@ def test_results_are_shown() -> None:
 
 def test_the_benchmark_needs_its_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gyro", "--examples", str(tmp_path)]) == 2
-    assert "tpcw.py is not there" in capsys.readouterr().err
+    assert "tpcw.py does not exist" in capsys.readouterr().err

@@ -1,5 +1,6 @@
-"""Speed and memory of the engine against targets, as ratios taken in one run: one benchmark per file.
+"""Speed and memory of the engine, compared with targets. One benchmark per file.
 
-In: `Options`. Out: a `Table` with targets. Open `throughput.py` first; `common.py` has what the benchmarks share. Missing a
-target is reported, not an error: machines differ. Counts or verdicts that differ are an error.
+In: `Options`. Out: a `Table` with targets. Open `throughput.py` first; `common.py` has the shared functions. Ratios
+compare runs of the same session. A missed target is reported but is not an error, because machines differ. Different
+counts or verdicts are an error.
 """

@@ -1,4 +1,4 @@
-"""What these benchmarks share: repeated measurements, checks with Plait, and counts that must be equal."""
+"""Functions that these benchmarks share: repeated measurements, checks with Plait, comparisons of counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEASURED = [Column("measured"), Column("ratio")]
 
 
 def interleaved(repeats: int, **runs: Callable[[], T]) -> dict[str, list[T]]:
-    """The results of each run, repeated in turns: A B A B … so that a slow minute of the machine disturbs all of them."""
+    """The results of each run, repeated in turns (A B A B …): a slow minute of the machine affects all of them."""
     results: dict[str, list[T]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
@@ -37,12 +37,12 @@ def interleaved(repeats: int, **runs: Callable[[], T]) -> dict[str, list[T]]:
 
 
 def median(values: list[float]) -> float:
-    """The median, which one disturbed measurement does not change much."""
+    """The median. One disturbed measurement changes it little."""
     return statistics.median(values)
 
 
 def checked(system: System, states: int | None = None, **options: Any) -> dict[str, Any]:
-    """Check with Plait; its statistics, and the time of the whole call of `check`: `wall`, and `cpu` of all threads."""
+    """Check with Plait. Returns its statistics, and the time of the whole call: `wall`, and `cpu` of all threads."""
     start, cpu = time.perf_counter(), time.process_time()
     verdict: Verdict = check(system, **options)
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
@@ -77,7 +77,7 @@ def same_count(what: str, found: int, expected: int) -> None:
 
 
 def same_verdicts(what: str, runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Reductions may change the number of states, never the verdict of a property."""
+    """Raise a `DifferenceError` unless all runs have the same verdicts. Reductions change counts, never verdicts."""
     (first, expected), *others = runs.items()
     for name, found in others:
         if found["properties"] != expected["properties"]:
@@ -85,22 +85,22 @@ def same_verdicts(what: str, runs: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def single_message_paxos(sizes: Sizes) -> System:
-    """The Paxos that src/plait/bench/peers/models/paxos.pml states too."""
+    """The same Paxos as in src/plait/bench/peers/models/paxos.pml."""
     proposers, acceptors, learners = sizes
     return paxos(proposers, acceptors, learners, quorum=False)
 
 
 ONE_PROPOSER = {(3, 1): 177, (3, 2): 681, (3, 3): 3_381, (4, 1): 713, (4, 2): 4_825, (5, 1): 9_473, (5, 2): 105_073}
-"""Distinct states with one proposer, by (acceptors, learners); counted by Spin and by a brute-force search alike."""
+"""Distinct states with one proposer, by (acceptors, learners). Spin and a brute-force search found the same counts."""
 
 
 def expected_states(proposers: int, acceptors: int, learners: int) -> int:
-    """The exact number of distinct states of that Paxos: one state per ballot (docs/decisions/0006)."""
+    """The exact number of distinct states of `single_message_paxos`: ballots are independent (docs/decisions/0006)."""
     return int(ONE_PROPOSER[acceptors, learners] ** proposers)
 
 
 def rate(value: float) -> Cell:
-    """Something per second."""
+    """A rate per second."""
     return Cell(value, "1/s")
 
 

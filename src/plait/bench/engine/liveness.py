@@ -1,8 +1,8 @@
-"""Temporal properties of 10 million states: at most 3 times the time of the safety check of the same model, and 8 GiB.
+"""Temporal properties on 10 million states. Target: 3 times the time of the safety check of the same model, and 8 GiB.
 
-Paxos has no cycles: what is asked is whether runs end well. The wheels are one cycle after another, and each state has a
-step of each wheel: of models of this size it is the worst for what looks for cycles, and the best for a safety check. Each
-check has a process of its own, to read its peak.
+Paxos has no cycles, so only terminal states matter. In the model of wheels, all states are on cycles, and each state
+has a transition of each wheel. This is the worst case for the search for cycles, and the best case for the safety
+check. Each check runs in its own process, so that its peak memory can be read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Wheel(Process):
 
 @always
 def within(s):
-    """It does not come off."""
+    """The position stays on the wheel."""
     return s[Wheel][0].x < 10
 
 def wheels(number):
@@ -68,11 +68,11 @@ print(json.dumps({
 
 
 def measure(options: Options) -> Table:
-    """Each kind of property on each model, against the safety check."""
+    """Compare each kind of property with the safety check, on each model."""
     table = Table(
         "liveness",
-        "Temporal properties: 10 million states, against the safety check of the same model",
-        [Column("time"), Column("memory", "peak memory"), Column("ratio", "against safety"), Column("verdict")],
+        "Temporal properties, compared with the safety check of the same model",
+        [Column("time"), Column("memory", "peak memory"), Column("ratio", "time / safety"), Column("verdict")],
         "property",
     )
     small = {"paxos": (3, 804_357), "wheels": (6, 10**6)}

@@ -1,4 +1,7 @@
-"""100 million states within 4 GiB, counterexamples still reconstructible: in a process of its own, to read its peak."""
+"""100 million states within 4 GiB, with the parents that counterexamples need.
+
+The check runs in its own process, so that its peak memory can be read.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from plait.bench.table import Cell, Table
 LIMIT = 4 * 2**30
 STATES = 100 * MILLION
 SIZES = (3, 4, 1)
-"""Its 362 million states do not fit: it is stopped at 100 million, where the frontier is about at its widest."""
+"""The model has 362 million states, too many for 4 GiB. At 100 million, the frontier is near its maximum."""
 
 PROGRAM = """
 import json, resource, sys
@@ -33,11 +36,11 @@ print(json.dumps({
 
 
 def measure(options: Options) -> Table:
-    """The peak of the resident memory, and what the visited set takes of it."""
+    """Measure the peak resident memory, and the part of the visited set."""
     table = Table("memory", "Memory: 100 million states within 4 GiB", MEASURED, "what")
     with table.measuring():
         if options.quick:
-            raise SkippedError("it takes minutes and 4 GiB; run it without --quick")
+            raise SkippedError("this benchmark needs minutes and 4 GiB; run it without --quick")
         options.tell(f"Paxos {SIZES}: {STATES:,} states")
         arguments = [str(n) for n in (*SIZES, STATES, LIMIT)]
         done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
@@ -54,7 +57,7 @@ def _fill(table: Table, found: dict[str, Any]) -> None:
     name = f"Paxos {SIZES}, {states:,} of {whole:,} states ({found['workers']} workers, {found['seconds']:.0f} s)"
     table.add(
         name,
-        "peak of resident memory",
+        "peak resident memory",
         measured=Cell(peak, "B"),
         ratio=Cell(peak / states, "B/state"),
         target="100 M states within 4 GiB",
@@ -70,4 +73,6 @@ def _fill(table: Table, found: dict[str, Any]) -> None:
         met=per_state <= 24,
     )
     table.add(name, "frontier and tables at the end", measured=Cell(found["memory_bytes"] - found["table_bytes"], "B"))
-    table.summary.append(f"The verdict is {found['verdict']} by design ({found['bound']}): this is about memory.")
+    table.summary.append(
+        f"The verdict is {found['verdict']} by design ({found['bound']}): this benchmark measures memory."
+    )

@@ -1,7 +1,8 @@
-"""What reductions remove, what they cost, and whether they are faster. (`plait bench dbss` has Table I of DBSS.)
+"""How many states reductions remove, and whether they save time. `plait bench dbss` has Table I of DBSS.
 
-With `history="last"`, the state includes what each process consumed last, as in the tools of the papers. Shares refer to the
-states with history there, so they do here; states without history are listed too, because Plait explores these by default.
+With `history="last"`, the state includes the messages that each process consumed last, as in the tools of the papers.
+Shares refer to states with history, as in the papers. States without history are listed too, because Plait explores
+these by default.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ BOTH = "decomposition,por"
 WAYS = {"unreduced": "none", "decomposition": "decomposition", "por": "por", "both": BOTH}
 FORMS = {"single messages": False, "quorums": True}
 COSTS = {"por": 2, "symmetry": 4}
-"""The most that a state may cost, as a multiple of one without reduction."""
+"""The target for the time per state, as a multiple of the time without reduction."""
 
 SINGLE, SINGLE_STATES = "Paxos (3, 3, 1), single messages", 5_545_233
 QUORUM, QUORUM_STATES = "Paxos (3, 4, 1), quorums", 9_129_329
 HISTORY_STATES = 97_409_709
-"""Single-message Paxos (3, 3, 1) with history: some 40 s and 2.5 GiB."""
+"""Single-message Paxos (3, 3, 1) with history: about 40 s and 2.5 GiB."""
 
 
 COLUMNS = [
@@ -56,15 +57,15 @@ COLUMNS = [
 
 
 def measure(options: Options) -> Table:
-    """How much reductions remove, how fast they are, and their options beside one another."""
+    """Measure how much reductions remove, their speed, and the effect of their options."""
     table = Table(
         "reductions",
         "Reductions, one worker",
         COLUMNS,
         "reduction",
-        "faster: the time without reduction, divided by the time with it; per state: time for a state that is explored; "
-        "cost: that, against a state without reduction; full: the same in a second search, with full tables; saved: stack "
-        "operations",
+        "faster: time without reduction / time with it; per state: time / explored states; cost: time per state /"
+        " time per state without reduction; full: time per state in a second search, with full tables; saved: share of stack"
+        " operations",
     )
     with table.measuring():
         removed(table, options)
@@ -81,8 +82,8 @@ def seconds(runs: list[Run]) -> float:
     return median([run["seconds"] for run in runs])
 
 
-def found(run: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells of one check."""
+def counts(run: Mapping[str, Any]) -> dict[str, Any]:
+    """States and time of one check, as cells."""
     return {"states": Cell(run["states"]), "time": Cell(run["seconds"], "s")}
 
 
@@ -90,7 +91,7 @@ def found(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Removed(NamedTuple):
-    """A Paxos, and the shares of its states that decomposition and both reductions have to remove."""
+    """A Paxos model, and the targets: shares of its states that decomposition, and both reductions, remove."""
 
     sizes: tuple[int, int, int]
     quorum: bool
@@ -99,7 +100,7 @@ class Removed(NamedTuple):
 
 
 def removed(table: Table, options: Options) -> None:
-    """States with history, and the shares that reductions remove; states without history."""
+    """Count states with and without history, and the shares that reductions remove."""
     cases = [Removed((2, 3, 1), False, 0.65, 0.95), Removed((2, 3, 1), True), Removed((3, 3, 1), True)]
     if not options.quick:
         cases.insert(2, Removed((3, 3, 1), False, None, 0.97))
@@ -116,7 +117,7 @@ def removed(table: Table, options: Options) -> None:
         table.raw[f"removed: {name}"] = {"history": runs, "no history": plain}
         base = runs["unreduced"]["states"]
         setting = f"States with history: {name}"
-        table.add(setting, "unreduced", **found(runs["unreduced"]))
+        table.add(setting, "unreduced", **counts(runs["unreduced"]))
         for way, least in {"decomposition": case.decomposition, "por": None, "both": case.both}.items():
             share = 1 - runs[way]["states"] / base
             table.add(
@@ -125,21 +126,21 @@ def removed(table: Table, options: Options) -> None:
                 comparisons=[Comparison("unreduced", share)],
                 target="" if least is None else f"≥ {least:.0%} removed",
                 met=least is None or share >= least,
-                **found(runs[way]),
+                **counts(runs[way]),
             )
         without = "without history"
         share = 1 - plain["por"]["states"] / plain["none"]["states"]
-        table.add(setting, without, **found(plain["none"]))
-        table.add(setting, f"{without}, por", comparisons=[Comparison(without, share)], **found(plain["por"]))
+        table.add(setting, without, **counts(plain["none"]))
+        table.add(setting, f"{without}, por", comparisons=[Comparison(without, share)], **counts(plain["por"]))
 
 
 # -- how fast ---------------------------------------------------------------------------------------------------------
 
 
 def speed(table: Table, options: Options) -> None:
-    """Each reduction against none, and the time for a state that it explores against that of a state without it.
+    """Compare the time with and without each reduction, also per explored state.
 
-    The models are of 10^6 states and more. On the last ones por has little to remove: they show what it costs then.
+    The models have 10^6 states and more. On the last ones, por removes little: they show its cost in a bad case.
     """
     por, symmetry = {"por": "por"}, {"symmetry": "symmetry", "por and symmetry": "por,symmetry"}
     compare(table, options, SINGLE, lambda: paxos(3, 3, 1, quorum=False), SINGLE_STATES, por, COSTS)
@@ -151,14 +152,14 @@ def speed(table: Table, options: Options) -> None:
     runs = table.raw[f"removed: {SINGLE}"]["history"]
     ratio = runs["unreduced"]["seconds"] / runs["decomposition"]["seconds"]
     setting = f"Speed: {SINGLE}, with history"
-    table.add(setting, "unreduced", **found(runs["unreduced"]))
+    table.add(setting, "unreduced", **counts(runs["unreduced"]))
     table.add(
         setting,
         "decomposition",
         faster=ratio_of(ratio),
         target="faster > 1 x",
         met=ratio > 1,
-        **found(runs["decomposition"]),
+        **counts(runs["decomposition"]),
     )
 
 
@@ -171,7 +172,7 @@ def compare(
     reductions: dict[str, str],
     costs: Mapping[str, float] | None = None,
 ) -> None:
-    """Check a model without and with reductions, in turns."""
+    """Check a model with and without reductions, in turns."""
     options.tell(f"speed: {name}")
     setting = f"Speed: {name}, {states:,} states"
     ways = {"unreduced": "none"} | reductions
@@ -179,7 +180,7 @@ def compare(
         runs = interleaved(
             options.times, **{way: partial(_fresh, system, reduce=reduce) for way, reduce in ways.items()}
         )
-    except ModelError as error:  # None of these models is wrong: the row says what happened, and the others go on.
+    except ModelError as error:  # A bug, because the models are correct. Report it, and go on.
         table.add(setting, "a check failed", failed=str(error).splitlines()[0])
         table.raw[f"speed: {name}"] = {"failed": str(error)}
         return
@@ -212,7 +213,7 @@ def compare(
         )
     by_cpu = {way: median([run["cpu"] for run in results]) for way, results in runs.items()}
     faster_by_cpu = ", ".join(f"{way} {times(by_cpu['unreduced'] / by_cpu[way])} x" for way in reductions)
-    table.summary.append(f"{name}, by processor time of the whole check, against unreduced: {faster_by_cpu}.")
+    table.summary.append(f"{name}, speed-up by processor time of the whole check: {faster_by_cpu}.")
 
 
 def _fresh(system: Model, **options: Any) -> Run:
@@ -220,7 +221,7 @@ def _fresh(system: Model, **options: Any) -> Run:
 
 
 def marginal(system: Model, reduce: str) -> Run:
-    """A second search with the same engine: Python is not asked again, and por has nothing left to learn."""
+    """A second search with the same engine. It calls no Python, and por learns nothing new."""
     model = system()
     options = CheckOptions(reduce=reduce, workers=1)
     reductions = plan(model, options)
@@ -235,11 +236,11 @@ def marginal(system: Model, reduce: str) -> Run:
 
 
 def push_on_stack(table: Table, options: Options) -> None:
-    """Depth first, with selective push-on-stack (SPoS) and without."""
+    """Compare depth-first search with and without selective push-on-stack (SPoS)."""
     setting = f"Selective push-on-stack, dfs: {SINGLE}"
     options.tell(setting)
     ways: dict[str, Run] = {
-        "decomposition, of states with history": {"reduce": "decomposition", "history": "last"},
+        "decomposition, states with history": {"reduce": "decomposition", "history": "last"},
         "por": {"reduce": "por"},
     }
     system = partial(paxos, 3, 3, 1, quorum=False)
@@ -278,7 +279,7 @@ def push_on_stack(table: Table, options: Options) -> None:
 
 
 def infeasible(table: Table, options: Options) -> None:
-    """Where the tool of DBSS was stopped after 192 hours: every state, no reduction."""
+    """Search all states, without reduction, of settings where the tool of DBSS was stopped after 192 hours."""
     models: dict[str, tuple[Callable[[bool], System], str]] = {
         "Faulty-Paxos2": (lambda quorum: paxos(3, quorum=quorum, faulty="memory"), "violated"),
         "Register, 5 base objects": (lambda quorum: regular_register(5, quorum=quorum), "holds"),
@@ -291,7 +292,7 @@ def infeasible(table: Table, options: Options) -> None:
                     model(quorum), search=search, workers=1, keep_going=True, history=history
                 )
                 for search, history in (("bfs", "none"), ("dfs", "none"), ("bfs", "last"))
-                # Single-message Faulty-Paxos2 with history has more states than Paxos, which has 97 million.
+                # Single-message Faulty-Paxos2 with history has too many states: more than Paxos, which has 97 million.
                 if history == "none" or name != "Faulty-Paxos2" or quorum
             }
             same_verdicts(f"{name}, {form}", runs)
@@ -299,14 +300,14 @@ def infeasible(table: Table, options: Options) -> None:
             table.raw[f"infeasible: {name}, {form}"] = runs
             setting = f"Every state, unreduced (the tool of DBSS was stopped after 192 hours): {name}, {form}"
             for way, run in runs.items():
-                table.add(setting, way, target=verdict, met=run["verdict"] == verdict, **found(run))
+                table.add(setting, way, target=verdict, met=run["verdict"] == verdict, **counts(run))
 
 
 # -- the options of partial-order reduction ---------------------------------------------------------------------------
 
 
 def choices(table: Table, options: Options) -> None:
-    """Splits and seeds of partial-order reduction, to the verdict."""
+    """Compare splits and seeds of partial-order reduction, up to the verdict."""
     models: dict[str, Model] = {"Paxos (3, 3, 1), quorums": lambda: paxos(3)}
     if not options.quick:
         models[QUORUM] = lambda: paxos(3, 4, 1)
@@ -334,7 +335,7 @@ def choices(table: Table, options: Options) -> None:
 
 
 def seeds(table: Table, options: Options) -> None:
-    """The two ways to choose a seed, on all states."""
+    """Compare the two ways to choose a seed, on all states."""
     models: dict[str, Callable[[bool], System]] = {
         "Paxos (2, 3, 1)": lambda quorum: paxos(2, quorum=quorum),
         "Paxos (3, 3, 1)": lambda quorum: paxos(3, quorum=quorum),

@@ -1,4 +1,4 @@
-"""The searches beside one another on one Paxos; there are no targets here."""
+"""Compares the searches on one Paxos model. There are no targets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ WALKS = 50_000
 
 
 def measure(options: Options) -> Table:
-    """Each search with one worker; bfs and dfs find every state."""
+    """Run each search with one worker. bfs and dfs find every state."""
     table = Table(
         "searches",
         f"Searches: single-message Paxos {SIZES}, one worker",
-        [Column("rate"), Column("of", "of what"), Column("ratio", "against bfs")],
+        [Column("rate"), Column("of", "counted"), Column("ratio", "rate / bfs")],
         "search",
-        plot=Plot("rate", "states, transitions or steps a second"),
+        plot=Plot("rate", "states, transitions or steps per second"),
     )
     with table.measuring():
         options.tell("bfs, dfs, stateless and random search")

@@ -1,4 +1,4 @@
-"""Against Spin: the same single-message Paxos, without reduction; distinct states per second."""
+"""Compares distinct states per second with Spin, on the same single-message Paxos without reduction."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ RATIO = 8
 
 
 def measure(options: Options) -> Table:
-    """Plait and two statements of the model in Promela, one core each."""
+    """Run Plait and two versions of the Promela model, on one core each."""
     table = Table(
         "spin",
         f"Spin (-O3 {' '.join(FLAGS)}): the same Paxos, one core each",
         MEASURED,
         "checker",
-        plot=Plot("measured", "states a second"),
+        plot=Plot("measured", "states per second"),
     )
     cases: list[Sizes] = [(2, 3, 2)] if options.quick else [(2, 3, 2), (3, 3, 1)]
     with table.measuring():
@@ -48,7 +48,7 @@ def measure(options: Options) -> Table:
                 options.tell(f"{version}: Paxos {sizes}")
                 _add(table, checker, Path(folder), sizes, options.times)
         table.summary.append(
-            "Spin's time is pan's own; Plait's is the whole call of check(), tables filled from nothing."
+            "Spin's time is the one that pan reports. Plait's is the whole call of check(), which fills empty tables."
         )
     return table
 
@@ -89,7 +89,7 @@ def _add(table: Table, checker: Spin, folder: Path, sizes: Sizes, repeats: int) 
         ratio = plait / theirs
         table.add(
             setting,
-            f"{what} ({runs[name][0]['vector_bytes']} B a state)",
+            f"{what} ({runs[name][0]['vector_bytes']} B per state)",
             measured=rate(theirs),
             ratio=times(ratio),
             target=f"≥ {RATIO} x" if name == "plain" else "",
@@ -97,5 +97,5 @@ def _add(table: Table, checker: Spin, folder: Path, sizes: Sizes, repeats: int) 
         )
     faster = [ratio_text(cpu[name] / cpu["plait"]) for name in ("plain", "unrolled")]
     table.summary.append(
-        f"{sizes} by processor time, which a busy machine disturbs less: {faster[0]} x and {faster[1]} x."
+        f"{sizes}, ratios by processor time, which a busy machine affects less: {faster[0]} x and {faster[1]} x."
     )

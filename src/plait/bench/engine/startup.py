@@ -1,4 +1,4 @@
-"""What a user waits for: `plait --help`, and a whole check of a model of about a thousand states."""
+"""Start-up time: `plait --help`, and a whole check of a model with about a thousand states."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ HELP_SECONDS, CHECK_SECONDS = 0.3, 0.6
 
 
 def measure(options: Options) -> Table:
-    """The median of several starts."""
+    """Measure the median of several starts."""
     table = Table(
         "startup", "Start-up: wall time of a command", [Column("median"), Column("best")], "command"
     )  # fmt: skip
     with table.measuring():
         if not PLAIT.exists():
-            raise SkippedError(f"there is no {PLAIT}: run `make setup`")
+            raise SkippedError(f"{PLAIT} does not exist; run make setup")
         options.tell("plait --help, plait check paxos")
         repeats = options.repeats or (3 if options.quick else 10)
         runs = interleaved(repeats, help=lambda: _seconds(HELP), check=lambda: _seconds(CHECK, f'"states":{STATES}'))
@@ -53,5 +53,5 @@ def _seconds(command: list[str], says: str = "") -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     wall = time.perf_counter() - start
     if says not in done.stdout.replace(" ", ""):
-        raise DifferenceError(f"`{' '.join(command)}` does not say {says}")
+        raise DifferenceError(f"`{' '.join(command)}` did not print {says}")
     return wall

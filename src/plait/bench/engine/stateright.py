@@ -1,4 +1,4 @@
-"""Against Stateright: its register Paxos, 3 clients and 3 servers, with the history; distinct states per second."""
+"""Compares distinct states per second with Stateright, on its register Paxos with 3 clients and 3 servers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ RATIO = 10
 
 
 def measure(options: Options) -> Table:
-    """Both in turns, with two workers each; Plait also with one."""
+    """Run both in turns with two workers each, and Plait also with one."""
     table = Table(
         "stateright",
         "Stateright: register Paxos with history, two workers each",
         MEASURED,
         "checker",
-        plot=Plot("measured", "states a second"),
+        plot=Plot("measured", "states per second"),
     )
     with table.measuring():
         checker = Stateright()
@@ -60,4 +60,4 @@ def _fill(table: Table, runs: dict[str, list[dict[str, Any]]]) -> None:
         table.add(name, variant, measured=rate(ours), ratio=times(ratio), target=target, met=ratio >= RATIO)
     first = runs["plait"][0]
     calls, share = first["python_calls"], first["python_calls"] / first["transitions"]
-    table.summary.append(f"Plait calls Python {calls:,} times, in {share:.2%} of the transitions.")
+    table.summary.append(f"Plait calls Python {calls:,} times, for {share:.2%} of the transitions.")

@@ -1,4 +1,4 @@
-"""Transitions per second on single-message Paxos, with one worker and with two; what a transition and a state cost."""
+"""Transitions per second on single-message Paxos with one and with two workers; Python calls and bytes per state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATE, SPEED_UP, CALLS, BYTES = 10 * MILLION, 1.6, 0.001, 24
 
 
 def measure(options: Options) -> Table:
-    """Every state of Paxos in one or two sizes."""
+    """Search every state of Paxos, in one size or two."""
     table = Table("throughput", "Throughput: single-message Paxos, every state, no reduction", MEASURED, "what")
     sizes: list[Sizes] = [(3, 3, 1)] if options.quick else [(3, 3, 1), (2, 4, 2)]
     with table.measuring():
@@ -57,7 +57,7 @@ def _add(table: Table, sizes: Sizes, repeats: int) -> None:
     share = first["python_calls"] / first["transitions"]
     table.add(
         name,
-        "calls of Python",
+        "Python calls",
         measured=Cell(first["python_calls"]),
         ratio=Cell(f"{share:.4%} of transitions"),
         target="≤ 0.1 % of transitions",
@@ -74,5 +74,5 @@ def _add(table: Table, sizes: Sizes, repeats: int) -> None:
             met=per_state <= BYTES,
         )
     table.summary.append(
-        f"{sizes}, one worker, by processor time, which a busy machine disturbs less: {number(by_cpu, '1/s')}."
+        f"{sizes}, one worker, by processor time, which a busy machine affects less: {number(by_cpu, '1/s')}."
     )

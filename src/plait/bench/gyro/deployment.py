@@ -1,8 +1,8 @@
-"""Servers and clients at the sites of Saissi 2019, section 2.8: distances are simulated, everything else is real.
+"""Servers and clients at the sites of Saissi 2019, section 2.8. Distances are simulated, everything else is real.
 
-Clients are at all five sites of Table 2 and ask the nearest server. A message between two sites is delayed by half of the
-round trip that the table gives. Every client calls the same number of pages, so that clients near a server do not count
-more than those far away. The token takes the shortest way around.
+Clients are at all five sites of Table 2 and call the nearest server. A message between two sites is delayed by half the
+round trip in the table. Each client calls the same number of pages, so that clients near a server do not get more
+weight than distant ones. The token takes the shortest ring through the servers.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from plait.kernel.errors import UsageError
 SITES = ("Germany", "Japan", "United States", "Brazil", "Australia")
 _TRIPS = {(0, 1): 253, (0, 2): 92, (0, 3): 193, (0, 4): 314, (1, 2): 153, (1, 3): 282, (1, 4): 188, (2, 3): 145, (2, 4): 229,
           (3, 4): 322}  # fmt: skip
-"""Table 2: milliseconds between two sites, there and back."""
+"""Table 2: round trips between two sites, in milliseconds."""
 Kind = Literal["central", "gyro", "read-only", "galera"]
 
 
 def trip(one: int, other: int) -> float:
-    """Seconds there and back."""
+    """The round trip between two sites, in seconds."""
     return _TRIPS[min(one, other), max(one, other)] / 1000 if one != other else 0.0
 
 
 def ring(servers: int) -> tuple[int, ...]:
-    """The first sites of the list, in the order of the shortest way around.
+    """The first sites of the list, in the order of the shortest ring.
 
     >>> [SITES[s] for s in ring(5)]
     ['Germany', 'United States', 'Japan', 'Australia', 'Brazil']
@@ -51,7 +51,7 @@ def ring(servers: int) -> tuple[int, ...]:
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One operation, as its client saw it: seconds with and without the way."""
+    """One operation, as its client measured it: seconds with and without the network delay."""
 
     seconds: float
     served: float
@@ -71,7 +71,7 @@ def routed(known: dict[str, Route], kind: Kind) -> dict[str, Route]:
 
 
 class Deployment:
-    """Servers at the first sites of the list, and clients at all of them. If it is not far, all are at one place."""
+    """Servers at the first sites of the list, and clients at all sites. Without `far`, there are no delays."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Deployment:
         return trip(one, other) if self._far else 0.0
 
     def run(self, clients: int, pages: int, think: float) -> tuple[list[Sample], float]:
-        """Run clients at each site, each of which calls some pages: one sample per operation, and operations per second."""
+        """Run clients at each site. Returns one sample per operation, and operations per second."""
         samples: list[Sample] = []
         rates: list[float] = []
         failures: list[Exception] = []
@@ -165,7 +165,7 @@ class Deployment:
             thread.join()
         if failures:
             raise UsageError(
-                f"{self.workload.name}: an operation failed: {failures[0]}", hint="see what the servers say"
+                f"{self.workload.name}: an operation failed: {failures[0]}", hint="read the messages of the servers"
             )
         return samples, sum(rates)
 

@@ -1,8 +1,8 @@
-"""Galera, a clustered DBMS to compare with: several MariaDB servers whose transactions are certified by all of them.
+"""Starts Galera, a clustered DBMS: several MariaDB servers that certify each transaction together.
 
-Every node is a process on this machine with a folder of its own. With delays, each is in a network namespace of its own and
-reaches the others through relays that hold messages back (`relay.py`), so that group communication sees the distances;
-without, all are on loopback. New nodes get their first state from another one without delays.
+Each node is a process on this machine with its own folder. With delays, each node has its own network namespace, and
+relays delay the messages to other nodes (`relay.py`). So group communication sees the distances. Without delays, all
+nodes are on loopback. New nodes get their first state from another node without delays.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ def _program(name: str) -> str | None:
 
 
 def library() -> str | None:
-    """Where the Galera library is."""
+    """The path of the Galera library; None if it is not installed."""
     return next((found for found in _LIBRARIES if Path(found).exists()), None)
 
 
 def missing(*, far: bool) -> str | None:
-    """Why Galera cannot be started here, and what would help; None if it can. `far` is with delays."""
+    """Why Galera cannot start here, and how to fix it; None if it can. `far` means with delays."""
     for name in ("mariadbd", "mariadb-install-db"):
         if _program(name) is None:
-            return f"{name} is not installed: {INSTALL}"
+            return f"{name} is not installed; {INSTALL}"
     if library() is None:
-        return f"the library libgalera_smm.so is not installed: {INSTALL}"
+        return f"the library libgalera_smm.so is not installed; {INSTALL}"
     if find_spec("pymysql") is None:
-        return "the Python package pymysql is not installed: pip install 'plait[peers]'"
+        return "the Python package pymysql is not installed; pip install 'plait[peers]'"
     if os.geteuid() == 0 and _user() is None:
-        return "MariaDB does not run as root, and there is no user mysql: run as another user"
+        return "MariaDB does not run as root, and the user mysql does not exist; run as another user"
     if far and subprocess.run(["unshare", *_isolated(), "true"], capture_output=True, check=False).returncode:
-        return "distances take network namespaces, and this user may not make any: run as root"
+        return "delays need network namespaces, and this user cannot create them; run as root"
     return None
 
 
@@ -70,14 +70,14 @@ def _isolated() -> list[str]:
 
 
 class Galera:
-    """A cluster in a folder, and a socket for each of its nodes."""
+    """A cluster in a folder, with a socket for each node."""
 
     def __init__(self, folder: Path, delays: Sequence[Sequence[float]]) -> None:
         self._folder = folder
         self._delays = [list(row) for row in delays]
         self._far = any(map(any, self._delays))
         if (reason := missing(far=self._far)) is not None:
-            raise UsageError("Galera cannot be started", hint=reason)
+            raise UsageError("Galera cannot start", hint=reason)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._group, self._increment, self._snapshot = free_ports(3)
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,17 +90,17 @@ class Galera:
 
     @property
     def sockets(self) -> list[str]:
-        """How to connect to each node."""
+        """The sockets of the nodes."""
         return [str(self._folder / f"{n}.sock") for n in range(len(self._delays))]
 
     def start(self, schema: str) -> None:
-        """Start all nodes, and come back when they are one cluster that has these tables."""
+        """Start all nodes. Returns when they form one cluster that has these tables."""
         command = [str(_program("mariadb-install-db")), "--no-defaults", f"--user={_user()}", "--skip-test-db"]
         command += [f"--datadir={self._folder / '0'}", "--auth-root-authentication-method=normal"]
         done = subprocess.run([*command, *_SMALL], cwd="/", capture_output=True, text=True, check=False)
         if done.returncode:
             raise UsageError(
-                f"mariadb-install-db fails: {' '.join((done.stderr or done.stdout).split())[-300:]}",
+                f"mariadb-install-db failed: {' '.join((done.stderr or done.stdout).split())[-300:]}",
                 hint="see whether MariaDB starts by itself",
             )
         for number in range(1, len(self._delays)):
@@ -168,7 +168,7 @@ class Galera:
                 lines = log.read_text(errors="replace").splitlines()
                 said = [line for line in lines if "ERROR" in line] or lines[-1:]
                 raise UsageError(
-                    f"node {number} of Galera does not start: {' '.join(said[:1])}"[:400],
+                    f"node {number} of Galera did not start: {' '.join(said[:1])}"[:400],
                     hint="see whether MariaDB starts by itself",
                 )
             time.sleep(0.1)
@@ -204,7 +204,7 @@ class Galera:
                 cursor.execute("SELECT 1")
 
     def close(self) -> None:
-        """End all nodes at once: nobody needs their files any more."""
+        """Kill all nodes. Their files are not needed any more."""
         for process in self._processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

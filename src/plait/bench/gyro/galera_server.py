@@ -1,4 +1,4 @@
-"""A server of the belt whose DBMS is a node of Galera: `python -m plait.bench.gyro.galera_server SETTINGS NUMBER`."""
+"""A server whose DBMS is a node of Galera: `python -m plait.bench.gyro.galera_server SETTINGS NUMBER`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plait.gyro.belt.settings import Settings
 
 
 def open_node(number: int, settings: Settings, step: Any) -> MariadbDatabase:
-    """Connect to the node of Galera whose socket the settings name."""
+    """Connect to this server's node of Galera."""
     return MariadbDatabase(settings.dsns[number], server=number)
 
 

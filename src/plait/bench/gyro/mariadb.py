@@ -1,7 +1,7 @@
-"""A node of Galera as the DBMS of a server, to measure: every operation is executed at once, and the DBMS coordinates.
+"""A node of Galera as the DBMS of a server. The server executes each operation at once, and the DBMS coordinates.
 
-It knows nothing of the token, and keeps no replies. What it gives is what Galera gives: transactions on snapshots, of which
-conflicting writers are refused when they commit and run again. That is less than serializability.
+It does not use the token, and keeps no replies. It has the guarantees of Galera: transactions run on snapshots; a
+writer that conflicts is refused at its commit and runs again. This is weaker than serializability.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ with needs("gyro"):
 
 DATABASE = "application"
 _AGAIN = {1205, 1213, 1180, 1020}
-"""Lock waits, deadlocks, transactions that were refused."""
+"""MariaDB's errors for lock waits, deadlocks and refused transactions: the transaction runs again."""
 _ATTEMPTS = 100
 _HOURS = re.compile(r"datetime\('now', '\+(\d+) hours'\)")
 
 
 @functools.lru_cache(maxsize=4096)
 def translated(sql: str) -> str:
-    """A statement of the examples as MariaDB has it.
+    """Translate a statement of the examples to MariaDB's SQL.
 
     >>> translated("UPDATE t SET until = datetime('now', '+2 hours') WHERE id = ?")
     'UPDATE t SET until = NOW() + INTERVAL 2 HOUR WHERE id = %s'
@@ -46,7 +46,7 @@ def translated(sql: str) -> str:
 
 
 def ddl(schema: str) -> list[str]:
-    """DDL and data of SQLite for MariaDB: short texts, and keys that the DBMS generates.
+    """Translate DDL and data from SQLite to MariaDB: texts get a length, and integer keys are generated.
 
     >>> ddl("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE)")
     ['CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255) UNIQUE)']
@@ -68,13 +68,15 @@ def ddl(schema: str) -> list[str]:
 
 
 def fill(db: Any, schema: str) -> None:
-    """Make the tables on one node; the others get them from it."""
+    """Create the tables on one node. The other nodes get them from it."""
     try:
         with db.cursor() as cursor:
             for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *ddl(schema)):
                 cursor.execute(statement)
     except pymysql.MySQLError as error:
-        raise UsageError(f"MariaDB refuses the schema: {_said(error)}", hint="write it with less of SQLite") from None
+        raise UsageError(
+            f"MariaDB refuses the schema: {_said(error)}", hint="use fewer features that only SQLite has"
+        ) from None
 
 
 class MariadbDatabase:
@@ -85,16 +87,16 @@ class MariadbDatabase:
         self._server = server
         self._pool: queue.LifoQueue[Any] = queue.LifoQueue()
         self.refused = 0
-        """How often a transaction had to run again."""
+        """The number of times that a transaction ran again."""
         with self._connection():
             pass
 
     def applied(self) -> int:
-        """There are no updates of ours."""
+        """Always 0: Galera replicates, so servers apply no updates."""
         return 0
 
     def schema(self) -> str:
-        """The tables."""
+        """The names of the tables."""
         with self._connection() as db, db.cursor() as cursor:
             cursor.execute("SHOW TABLES")
             return "\n".join(sorted(str(name) for (name,) in cursor.fetchall()))
@@ -104,7 +106,7 @@ class MariadbDatabase:
         return Outcome(self._run(call, "START TRANSACTION READ ONLY"), 0, 0)
 
     def write(self, call: Call) -> Outcome:
-        """Execute an operation; if the cluster refuses it, again."""
+        """Execute an operation. If the cluster refuses it, execute it again."""
         return Outcome(self._run(call, "START TRANSACTION"), 0, 0, wrote=True)
 
     def _run(self, call: Call, begin: str) -> bytes:
@@ -124,7 +126,9 @@ class MariadbDatabase:
                     raise error if isinstance(error, OperationError) else failed(error) from error
             self.refused += 1
             time.sleep(random.random() * 0.001 * min(2**count, 100))
-        raise DatabaseGoneError(f"MariaDB of server {self._server} refused it {_ATTEMPTS} times: too many conflicts")
+        raise DatabaseGoneError(
+            f"MariaDB of server {self._server} refused the operation {_ATTEMPTS} times because of conflicts"
+        )
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
@@ -142,15 +146,17 @@ class MariadbDatabase:
                 self._pool.put(db)
 
     def visit(self) -> NoReturn:
-        """Nothing is executed with the token here."""
-        raise UsageError("a node of Galera executes no global operations", hint="classify all of them as local")
+        """Not supported: a node of Galera does not use the token."""
+        raise UsageError("a node of Galera cannot execute global operations", hint="classify all operations as local")
 
     def apply(self, entries: Sequence[Entry], server: int) -> NoReturn:
-        """Nothing is applied here."""
-        raise UsageError("a node of Galera takes no updates of servers", hint="classify all operations as local")
+        """Not supported: a node of Galera applies no updates of other servers."""
+        raise UsageError(
+            "a node of Galera cannot apply updates of other servers", hint="classify all operations as local"
+        )
 
     def settle(self, log: Log) -> None:
-        """The cluster settles by itself."""
+        """Do nothing: the cluster recovers by itself."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -174,7 +180,7 @@ class MariadbConnection(Connection):
         self._db.query(sql)
 
     def undo(self) -> None:
-        """Go back; an operation begins with its transaction here."""
+        """Undo to the last savepoint, or to the start of the transaction."""
         if self.marked:
             super().undo()
         else:

@@ -1,10 +1,10 @@
-"""A program in a network namespace of its own, whose connections to the other sites take as long as they would be far away.
+"""Runs a program in its own network namespace, and delays its connections to other sites.
 
     unshare --net python -m plait.bench.gyro.relay '{"site": 0, …}' PROGRAM ARGUMENT …
 
-Site *n* has the address 127.0.0.*n+1* everywhere. In the namespace of one site, the addresses of the others are those of
-relays, which lead through Unix sockets into the namespaces of the others. What is sent to the ports in `delayed` is held
-back for the time that the way takes, in either direction; the order of what is sent stays.
+Site *n* has the address 127.0.0.*n+1* everywhere. In the namespace of a site, the addresses of the other sites belong
+to relays. A relay passes data through a Unix socket into the namespace of the other site. Data to and from the ports in
+`delayed` is delayed by the one-way time, in both directions. The order of the data stays the same.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _CHUNK = 1 << 16
 
 
 class Relays(msgspec.Struct, frozen=True):
-    """What the process is told."""
+    """The settings of the relays of one site."""
 
     site: int
     delays: list[float]
     """Seconds to each site, one way."""
     folder: str
-    """Where the Unix sockets are: they can be reached from every namespace."""
+    """The folder of the Unix sockets, which every namespace can reach."""
     ports: list[int]
-    """Those that are relayed; without any, this process is only there to end its child with its parent."""
+    """The ports to relay. Without ports, this process only ends its child when its parent ends."""
     delayed: list[int]
 
 
@@ -48,7 +48,7 @@ def address(site: int) -> str:
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float) -> None:
-    """Pass on what comes, later, until there is no more."""
+    """Copy data with a delay, until the reader ends."""
     loop = asyncio.get_running_loop()
     held: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
@@ -84,7 +84,7 @@ async def _both(
 
 
 async def serve(relays: Relays) -> list[asyncio.Server]:
-    """The relays to all other sites, and from them."""
+    """Start the relays to and from all other sites."""
     folder, here = Path(relays.folder), relays.site
     servers = []
     for there in range(len(relays.delays)):
@@ -99,7 +99,7 @@ async def serve(relays: Relays) -> list[asyncio.Server]:
             ) -> None:
                 try:
                     other = await asyncio.open_unix_connection(path)
-                except OSError:  # nobody is there yet
+                except OSError:  # The other site has not started yet.
                     writer.close()
                     return
                 await _both((reader, writer), other, delay)
@@ -120,13 +120,13 @@ async def serve(relays: Relays) -> list[asyncio.Server]:
 
 
 def _loopback() -> None:
-    """A new namespace has a loopback device that is down."""
+    """Start the loopback device, which is down in a new namespace."""
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh14s", b"lo", _UP_AND_RUNNING, b""))
 
 
 async def _watch(parent: int) -> None:
-    """End with the process that started this one, however that ended."""
+    """Kill this process and its children when its parent ends, even if the parent was killed."""
     while os.getppid() == parent:
         await asyncio.sleep(0.5)
     os.killpg(0, signal.SIGKILL)

@@ -1,8 +1,8 @@
 """Latency and throughput at several sites: the figures of Saissi 2019, section 2.8.
 
-*central* is one server in Germany. *read-only* executes operations that only read at the nearest server, and all others
-with the token. *gyro* follows the classification. *galera* is a clustered DBMS with a node at each site, and every operation
-runs at the nearest node (figure 6 compares with MySQL Cluster).
+*central* is one server in Germany. *read-only* executes read-only operations at the nearest server, and all others with
+the token. *gyro* uses the classification of `plait gyro analyze`. *galera* is a clustered DBMS with a node at each
+site; each operation runs at the nearest node. (Figure 6 of Saissi 2019 compares with MySQL Cluster.)
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _PUBLISHED = {
 """Table 3, as ratios."""
 
 THINK = 0.25
-"""Seconds that a client waits before a page, on average. Without, it would ask for the token again just when it has left."""
+"""Mean seconds that a client waits before a page. Without a wait, it would need the token just after the token left."""
 
 NEAR = (1, 2, 3)
-"""How many servers figure 6 has here."""
+"""Numbers of servers for Figure 6."""
 COLUMNS = [
     Column("servers"),
     Column("clients"),
@@ -52,26 +52,26 @@ COLUMNS = [
     Column("ratio", published="published"),
 ]
 _REMARK = (
-    "* median of operations without the token, measured at the server; global: mean of operations with the token, and their "
-    "share of all; ratio: how many times lower the mean is than central"
+    "* median of operations without the token, measured at the server; global: mean of operations with the token; "
+    "share: their share of all operations; ratio: mean of central / mean of this row"
 )
 
 
 class Run(NamedTuple):
-    """What the clients of one configuration measured."""
+    """The measurements of all clients in one configuration."""
 
     samples: list[Sample]
     rate: float
-    """Operations per second, of all clients."""
+    """Operations per second of all clients together."""
 
     @property
     def mean(self) -> float:
-        """Milliseconds."""
+        """The mean latency in milliseconds."""
         return statistics.fmean(s.seconds * 1000 for s in self.samples)
 
 
 def measure(options: Options) -> Table:
-    """The figures that are asked for: `latency` (Table 3), `lan` (figure 6), `load` (figure 7), `share` (figure 8)."""
+    """Measure the chosen figures: `latency` (Table 3), `lan` (Figure 6), `load` (Figure 7), `share` (Figure 8)."""
     pages = 15 if options.quick else 40
     table = Table(
         "gyro",
@@ -79,8 +79,8 @@ def measure(options: Options) -> Table:
         COLUMNS,
         "configuration",
         f"{pages} pages per client, {THINK:g} s apart for latencies; clients at five sites; round trips of Table 2 are "
-        "simulated (none in figure 6), the rest is real (servers are processes on this machine, with SQLite; Galera: the "
-        "same servers, each with a node of MariaDB)",
+        "simulated (none in Figure 6), the rest is real: servers are processes on this machine with SQLite, or with a "
+        "node of MariaDB for Galera",
         summary=[_REMARK],
         plot=Plot("mean", "mean latency in milliseconds; operations per second", "throughput"),
     )
@@ -100,7 +100,7 @@ def measure(options: Options) -> Table:
 def add(
     table: Table, setting: str, kind: str, servers: int, clients: int, run: Run, central: float | None = None
 ) -> None:  # fmt: skip
-    """A row of the table: what a configuration measured, against the mean of one central server."""
+    """Add the row of a configuration, compared with the mean of one central server."""
     times = [s.seconds * 1000 for s in run.samples]
     local = [s.served * 1000 for s in run.samples if not s.needs_token]
     waited = [s.seconds * 1000 for s in run.samples if s.needs_token]
@@ -128,14 +128,12 @@ def _workloads(examples: Path) -> list[Workload]:
     ]
     for workload in found:
         if not Path(workload.application).is_file():
-            raise UsageError(
-                f"{workload.application} is not there", hint="run it in the repository, or give --examples"
-            )
+            raise UsageError(f"{workload.application} does not exist", hint="run in the repository, or give --examples")
     return found
 
 
 def _sites(table: Table, figure: str, pages: int, options: Options) -> None:
-    """The rows of a figure."""
+    """Add the rows of a figure."""
     loads: tuple[int, ...] = (
         (3,) if figure == "latency" else (4, 12) if figure == "load" and not options.quick else (12,)
     )
@@ -157,7 +155,7 @@ def _sites(table: Table, figure: str, pages: int, options: Options) -> None:
 
 
 def _configurations(figure: str, *, quick: bool, galera: bool) -> list[tuple[Kind, int]]:
-    """What a figure compares, with how many servers. Figure 6 has no read-only replication."""
+    """The configurations and numbers of servers of a figure. Figure 6 has no read-only replication."""
     found: list[tuple[Kind, int]] = [("central", 1)]
     if figure == "lan":
         counts = NEAR[-1:] if quick else NEAR
@@ -178,9 +176,9 @@ def _run(
     far: bool = True,
     galera: bool = False,
 ) -> list[Run]:
-    """Clients at each site, one number of them after the other, on the same servers."""
+    """Run each number of clients per site, one after the other, on the same servers."""
     folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
-    folder.chmod(0o755)  # MariaDB runs as another user
+    folder.chmod(0o755)  # MariaDB runs as another user.
     try:
         deployment = Deployment(workload, known, servers, folder, far=far, galera=galera)
         try:
@@ -192,7 +190,7 @@ def _run(
 
 
 def _overhead(options: Options) -> str:
-    """What the middleware adds to a local operation: one client, one server, against the function on a plain connection."""
+    """The time that the middleware adds to a local operation: a client and a server against a plain connection."""
     options.tell("overhead of a local operation")
     workload = _workloads(options.examples)[0]
     folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
@@ -218,13 +216,13 @@ def _overhead(options: Options) -> str:
         shutil.rmtree(folder, ignore_errors=True)
     one, other = statistics.median(served[100:]) * 1000, statistics.median(direct[100:]) * 1000
     return (
-        f"get_book of TPC-W takes {one:.2f} ms through client and server, {other:.2f} ms on a connection: "
-        f"the middleware adds {one - other:.2f} ms (wanted: below 1)"
+        f"get_book of TPC-W takes {one:.2f} ms through client and server, {other:.2f} ms on a plain connection: "
+        f"the middleware adds {one - other:.2f} ms (target: below 1)"
     )
 
 
 def _shares(table: Table, options: Options) -> None:
-    """Figure 8: operations of 5 ms, with different shares of local ones."""
+    """Figure 8: operations of 5 ms, with different shares of local operations."""
     folder = Path(tempfile.mkdtemp(prefix="plait-gyro-"))
     pages, clients = (10, 8) if options.quick else (25, 8)
     try:
@@ -241,7 +239,7 @@ def _shares(table: Table, options: Options) -> None:
 
 
 def _summary(rows: Sequence[Row]) -> list[str]:
-    """The targets, and what was measured."""
+    """The targets and the measured values."""
     lines = []
     for row in rows:
         if (row.setting, row.variant) == ("TPC-W", "gyro, 5"):

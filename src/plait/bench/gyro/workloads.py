@@ -1,7 +1,7 @@
-"""What clients do in the measurements: TPC-W's shopping mix, RUBiS' bidding mix, and operations that only take time.
+"""The workloads of clients: TPC-W's shopping mix, RUBiS' bidding mix, and operations that only take time.
 
-The mixes are of web pages, with the shares that the benchmarks publish, and each page calls its transactions. A client stays
-near one server: its cart, its customer and its user have ids of that server.
+A mix is a distribution of web pages, with the published shares. Each page calls its transactions. A client stays near
+one server: its cart, its customer and its user have ids of that server.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SUBJECTS = ("ARTS", "COOKING", "HISTORY", "SCIENCE", "TRAVEL")
 
 @dataclasses.dataclass
 class Session:
-    """A client: where it is, and what it has."""
+    """A client: its nearest server, its random numbers and its cart."""
 
     near: int
     servers: int
@@ -27,18 +27,18 @@ class Session:
     cart: int | None = None
 
     def own(self, count: int) -> int:
-        """An id up to a number that is of the server nearby."""
+        """A random id up to `count` that belongs to the nearest server."""
         found = self.random.randrange(count // self.servers) * self.servers + self.near
         return found if found else self.servers * (count // self.servers)
 
     def any(self, count: int) -> int:
-        """An id of whichever server."""
+        """A random id of any server."""
         return self.random.randrange(1, count + 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """An application, the rows it begins with, and what a client does next."""
+    """An application, its initial rows, and the pages that clients call."""
 
     name: str
     application: str
@@ -167,7 +167,7 @@ def rubis_data() -> str:
 
 
 def rubis_page(client: Session, send: Send) -> None:
-    """A page of the bidding mix: 15 % of the pages write. Users look at items of their own server's categories mostly."""
+    """A page of the bidding mix: 15 % of the pages write. Users mostly look at categories of their own server."""
     category = {"category": client.own(CATEGORIES)}
     item = {"item": client.own(ITEMS) if client.random.random() < 0.8 else client.any(ITEMS)}
     user = {"user": client.own(USERS)}
@@ -246,7 +246,7 @@ def seen(db):
 
 
 def micro_page(share: float) -> Callable[[Session, Send], None]:
-    """An operation that is local with a probability."""
+    """A page with one operation, which is local with this probability."""
 
     def page(client: Session, send: Send) -> None:
         send("mine" if client.random.random() < share else "ours", {"key": client.near})

@@ -1,4 +1,4 @@
-"""What all checkers have in common, and the protocols that they are given."""
+"""The interface of all checkers, and the protocols on which they run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ MODELS = Path(__file__).with_name("models")
 
 
 class Case(NamedTuple):
-    """A protocol of the zoo with its sizes, in the order of the parameters in `PROTOCOLS`."""
+    """A protocol of the zoo with its sizes, in the order of its parameters in `PROTOCOLS`."""
 
     protocol: str
     sizes: tuple[int, ...]
     states: int
-    """How many there are."""
+    """The expected number of states."""
 
     @property
     def parameters(self) -> dict[str, str]:
-        """As `plait check -p` takes them."""
+        """The parameters for `plait check -p`."""
         names, fixed = PROTOCOLS[self.protocol]
         return dict(zip(names, map(str, self.sizes), strict=True)) | fixed
 
@@ -30,23 +30,23 @@ PROTOCOLS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "lamport_mutex": (("processes", "clock_limit"), {"quorum": "false", "entries": "none"}),
     "register_paxos": (("clients", "servers"), {}),
 }
-"""The parameters of each that are sizes, and the others that make it what the models for the peers state."""
+"""For each protocol: the parameters that are sizes, and fixed values of others, so that it equals the peers' models."""
 
 
 class Run(NamedTuple):
-    """How to start a checker on a case: everything is built."""
+    """The command that runs a checker on a case, after everything is built."""
 
     command: list[str]
     cwd: Path | None = None
 
 
 class Counts(NamedTuple):
-    """What a checker reports about its search."""
+    """The figures that a checker reports about its search."""
 
     states: int
     transitions: int
     seconds: float
-    """Of its search, by its own account."""
+    """The time of the search, as the checker reports it."""
     violated: bool = False
 
 
@@ -57,16 +57,16 @@ class Checker(ABC):
 
     @abstractmethod
     def has(self, protocol: str) -> bool:
-        """Whether there is a model of the protocol for it."""
+        """Whether this checker has a model of the protocol."""
 
     @abstractmethod
     def version(self) -> str:
-        """Which one it is; a `MissingError` if it is not installed."""
+        """Its name and version. Raises `MissingError` if it is not installed."""
 
     @abstractmethod
     def prepare(self, case: Case, workers: int, folder: Path) -> Run:
-        """Build what has to be built, in a new folder if it needs one; a `FailedError` if that does not work."""
+        """Build everything that the run needs. Raises `FailedError` if that fails."""
 
     @abstractmethod
     def read(self, output: str, code: int) -> Counts:
-        """What its output says; a `FailedError` if it did not search everything."""
+        """Parse its output. Raises `FailedError` if the search was not complete."""

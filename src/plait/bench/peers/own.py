@@ -1,4 +1,4 @@
-"""Plait beside its peers: `plait check` in a process of its own, every state, no reduction."""
+"""Plait among its peers: `plait check` in its own process, every state, no reduction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plait.bench.peers.checker import PROTOCOLS, Case, Checker, Counts, Run
 
 
 class Plait(Checker):
-    """This one."""
+    """Plait itself."""
 
     name = "Plait"
 
@@ -34,7 +34,7 @@ class Plait(Checker):
         try:
             found = json.loads(output)
         except ValueError:
-            raise FailedError(f"plait check said: {output.strip()[-200:]}") from None
+            raise FailedError(f"unexpected output of plait check: {output.strip()[-200:]}") from None
         if found["bound"] is not None:
             raise FailedError(f"plait check was stopped: {found['bound']}")
         return Counts(found["states"], found["transitions"], found["seconds"], found["verdict"] != "holds")

@@ -1,4 +1,4 @@
-"""Run a checker in a process of its own: what it printed, how long it took, and its peak memory."""
+"""Runs a checker in its own process, and measures its time and its peak memory."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from plait.bench.errors import FailedError
 
 
 class Measured(NamedTuple):
-    """What came of a command."""
+    """Output and costs of a command."""
 
     output: str
     code: int
     seconds: float
-    """From its start to its end."""
+    """Wall time."""
     cpu_seconds: float
-    """Of the processor, by all its threads."""
+    """Processor time of all its threads."""
     memory_bytes: int
-    """The peak of its resident memory."""
+    """Its peak resident memory."""
 
 
 def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> Measured:
-    """Run a command, and measure what it uses.
+    """Run a command, and measure its time and memory.
 
     >>> measured = run([sys.executable, "-c", "print(6 * 7); exit(3)"])
     >>> measured.output, measured.code, measured.memory_bytes > 2**20
@@ -46,7 +46,7 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float | Non
 
 
 def build(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> None:
-    """Run a command that has to succeed before there is anything to measure."""
+    """Run a command that prepares the measurement. Raises `FailedError` if it fails."""
     output, code = _call(command, cwd, None, env)
     if code:
         raise FailedError(f"`{' '.join(map(str, command))}` failed: {_last(output)}")
@@ -55,7 +55,7 @@ def build(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, 
 def _call(
     command: Sequence[str], cwd: Path | None, timeout: float | None, env: Mapping[str, str] | None = None
 ) -> tuple[str, int]:
-    """Output and exit code. Whatever ends this ends the command with all that it started."""
+    """Output and exit code. If a timeout or an interrupt ends the call, the command and its children are killed."""
     try:
         process = subprocess.Popen(
             command,
@@ -88,4 +88,4 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _last(output: str, lines: int = 3) -> str:
     said = [line.strip() for line in output.splitlines() if line.strip()]
-    return " / ".join(said[-lines:]) or "it said nothing"
+    return " / ".join(said[-lines:]) or "no output"

@@ -1,6 +1,6 @@
-"""Spin: a model in Promela, the verifier that it generates (pan), compiled, and its report.
+"""Spin: generates the verifier pan from a model in Promela, compiles it, runs it and reads its report.
 
-The models need their sizes in front, and loops over processes unrolled to options of a `do`: macros do that.
+Macros give a model its sizes. They also unroll loops over processes into options of a `do`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from plait.bench.peers.checker import MODELS, Case, Checker, Counts, Run
 from plait.bench.peers.process import build
 
 FLAGS = ("-DNOREDUCE", "-DSAFETY", "-DMEMLIM=16000")
-"""For the C compiler: every state, no partial-order reduction, no cycles."""
+"""Flags of the C compiler: every state, no partial-order reduction, no search for cycles."""
 DEPTH = 10_000
-"""Of pan's stack; it says when that is too little."""
+"""The depth of pan's stack. Its report says if that is too small."""
 
 
 def _options(name: str, items: list[str]) -> dict[str, str]:
@@ -66,7 +66,7 @@ def promela(case: Case) -> str:
 
 
 class Spin(Checker):
-    """Depth-first; it stores whole states, not fingerprints, and has one worker."""
+    """Depth-first search with one worker. Spin stores whole states, not fingerprints."""
 
     name = "Spin"
 
@@ -88,11 +88,11 @@ class Spin(Checker):
         return self.verifier(promela(case), case.states, folder)
 
     def verifier(self, model: str, states: int, folder: Path) -> Run:
-        """Generate and compile pan; its hash table gets two to four slots a state, the fastest of those tried."""
+        """Generate and compile pan. Its hash table gets two to four slots per state, the fastest size tried."""
         work = Path(tempfile.mkdtemp(dir=folder))
         (work / "model.pml").write_text(model, encoding="ascii")
         build(["spin", "-a", "model.pml"], cwd=work)
-        pan = work / "pan.c"  # its report rounds to 8 digits: let it print whole numbers
+        pan = work / "pan.c"  # The report rounds to 8 digits; make it print whole numbers.
         pan.write_text(pan.read_text(encoding="utf-8").replace("%9.8g", "%9.0f"), encoding="utf-8")
         build(["gcc", *self._flags, "-w", "-o", "pan", "pan.c"], cwd=work)
         return Run(["./pan", f"-m{DEPTH}", f"-w{max(16, (2 * states).bit_length())}"], work)
@@ -100,15 +100,15 @@ class Spin(Checker):
     def read(self, output: str, code: int) -> Counts:
         errors = int(number(r"errors: (\d+)", output))
         if errors == 0 and ("Search not completed" in output or "max search depth too small" in output):
-            raise FailedError("pan did not search everything")
+            raise FailedError("pan did not finish its search")
         states = int(number(r"^\s*(\d+) states, stored", output))
-        # pan counts the initial state as one more.
+        # pan counts the initial state as a transition.
         transitions = int(number(r"^\s*(\d+) transitions \(= stored\+matched\)", output)) - 1
         return Counts(states, transitions, number(r"elapsed time (\S+) seconds", output), errors > 0)
 
 
 def number(pattern: str, report: str) -> float:
-    """A number of pan's report."""
+    """Read a number from pan's report."""
     found = re.search(pattern, report, re.MULTILINE)
     if found is None:
         raise FailedError(f"pan's report has no line {pattern!r}: {report.strip()[-200:]}")

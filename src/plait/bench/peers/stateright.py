@@ -1,4 +1,4 @@
-"""Stateright: a crate of ours with a model for each protocol (models/stateright), built by cargo."""
+"""Stateright: cargo builds the crate models/stateright, which has a model of each protocol."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CRATE = MODELS / "stateright"
 
 
 def cache() -> Path:
-    """Where what was fetched and built is kept, to be there the next time."""
+    """The folder that keeps downloads and builds for the next run."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plait"
 
 
 class Stateright(Checker):
-    """Breadth-first, by as many threads as it is told."""
+    """Breadth-first search with the given number of threads."""
 
     name = "Stateright"
 
@@ -38,7 +38,7 @@ class Stateright(Checker):
 
     @property
     def program(self) -> Path:
-        """What cargo builds."""
+        """The program that cargo builds."""
         return cache() / "stateright" / "release" / "plait-peers"
 
     @cached_property
@@ -56,5 +56,5 @@ class Stateright(Checker):
         try:
             found = json.loads(output)
         except ValueError:
-            raise FailedError(f"it said: {output.strip()[-200:]}") from None
+            raise FailedError(f"unexpected output: {output.strip()[-200:]}") from None
         return Counts(found["states"], found["transitions"], found["seconds"])

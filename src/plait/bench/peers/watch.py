@@ -1,7 +1,7 @@
-"""Run a command and write what it used to a file: `python -I -S watch.py FILE COMMAND…` (see `plait.bench.peers.process`).
+"""Runs a command and writes its costs to a file: `python -I -S watch.py FILE COMMAND…` (`process.py` uses it).
 
-A process inherits the peak memory of whoever started it, until it replaces the program. So the command is started from
-here, an interpreter that has loaded next to nothing, and not from Plait.
+A new process starts with the peak memory of its parent. So this script starts the command: it is an interpreter that
+has loaded almost nothing, unlike Plait.
 """
 
 import os
@@ -10,7 +10,7 @@ import time
 
 
 def watch(file: str, command: list[str]) -> None:
-    """Write the exit code, the seconds, the seconds of the processor and the peak of the resident memory in bytes."""
+    """Write the exit code, wall time and processor time in seconds, and the peak resident memory in bytes."""
     start = time.perf_counter()
     child = os.posix_spawnp(command[0], command, os.environ)
     _, status, usage = os.wait4(child, 0)

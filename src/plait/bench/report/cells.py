@@ -1,4 +1,4 @@
-"""Values as text, by their units; and the grid of texts that a terminal and Markdown show."""
+"""Formats values by their units, and lays out a table as a grid of texts for a terminal or Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plait.bench.table import REMOVED, Cell, Column, Comparison, Row, Table, Uni
 
 
 def times(ratio: float) -> str:
-    """A ratio, with as many digits as matter.
+    """A ratio with at least two digits.
 
     >>> [times(ratio) for ratio in (0.128, 4.04, 56.7, 111.2)]
     ['0.13', '4.0', '57', '111']
@@ -50,7 +50,7 @@ def number(value: Value, unit: Unit = "") -> str:
 
 
 def measured(cell: Cell | None) -> str:
-    """A measured value, and the expected one if it is another.
+    """A measured value, and the expected value if the two differ.
 
     >>> measured(Cell(1200, at_least=True)), measured(Cell("violated", detail="agreement", expected="holds"))
     ('> 1,200', 'violated (agreement) instead of holds')
@@ -74,7 +74,7 @@ def published(cell: Cell | None) -> str:
 
 
 def removed(comparison: Comparison) -> str:
-    """The share of the base's states that was left out.
+    """The share of the base's states that was removed.
 
     >>> removed(Comparison("POR", 0.9171)), removed(Comparison("stateful", 0.99958))
     ('91.7% (POR)', '99.96% (stateful)')
@@ -87,19 +87,19 @@ def removed(comparison: Comparison) -> str:
 
 
 class Line(NamedTuple):
-    """The texts of one row; `bad` ones are red on a terminal."""
+    """The texts of one row. `bad` rows are red on a terminal."""
 
     cells: list[str]
     bad: bool
 
 
 class Grid(NamedTuple):
-    """A table as text: headings, lines in sections, and what is written below."""
+    """A table as text: headings, lines in sections, and remarks below."""
 
     headings: list[str]
     sections: dict[str, list[Line]]
     numbers: list[bool]
-    """For each column, whether it has only numbers: these are aligned to the right and never folded."""
+    """For each column, whether it has only numbers. Such columns are aligned to the right and never folded."""
     remarks: list[str]
 
 
@@ -111,7 +111,7 @@ class _Shown(NamedTuple):
 
 
 def grid(table: Table) -> Grid:
-    """Lay a table out."""
+    """Lay out a table."""
     marks = _marks(table)
     columns = [_variants(table, marks), *_measured(table), *_published(table), *_targets(table)]
     columns = [column for place, column in enumerate(columns) if not place or any(column.texts.values())]
@@ -142,7 +142,7 @@ def _measured(table: Table) -> list[_Shown]:
         texts = {at: _text(row, column) for at, row in enumerate(table.rows)}
         failed: dict[int, str] = {}
         if not shown:  # The first column says why a run has no result.
-            failed = {at: f"none: {row.failed}" for at, row in enumerate(table.rows) if row.failed is not None}
+            failed = {at: f"failed: {row.failed}" for at, row in enumerate(table.rows) if row.failed is not None}
             texts |= failed
         numbers = not failed and column != REMOVED and all(map(_is_number, cells))
         shown.append(_Shown(column.heading or column.name, texts, numbers))
@@ -180,7 +180,7 @@ def _targets(table: Table) -> list[_Shown]:
 
 def _remarks(table: Table, marks: dict[str, str]) -> list[str]:
     missing = [f"{name} is missing: {what}." for name, what in table.missing.items()]
-    errors = [f"DIFFERENT RESULTS, so the figures mean nothing: {error}." for error in table.errors]
+    errors = [f"DIFFERENT RESULTS, so the figures have no meaning: {error}." for error in table.errors]
     skipped = [f"Not measured: {table.skipped}"] if table.skipped is not None else []
     ended = [] if table.complete else ["Interrupted: the rest is missing."]
     return [*(f"{mark} {note}" for note, mark in marks.items()), *missing, *errors, *skipped, *table.summary, *ended]

@@ -11,23 +11,23 @@ from plait.bench.table import Table
 
 
 class Results(msgspec.Struct, frozen=True):
-    """What was measured, and on which machine."""
+    """The tables, and the machine on which they were measured."""
 
     machine: Machine
     tables: list[Table]
 
 
 def results_text(results: Results, *, width: int, color: bool) -> str:
-    """As a terminal shows it."""
+    """The results for a terminal."""
     parts = [f"{results.machine}\n", *(table_text(table, width=width, color=color) for table in results.tables)]
     return "\n".join(parts)
 
 
 def results_markdown(results: Results) -> str:
-    """As Markdown."""
+    """The results as Markdown."""
     return "\n".join([f"{results.machine}.\n", *map(table_markdown, results.tables)])
 
 
 def results_json(results: Results) -> str:
-    """As one JSON object (docs/reference/cli.md)."""
+    """The results as one JSON object (docs/reference/cli.md)."""
     return msgspec.json.encode(results).decode()

@@ -1,4 +1,4 @@
-"""A table as a drawing: horizontal bars on a logarithmic scale, with marks for published values."""
+"""Draws a table: horizontal bars on a logarithmic scale, with marks for published values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST = -2
 
 
 def table_svg(table: Table) -> str:
-    """Bars of one column; a diamond is the published value, hollow if the published run was stopped."""
+    """One column as bars. A diamond is the published value, hollow if the published run was stopped."""
     assert table.plot is not None
     column = table.plot.column
     cells = [row.cells[column] for row in table.rows if column in row.cells]
@@ -51,7 +51,7 @@ def table_svg(table: Table) -> str:
             if isinstance(cell.published, int | float):
                 at = x(cell.published)
                 body.append(_diamond(at, y + _BAR / 2, cell))
-                # The number stands where neither the bar nor the mark is.
+                # Place the number where it covers neither the bar nor the mark.
                 end = at + 4 if end - 7 <= at <= end + text_width(label, _SIZE) + 14 else end
             body.append(_text(end + 5, y + _BAR - 1, label))
             y += _LINE
@@ -87,7 +87,7 @@ def _kind(row: Row) -> str:
 
 
 def _about(table: Table, row: Row) -> str:
-    """Everything that was measured, for the tooltip."""
+    """All measured values, for the tooltip."""
     cells = {column.heading or column.name: row.cells.get(column.name) for column in table.columns if column.shown}
     parts = [f"{name} {text}" for name, cell in cells.items() if (text := measured(cell))]
     return f"{row.setting}, {row.variant}: {', '.join(parts)}"

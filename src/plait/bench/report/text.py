@@ -1,4 +1,4 @@
-"""A table for a terminal. Nothing is cut off: on a narrow terminal words are folded, numbers never are."""
+"""Prints a table for a terminal. On a narrow terminal, columns of words are folded; numbers never are."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _widths(laid: Grid, width: int) -> list[int]:
-    """The width of each column: that of its longest text, or less for words if the terminal is narrow."""
+    """The width of each column: its longest text, or less for words if the terminal is narrow."""
     cells = [line.cells for lines in laid.sections.values() for line in lines]
     columns = list(zip(laid.headings, *cells, strict=True))
     widths = [max(map(len, column)) for column in columns]

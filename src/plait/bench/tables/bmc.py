@@ -1,4 +1,4 @@
-"""Tables 6 and 7 and Figure 14 of Saissi 2019 (section 4.6): programs, the encodings that decide them, published times."""
+"""Tables 6 and 7 and Figure 14 of Saissi 2019 (section 4.6): programs, encodings, published times."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WAYS: dict[str, dict[str, Any]] = {
     AUTO: {},
     EXPLICIT: {"encoding": "explicit"},
 }
-"""The first two are those of Saissi 2019; `auto` is what `plait bmc` does."""
+"""The first two are the encodings of Saissi 2019. `auto` is the default of `plait bmc`."""
 
 _SEEDS, _ENOUGH = 31, 10.0
-"""A formula is solved with 31 seeds, and the mean counts; with fewer, once they took 10 s together."""
+"""Each formula is solved with 31 seeds, or with fewer if they take 10 s together. The mean is reported."""
 
 
 class Setting(NamedTuple):
-    """A program of the zoo, and what was published: solving and total seconds without and with projections."""
+    """A program of the zoo, and the published seconds (solving, total) without and with projections."""
 
     target: str
     property: str
@@ -46,7 +46,7 @@ class Setting(NamedTuple):
     """The published BMC did not end in two hours."""
     quick: bool = False
     width: int | None = None
-    """For the encodings: bits of numbers. With a width, ranges alone do not decide the file system, and a solver has to."""
+    """Bits of numbers. With a width, the file system needs a solver; without one, ranges alone decide it."""
 
 
 def _philosophers(n: int, bmc: tuple[float, float], pbmc: tuple[float, float], quick: bool = False) -> Setting:
@@ -67,7 +67,7 @@ def _indexer(n: int, depth: int, bmc: tuple[float, float], pbmc: tuple[float, fl
 
 
 FROM = 20
-"""In Figure 14, projections pay from this depth on."""
+"""In Figure 14, projections save time from this depth on."""
 FIGURE = {
     f"Figure 14: Litmus 5, depth {depth}": Setting("litmus5", "never", depth, {}, "unsat")
     for depth in (10, 15, 20, 24, 27)
@@ -94,7 +94,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 class Timing(NamedTuple):
-    """One run: CPU seconds, and what was found."""
+    """CPU seconds and result of one run."""
 
     solving: float
     total: float
@@ -102,7 +102,7 @@ class Timing(NamedTuple):
     found: str
     """`sat`, `unsat`, or the limit that was hit."""
     work: int | None
-    """What the solver counts of its own work; None without a solver."""
+    """The solver's own measure of its work; None without a solver."""
 
     @property
     def decided(self) -> bool:
@@ -110,7 +110,7 @@ class Timing(NamedTuple):
 
 
 def measure(options: Options) -> Table:
-    """Every setting with every encoding; each run is stopped after `options.timeout` seconds."""
+    """Run every setting with every encoding. Each run is stopped after `options.timeout` seconds."""
     table = Table(
         "bmc",
         "Bounded model checking with projections (Saissi 2019, Tables 6 and 7, Figure 14)",
@@ -122,8 +122,8 @@ def measure(options: Options) -> Table:
             Column("found"),
         ],
         "encoding",
-        f"CPU seconds of one core, each run stopped after {options.timeout:g} s; the mean of {_SEEDS} seeds (fewer, if they "
-        f"take more than {_ENOUGH:g} s); work: what the solver counts of its own work",
+        f"CPU seconds of one core, each run stopped after {options.timeout:g} s; the mean of {_SEEDS} seeds (fewer if "
+        f"they take more than {_ENOUGH:g} s); work: the solver's own measure of its work",
         plot=Plot("total", "CPU seconds"),
     )
     chosen = {name: setting for name, setting in SETTINGS.items() if setting.quick or not options.quick}
@@ -154,7 +154,7 @@ def _add(table: Table, name: str, way: str, timing: Timing) -> None:
 
 
 def mean(setting: Setting, way: str, timeout: float) -> Timing:
-    """The mean of several seeds. It is undecided if one of them is."""
+    """The mean over several seeds. The result is undecided if one run is."""
     runs: list[Timing] = []
     while len(runs) < (1 if way == EXPLICIT else _SEEDS) and sum(run.total for run in runs) < _ENOUGH:
         runs.append(_once(setting, way, timeout, len(runs)))
@@ -207,19 +207,19 @@ def _summary(rows: list[Row]) -> list[str]:
     if slow:
         most = max(slow, key=_building)
         lines.append(
-            f"Of the {len(slow)} runs of more than 5 s, building and reading the formula is at most "
-            f"{_building(most):.0%} ({most.setting}, {most.variant})."
+            f"In the {len(slow)} runs of more than 5 s, building and reading the formula takes at most "
+            f"{_building(most):.0%} of the time ({most.setting}, {most.variant})."
         )
     for base, better in ((BMC, PBMC), (BMC, SLICED), (CLOCK, CLOCK_P)):
         lines.append(_gain(settings, base, better))
     faster = [name for name, ways in settings.items() if _enumeration_wins(ways)]
     if faster:
-        lines.append(f"Enumerating all states is faster than any formula in: {'; '.join(faster)}.")
+        lines.append(f"Enumerating all states is faster than every formula in: {'; '.join(faster)}.")
     return lines
 
 
 def _building(row: Row) -> float:
-    """The share of the time that building the formula takes."""
+    """Time to build the formula, as a share of the total."""
     return float(row.value("building") / row.value("total"))
 
 
@@ -230,13 +230,13 @@ def _best(settings: Mapping[str, Ways]) -> str:
     }
     undecided = [name for name, seconds in best.items() if seconds is None]
     if undecided:
-        return f"Not decided by any encoding: {'; '.join(undecided)}."
+        return f"No encoding decides: {'; '.join(undecided)}."
     slowest = max((seconds for seconds in best.values() if seconds is not None), default=0.0)
     return f"The best encoding decides every setting, in at most {slowest:.1f} s."
 
 
 def _gain(settings: Mapping[str, Ways], base: str, better: str) -> str:
-    """Where Saissi 2019 reports less solving with projections: whether there is less work here, too."""
+    """In settings where Saissi 2019 reports less solving time with projections: whether the work is less here, too."""
     less: list[str] = []
     other: list[str] = []
     for name, ways in settings.items():
@@ -252,8 +252,8 @@ def _gain(settings: Mapping[str, Ways], base: str, better: str) -> str:
             decided = two.limit is None
             (less if decided else other).append(f"{name} ({'only with' if decided else 'not decided with'})")
     return (
-        f"{better} against {base}, in settings where Saissi 2019 reports less solving: less work in {len(less)} of "
-        f"{len(less) + len(other)}: {'; '.join(less) or 'none'}. Not less: {'; '.join(other) or 'none'}."
+        f"{better} against {base}, in settings where Saissi 2019 reports less solving time: less work in "
+        f"{len(less)} of {len(less) + len(other)}: {'; '.join(less) or 'none'}. Not less: {'; '.join(other) or 'none'}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Table I of DBSS: decomposition-based stateful search, partial-order reduction, both, and symmetry as well."""
+"""Table I of DBSS: decomposition-based stateful search, partial-order reduction, both, and both with symmetry."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ SETTINGS = {
 
 
 def measure(options: Options) -> Table:
-    """Every setting of the table with every reduction, and the states that DBSS reports."""
+    """Check every setting of the table with every reduction; compare with the states that DBSS reports."""
     table = Table(
         "dbss",
         "Decomposition-based stateful search (DBSS, Table I)",

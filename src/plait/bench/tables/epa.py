@@ -1,4 +1,4 @@
-"""Error propagation analysis: Tables 8 and 10 and Figure 17 of Saissi 2019, the overhead, and the check against Z3.
+"""Error propagation analysis: Tables 8 and 10 and Figure 17 of Saissi 2019, the overhead, and a comparison with Z3.
 
 The programs are in examples/epa.
 """
@@ -54,7 +54,7 @@ LONG = {
     "blackscholes": ("3", "2000000"),
     "swaptions": ("4", "64", "14000"),
 }
-"""0.1 s and more without recording, and traces of up to 5 GB."""
+"""Runs of 0.1 s and more without recording. The traces have up to 5 GB."""
 PUBLISHED = {
     "quicksort": (30.38 * 60, 1.57, 0.3),
     "pca": (150.43 * 60, 1.29, 0.17),
@@ -62,7 +62,7 @@ PUBLISHED = {
     "blackscholes": (0.99 * 60, 1.58, 0.2),
     "swaptions": (144.61 * 60, 8.57, 2.86),
 }
-"""Table 10: seconds of the reversibility check, of sanitizing and of comparing."""
+"""Table 10: seconds of the reversibility check, of sanitizing, and of comparing."""
 TYPES = ["bitflip", "mallsize", "callcorr", "invalptr"]
 
 
@@ -70,16 +70,16 @@ COLUMNS = [Column("measured", published="published"), Column("ratio")]
 
 
 def measure(options: Options) -> Table:
-    """Runs without a fault, campaigns, the costs of each part, and the largest traces."""
+    """Measure runs without a fault, campaigns, the cost of each part, and the largest traces."""
     table = Table("epa", "Error propagation analysis (Saissi 2019, Tables 8 and 10, Figure 17)", COLUMNS, "what")
     examples = options.examples / "epa"
     if not (examples / "kmeans.c").is_file():
-        raise UsageError(f"{examples / 'kmeans.c'} is not there", hint="run it in the repository, or give --examples")
+        raise UsageError(f"{examples / 'kmeans.c'} does not exist", hint="run in the repository, or give --examples")
     folder = Path(tempfile.mkdtemp(prefix="plait-bench-epa-", dir=scratch()))
     try:
         with table.measuring():
             if not find_all():
-                raise SkippedError("clang with its libLLVM is not installed: apt-get install clang-14")
+                raise SkippedError("clang with libLLVM is not installed; apt-get install clang-14")
             programs = {name: folder / f"{name}.epa" for name in SMALL}
             for name, program in programs.items():
                 options.tell(f"building {name}")
@@ -97,7 +97,7 @@ def measure(options: Options) -> Table:
 
 
 def false_positives(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
-    """Repeated runs without a fault, under random yields (Table 8)."""
+    """Repeat runs without a fault, with random yields (Table 8). None may deviate."""
     runs = 25 if options.quick else 1_000
     for name, program in programs.items():
         options.tell(f"runs without a fault: {name}")
@@ -119,7 +119,7 @@ def false_positives(table: Table, options: Options, programs: dict[str, Path], f
 
 
 def digest(trace: Path) -> bytes:
-    """The hash of a trace as it was recorded."""
+    """The hash of a raw trace."""
     found = hashlib.blake2b()
     for file in sorted(trace.glob("thread-*.bin")):
         found.update(file.read_bytes())
@@ -127,10 +127,10 @@ def digest(trace: Path) -> bytes:
 
 
 def campaigns(table: Table, options: Options, programs: dict[str, Path]) -> None:
-    """Figure 17, and the maximal possible false negative rate (MPFNR) of crashes and silent corruptions."""
+    """Inject faults (Figure 17) and compute the maximal possible false negative rate (MPFNR)."""
     runs = 20 if options.quick else 400
     missed = failures = 0
-    setting = f"Faults (Figure 17), {runs} runs of each program: share that deviates"
+    setting = f"Faults (Figure 17), {runs} runs of each program: share of runs that deviate"
     for name, program in programs.items():
         options.tell(f"faults: {name}")
         campaign = Campaign(program, SMALL[name], types=TYPES, runs=runs, seed=1)
@@ -153,7 +153,7 @@ def campaigns(table: Table, options: Options, programs: dict[str, Path]) -> None
 
 
 def table_10(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
-    """Traces of a million records: check, sanitize, compare."""
+    """Check, sanitize and compare traces of a million records (Table 10)."""
     for name, program in programs.items():
         options.tell(f"a million records: {name}")
         record(program, LARGE[name], folder / "one")
@@ -186,7 +186,7 @@ def table_10(table: Table, options: Options, programs: dict[str, Path], folder: 
 
 
 def overhead(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
-    """How much longer a recorded run takes than the program without instrumentation, both at -O0."""
+    """Compare the time of a recorded run with the program without instrumentation, both at -O0."""
     toolchain = find_all()[0]
     repeats = max(5, options.times)
     for name, program in programs.items():
@@ -196,7 +196,7 @@ def overhead(table: Table, options: Options, programs: dict[str, Path], folder: 
         subprocess.run([toolchain.clang, "-O0", "-g", source, "-o", str(plain), "-lm", "-pthread"], check=True)
         arguments = list(LONG[name])
         before, after = [], []
-        for _ in range(repeats):  # In turns, so that other work on the machine disturbs both.
+        for _ in range(repeats):  # In turns, so that other work on the machine affects both.
             before.append(spent(_run_plain, plain, arguments))
             shutil.rmtree(folder / "slow", ignore_errors=True)
             after.append(spent(record, program, arguments, folder / "slow"))
@@ -220,7 +220,7 @@ def _run_plain(program: Path, arguments: list[str]) -> None:
 
 
 def spent(action: Callable[..., Any], *arguments: Any) -> tuple[float, float]:
-    """The time that an action takes, and the processor time of the processes that it starts."""
+    """The wall time of an action, and the processor time of its child processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     _, seconds = timed(action, *arguments)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -228,7 +228,7 @@ def spent(action: Callable[..., Any], *arguments: Any) -> tuple[float, float]:
 
 
 def against_the_formula(table: Table, options: Options, program: Path, folder: Path) -> None:
-    """The largest trace of kmeans that Z3 still decides with the whole formula."""
+    """Find the largest trace of kmeans that Z3 decides with the whole formula, and compare the times."""
     limit = 20.0 if options.quick else 120.0
     best: tuple[int, float, float] | None = None
     for points in (3, 4, 6, 8, 12, 16, 24, 32, 48, 64):
@@ -241,7 +241,7 @@ def against_the_formula(table: Table, options: Options, program: Path, folder: P
             break
         found, fast = timed(fast_check, steps)
         if bool(found["pairs"]) != answer:
-            raise DifferenceError(f"kmeans 2 {points}: the formula says {answer}")
+            raise DifferenceError(f"kmeans 2 {points}: Z3 finds {answer} for the whole formula, the fast check differs")
         best = (len(steps), slow, fast)
         if slow > limit / 2:
             break
@@ -249,7 +249,7 @@ def against_the_formula(table: Table, options: Options, program: Path, folder: P
         count, slow, fast = best
         table.raw["formula"] = {"steps": count, "z3": slow, "clocks": fast}
         table.add(
-            "Check of reversibility, against the formula",
+            "Reversibility check, compared with the whole formula",
             f"Z3 on {count:,} steps of kmeans",
             measured=Cell(f"{slow:.2f} s against {fast * 1e3:.2f} ms"),
             ratio=times(slow / fast),
@@ -259,7 +259,7 @@ def against_the_formula(table: Table, options: Options, program: Path, folder: P
 
 
 def fifty_million(table: Table, options: Options, program: Path, folder: Path) -> None:
-    """A trace of more than 50 million records, in a process of its own."""
+    """Analyze a trace of more than 50 million records, in its own process."""
     options.tell("50 million records: swaptions")
     record(program, ["4", "64", "840"], folder / "huge")
     code = (
@@ -267,7 +267,7 @@ def fifty_million(table: Table, options: Options, program: Path, folder: Path) -
         "from plait.epa.reversibility import check; r = Recording(Path(sys.argv[1])); s = check(r).verdict.status; "
         "e = r.native.outcome(r.native)[0]; "
         "peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]; "
-        "print(r.native.records, s, e, peak)"  # not ru_maxrss, which a child has from its parent
+        "print(r.native.records, s, e, peak)"  # Not ru_maxrss, which a child inherits.
     )
     start = time.perf_counter()
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The settings of MP-Basset: single messages against quorum transitions, and the splits of these."""
+"""The settings of MP-Basset: single messages, quorum transitions, and splits of quorum transitions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SETTINGS = {
 
 
 def measure(options: Options) -> Table:
-    """Every setting, message by message and with quorum transitions, without and with partial-order reduction."""
+    """Check every setting with single messages and with quorum transitions, both with and without reduction."""
     table = Table(
         "quorum",
         "Quorum transitions and their splits (MP-Basset)",
@@ -57,7 +57,7 @@ def measure(options: Options) -> Table:
 
 
 def _removed(table: Table, options: Options) -> str:
-    """How many states quorum transitions remove on Paxos; also without history, as Plait counts by default."""
+    """The share of states that quorum transitions remove on Paxos, with history and without (Plait's default)."""
     name = "Paxos (2, 3, 1)"
     with_history = {row.variant: row.value("states") for row in table.settings[name]}
     share = 1 - with_history[QUORUM] / with_history[SINGLE]

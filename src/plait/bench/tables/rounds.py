@@ -1,4 +1,4 @@
-"""Table 1 of Sequentialization: the same bugs, searched asynchronously and in the sequential program."""
+"""Table 1 of Sequentialization: the search for the same bugs, asynchronous and in the sequential program."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from plait.model.loader import load
 from plait.rounds.check import check_rounds
 
 MAX_STATES, QUICK = 10_000_000, 300_000
-"""Where asynchronous searches are stopped, instead of after an hour."""
+"""Limits of asynchronous searches. The paper stops them after an hour."""
 WALKS = 10_000
 SEQUENTIAL, CORRECTED = "sequential", "sequential, corrected"
 
 
 class Setting(NamedTuple):
-    """A faulty protocol of the zoo, how many phases its bug takes, and the paper's seconds."""
+    """A faulty protocol of the zoo, the number of phases that its bug needs, and the published times."""
 
     target: str
     faulty: Mapping[str, str]
     phases: int
     bounded_by: str
-    """The parameter that bounds the phases."""
+    """The parameter that limits the number of phases."""
     asynchronous: str
     sequential: str
     assume: str = "none"
@@ -46,7 +46,7 @@ _ASYNCHRONOUS = {"bfs": "asynchronous, bfs", "dfs": "asynchronous, dfs", "random
 
 
 def measure(options: Options) -> Table:
-    """Every setting, in each asynchronous search and as a sequential program; without `quick` also corrected."""
+    """Run every setting asynchronously and as a sequential program; without `quick` also the corrected protocol."""
     limit = QUICK if options.quick else MAX_STATES
     table = Table(
         "rounds",

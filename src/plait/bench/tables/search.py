@@ -1,7 +1,8 @@
-"""Settings of the papers on explicit-state search, each with several reductions: one check per row.
+"""Runs the settings of DBSS and MP-Basset with several reductions: one check per row.
 
-Depth first, up to the first violation, as in the papers. With `history="last"`, the state includes what each process
-consumed last, as in the papers' tools. Decomposition finds that this is auxiliary, and leaves it out again.
+Searches are depth first and end at the first violation, as in the papers. With `history="last"`, the state includes the
+messages that each process consumed last, as in the papers' tools. Decomposition finds that they are auxiliary and
+removes them again.
 """
 
 from __future__ import annotations
@@ -16,35 +17,35 @@ from plait.kernel.verdict import Status, Verdict
 from plait.model.loader import load
 
 MAX_STATES, MAX_VISITS, TIMEOUT = 40_000_000, 20_000_000, 60.0
-"""Where a search is stopped: states, visits of the stateless search, seconds."""
+"""The limits of a search: states, visits of the stateless search, seconds."""
 QUICK = 1_000_000
-"""States and visits of a quick table."""
+"""The limit of states and visits with `quick`."""
 
 LAST = {"history": "last"}
 COLUMNS = [Column("states", published="paper"), Column("time"), REMOVED, Column("verdict")]
 
 
 class Way(NamedTuple):
-    """Options of a check, and the variants that it is compared with."""
+    """The options of a check, and the variants with which it is compared."""
 
     options: Mapping[str, Any]
     bases: tuple[str, ...] = ()
 
 
 class Setting(NamedTuple):
-    """A model of the zoo, and what was published: the verdict, and states by reduction."""
+    """A model of the zoo, the published verdict, and the published states by reduction."""
 
     target: str
     parameters: Mapping[str, str]
     verdict: Status
     states: Mapping[str, int] = {}
     stopped: tuple[str, ...] = ()
-    """Reductions with which the published search did not end."""
+    """Reductions for which the published search was stopped."""
     large: bool = False
 
 
 def conditions(form: str, options: Options, *, stateless: bool = False) -> str:
-    """How the searches of a table are run."""
+    """Describe the searches of a table: form, order and limits."""
     limits = f"stopped after {QUICK if options.quick else MAX_STATES:,} states"
     limits += f" (stateless: {MAX_VISITS:,} visits)" if stateless and not options.quick else ""
     workers = f"{options.workers} worker{'s' if options.workers > 1 else ''}"
@@ -52,7 +53,7 @@ def conditions(form: str, options: Options, *, stateless: bool = False) -> str:
 
 
 def search(setting: Setting, way: Mapping[str, Any], options: Options, *, quorum: bool) -> Verdict:
-    """Check one setting in one way."""
+    """Check one setting with one set of options."""
     most = QUICK if options.quick else MAX_VISITS if way.get("search") == "stateless" else MAX_STATES
     system = load(setting.target, {**setting.parameters, "quorum": str(quorum).lower()})
     limits: dict[str, Any] = {"workers": options.workers, "max_states": most, "timeout": TIMEOUT}
@@ -69,7 +70,7 @@ def fill(
     options: Options,
     quorum: Callable[[str], bool],
 ) -> None:
-    """Add a row for each setting in each way."""
+    """Add a row for each setting and each set of options."""
     chosen = {name: setting for name, setting in settings.items() if not (options.quick and setting.large)}
     number, total = 0, len(chosen) * len(ways)
     for name, setting in chosen.items():
@@ -103,14 +104,14 @@ def _add(table: Table, name: str, setting: Setting, label: str, verdict: Verdict
 
 
 def verdict_cell(verdict: Verdict, published: Status | None) -> Cell:
-    """The verdict, and the published one. A search that hit a limit contradicts nothing."""
+    """The verdict and the published one. A search that hit a limit is not compared."""
     stopped = verdict.status == "inconclusive"
     detail = verdict.property or (verdict.bound if stopped else None)
     return Cell(verdict.status, detail=detail, expected=None if stopped else published, published=published)
 
 
 def _compared(states: int, bases: list[Row]) -> Iterator[Comparison]:
-    """A base that hit a limit has more states than were counted: having more than these says nothing."""
+    """If the base hit a limit, its true count is larger. Then only a smaller count than the base's can be compared."""
     for base in bases:
         removed = 1 - states / base.value("states")
         if base.limit is None or removed > 0:
@@ -118,7 +119,7 @@ def _compared(states: int, bases: list[Row]) -> Iterator[Comparison]:
 
 
 def verdicts(rows: list[Row], paper: str) -> str:
-    """How many searches ended, and whether the verdicts are the published ones."""
+    """How many searches reached a verdict, and whether the verdicts are the published ones."""
     differing = [f"{row.setting}, {row.variant}: {row.value('verdict')}" for row in rows if row.differs]
     stopped = sum(row.value("verdict") == "inconclusive" for row in rows)
     ended = f"{len(rows) - stopped} of {len(rows)} searches reached a verdict"
