@@ -63,7 +63,7 @@ def test_schemas_are_written_for_mariadb() -> None:
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(galera, "_program", lambda _: None)
     assert "apt-get install mariadb-server galera-4" in str(missing(far=False))
-    with pytest.raises(UsageError, match="cannot be started") as error:
+    with pytest.raises(UsageError, match="Galera cannot start") as error:
         Galera(tmp_path, [[0.0]])
     assert "mariadbd is not installed" in str(error.value.hint)
 

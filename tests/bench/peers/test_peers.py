@@ -157,7 +157,7 @@ def test_a_checker_that_fails_does_not_stop_the_others(alone: Path, capsys: pyte
         assert rows[setting, "Spin"]["cells"]["states"]["value"] is None
         assert "spin is out of order" in rows[setting, "Spin"]["failed"]
     assert table["missing"].keys() == {"Stateright", "TLC"}
-    assert "no mvn to fetch one" in table["missing"]["TLC"]
+    assert "mvn is not installed to fetch it" in table["missing"]["TLC"]
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_a_file_that_is_not_tlc(alone: Path, capsys: pytest.CaptureFixture[str],
     (tmp_path / "some.jar").write_text("no jar")
     code, out, _ = run(capsys, "--quick", "-q", "--tla2tools", str(tmp_path / "some.jar"), "--markdown")
     assert code == 0
-    assert "does not have TLC in it; give the jar of the TLA+ tools" in out
+    assert "does not contain TLC; name the jar of the TLA+ tools" in out
 
 
 @pytest.mark.slow
