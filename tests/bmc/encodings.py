@@ -7,8 +7,8 @@ from typing import Any
 
 from plait.bmc.analysis.ranges import Ranges, ranges
 from plait.bmc.encoding.clock import ClockEncoding
-from plait.bmc.encoding.solver import enumerate_values
 from plait.bmc.encoding.steps import StepsEncoding
+from plait.bmc.encoding.z3_solver import enumerate_values
 from plait.bmc.execution.explicit import longest_run, reachable_values
 from plait.bmc.language.compiler import compile_program
 from plait.bmc.language.parser import parse

@@ -18,9 +18,9 @@ from plait.bmc.analysis.width import fits
 from plait.bmc.encoding.clock import ClockEncoding
 from plait.bmc.encoding.induction import Induction
 from plait.bmc.encoding.smt import Formula, TooLargeError
-from plait.bmc.encoding.solver import Answer
 from plait.bmc.encoding.solvers import Solver, decide
 from plait.bmc.encoding.steps import StepsEncoding
+from plait.bmc.encoding.z3_solver import Answer
 from plait.bmc.execution.explicit import Enumeration
 from plait.bmc.execution.interpreter import Interpreter
 from plait.bmc.execution.tracing import trace

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from plait.bmc.analysis.ranges import Ranges
 from plait.bmc.encoding.smt import Formula, Term
-from plait.bmc.encoding.solver import consecution
 from plait.bmc.encoding.steps import Moment, StepsEncoding
+from plait.bmc.encoding.z3_solver import consecution
 from plait.bmc.execution.interpreter import Interpreter, State
 from plait.bmc.execution.walks import walk
 from plait.bmc.language.program import Program, Value, Variable

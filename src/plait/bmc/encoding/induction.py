@@ -12,8 +12,8 @@ from collections.abc import Callable
 from plait.bmc.analysis.invariants import invariants
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.encoding.smt import Formula, Term
-from plait.bmc.encoding.solver import Answer
 from plait.bmc.encoding.steps import StepsEncoding
+from plait.bmc.encoding.z3_solver import Answer
 from plait.bmc.language.expressions import negate
 from plait.bmc.language.program import Expr, Program
 

@@ -6,9 +6,9 @@ import importlib
 import time
 from typing import Any, Literal
 
-from plait.bmc.encoding import solver as z3
-from plait.bmc.encoding.solver import Answer
+from plait.bmc.encoding import z3_solver
 from plait.bmc.encoding.witness import Model
+from plait.bmc.encoding.z3_solver import Answer
 from plait.kernel.errors import Argument, MissingPackageError, UsageError
 
 Solver = Literal["z3", "bitwuzla", "cvc5"]
@@ -19,7 +19,7 @@ def decide(
 ) -> Answer:
     """Decide a formula with one of the solvers. Only Z3 uses the seed."""
     if solver == "z3":
-        return z3.solve(text, timeout=timeout, memory=memory, seed=seed)
+        return z3_solver.solve(text, timeout=timeout, memory=memory, seed=seed)
     try:
         module = importlib.import_module(solver)
     except ImportError:
@@ -28,7 +28,7 @@ def decide(
         ) from None
     start = time.process_time()
     outcome, model = (_bitwuzla if solver == "bitwuzla" else _cvc5)(module, text, timeout)
-    answers: dict[str, z3.Outcome] = {"sat": "sat", "unsat": "unsat", "unknown": "timeout"}
+    answers: dict[str, z3_solver.Outcome] = {"sat": "sat", "unsat": "unsat", "unknown": "timeout"}
     return Answer(answers[outcome], model, time.process_time() - start, outcome)
 
 
