@@ -148,7 +148,7 @@ from plait.model.system import System
 from plait import Process, check
 def f():
     from ..check import api
-    import plait.bench.tables
+    import plait.bench.papers
 if TYPE_CHECKING:
     from plait._native import Engine
 """

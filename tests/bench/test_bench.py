@@ -13,7 +13,7 @@ import pytest
 
 from plait.bench import registry
 from plait.bench.options import Options
-from plait.bench.tables import dbss, quorum, rounds, search
+from plait.bench.papers import dbss, quorum, rounds, search
 from plait.cli.main import main
 
 SMALL = ("Faulty-Paxos (2, 3, 1)", "Register, 3 base objects")

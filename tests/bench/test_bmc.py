@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from plait.bench.tables import bmc as tables
+from plait.bench.papers import bmc as tables
 from plait.cli.main import main
 
 

@@ -24,7 +24,7 @@ class Benchmark(NamedTuple):
 
 
 def _papers(name: str, about: str, *options: str, extra: str | None = None) -> Benchmark:
-    return Benchmark(f"plait.bench.tables.{name}", "papers", about, frozenset(options), extra)
+    return Benchmark(f"plait.bench.papers.{name}", "papers", about, frozenset(options), extra)
 
 
 def _engine(name: str, about: str, *options: str) -> Benchmark:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plait.bench.options import Options
+from plait.bench.papers.search import COLUMNS, LAST, Setting, Way, conditions, fill, verdicts
 from plait.bench.table import Plot, Table
-from plait.bench.tables.search import COLUMNS, LAST, Setting, Way, conditions, fill, verdicts
 
 STATELESS, STATEFUL, POR = "stateless", "stateful", "POR"
 WITHOUT_SPOS, DBSS, BOTH, SYMMETRY = "DBSS without SPoS", "DBSS", "DBSS + POR", "DBSS + POR + symmetry"

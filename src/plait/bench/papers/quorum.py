@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plait.bench.options import Options
+from plait.bench.papers.search import COLUMNS, LAST, Setting, Way, conditions, fill, search, verdicts
 from plait.bench.table import Plot, Table
-from plait.bench.tables.search import COLUMNS, LAST, Setting, Way, conditions, fill, search, verdicts
 
 SINGLE, SINGLE_POR = "single", "single + POR"
 QUORUM, QUORUM_POR = "quorum", "quorum + POR"

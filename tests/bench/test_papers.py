@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.bench.tables import dbss, quorum
+from plait.bench.papers import dbss, quorum
 from plait.check.api import check
 from plait.model.loader import load
 from plait.model.system import System

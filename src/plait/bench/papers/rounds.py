@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from plait.bench.options import Options
+from plait.bench.papers.search import verdict_cell
 from plait.bench.table import Cell, Column, Plot, Row, Table
-from plait.bench.tables.search import verdict_cell
 from plait.check.api import check
 from plait.kernel.verdict import Status, Verdict
 from plait.model.loader import load
