@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from plait.gyro.source import core
+from plait.gyro.source import sqlalchemy_core as core
 from plait.gyro.source.values import (
     Clause,
     CoreColumns,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from plait.gyro.source.expressions import Environment, constant
 from plait.gyro.source.functions import Walk, connection_like
-from plait.gyro.source.tables import table
+from plait.gyro.source.sqlalchemy_tables import table
 from plait.gyro.source.values import CoreTable, Handle, Value
 from plait.gyro.sql.schema import Dialect, Schema, parse_schema
 from plait.gyro.sql.statements import Ids

@@ -2,7 +2,7 @@
 
 A value is a term (a parameter, a constant, a generated id, an unknown value), a container of values, or an object of
 the database interface: a connection or cursor, the result of a statement, a row. It can also be a table, an expression
-or a statement of SQLAlchemy Core (`core.py`).
+or a statement of SQLAlchemy Core (`sqlalchemy_core.py`).
 """
 
 from __future__ import annotations
