@@ -15,7 +15,7 @@ import pytest
 from plait.check.api import check
 from plait.model.loader import load, zoo
 from plait.report.itf import load_trace
-from plait.report.svg import space_time
+from plait.report.space_time.svg import space_time
 from tests.support.command import ELLIPSIS, plait
 from tests.support.markdown import ROOT, Block, blocks
 

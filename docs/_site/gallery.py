@@ -99,7 +99,7 @@ TWINS = {name: parameters for family in FAMILIES for name, parameters in family.
 def measure(name: str) -> tuple[dict[str, Any], str]:
     """The facts about a protocol, and the picture of its faulty twin's counterexample."""
     from plait.check.api import check
-    from plait.report.svg import space_time
+    from plait.report.space_time.svg import space_time
 
     sound = check(loader.load(name, {}), workers=1)
     twin = check(loader.load(name, TWINS[name], parse=False), workers=1)

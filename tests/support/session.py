@@ -27,7 +27,7 @@ from typing import NamedTuple
 import pytest
 
 from plait.report.itf import load_trace
-from plait.report.svg import space_time
+from plait.report.space_time.svg import space_time
 from tests.support.command import ELLIPSIS
 from tests.support.markdown import ROOT
 

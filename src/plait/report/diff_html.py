@@ -20,7 +20,7 @@ from plait.report.diff import (
     parting,
 )
 from plait.report.markup import asset, escape
-from plait.report.svg import space_time
+from plait.report.space_time.svg import space_time
 
 _CLASSES = {"same": "", "changed": "changed", "moved": "moved", "one": "alone"}
 

@@ -15,10 +15,10 @@ from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
 from plait.report import wording as facts
 from plait.report.coverage import sections
-from plait.report.flow import lane_status, states
-from plait.report.layout import Layout
 from plait.report.markup import asset, escape
-from plait.report.svg import space_time
+from plait.report.space_time.flow import lane_status, states
+from plait.report.space_time.layout import Layout
+from plait.report.space_time.svg import space_time
 
 # Drawn, because the media symbols are missing from many fonts.
 _ICONS = {

@@ -10,8 +10,8 @@ from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
 from plait.report import wording as facts
 from plait.report.coverage import sections
-from plait.report.drawing import draw
-from plait.report.flow import lane_status, states
+from plait.report.space_time.flow import lane_status, states
+from plait.report.space_time.text import draw
 
 _FALLBACK_WIDTH = 100
 _STATUS_STYLES = {"holds": "bold green", "violated": "bold red", "inconclusive": "bold yellow"}

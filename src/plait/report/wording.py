@@ -5,7 +5,7 @@ from __future__ import annotations
 from plait.kernel.trace import Event, Sent, Trace
 from plait.kernel.values import Data, text
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Verdict
-from plait.report.flow import Journey, journeys
+from plait.report.space_time.flow import Journey, journeys
 
 FAULTS = {"lose": "✕ LOST", "duplicate": "+ DUPLICATED", "crash": "✕ CRASH", "recover": "○ RECOVERY"}
 """The event kinds that are the environment's doing, and what marks them."""

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from plait.kernel.trace import Event, Trace
-from plait.report.flow import lane_status
-from plait.report.layout import BAR, HEAD, LINE, RADIUS, ROW, SLOT, Arrow, Label, Layout, Point, is_quorum
 from plait.report.markup import asset, escape, shorten
+from plait.report.space_time.flow import lane_status
+from plait.report.space_time.layout import BAR, HEAD, LINE, RADIUS, ROW, SLOT, Arrow, Label, Layout, Point, is_quorum
 from plait.report.wording import idle_steps, message_text, plural, trace_heading, visible
 
 
@@ -31,7 +31,7 @@ def space_time(
     parts = [
         f'<svg{space} class="plait-diagram" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img">',
         f"<title>{escape('Space-time diagram. ' + trace_heading(trace))}</title>",
-        f"<style>{asset('diagram.css')}</style>",
+        f"<style>{asset('space_time.css')}</style>",
         f'<rect class="paper" width="{w}" height="{h}"/>',
         *_rows(layout),
         *_lanes(layout),

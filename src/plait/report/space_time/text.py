@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from plait.kernel.trace import Event, Trace
-from plait.report.flow import lane_status
+from plait.report.space_time.flow import lane_status
 from plait.report.wording import mark_texts, visible
 
 _MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○"}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from plait.kernel.trace import Trace
-from plait.report.layout import ROW
-from plait.report.svg import space_time
+from plait.report.space_time.layout import ROW
+from plait.report.space_time.svg import space_time
 from tests.report import samples
 
 SVG = "{http://www.w3.org/2000/svg}"

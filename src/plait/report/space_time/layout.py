@@ -11,8 +11,8 @@ import functools
 from collections.abc import Sequence
 
 from plait.kernel.trace import Event, Sent, Trace
-from plait.report.flow import Journey, journeys
 from plait.report.markup import shorten
+from plait.report.space_time.flow import Journey, journeys
 from plait.report.wording import event_label, message_text, sent_groups, visible
 
 ROW = 38
