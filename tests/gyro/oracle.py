@@ -14,7 +14,7 @@ import random
 import sqlite3
 from typing import Any
 
-from plait.kernel.operations import Classification, Operation
+from plait.kernel.classification import Classification, Operation
 
 SERVERS = 2
 Cells = dict[tuple[str, Any], dict[str, Any]]

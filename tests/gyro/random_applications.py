@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from plait.gyro.analysis import analyze
-from plait.kernel.operations import Classification
+from plait.kernel.classification import Classification
 from tests.gyro.oracle import Application, Transaction
 
 PARAMETERS = ("p", "q")

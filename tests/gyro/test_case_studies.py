@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from plait.gyro.analysis import analyze
-from plait.kernel.operations import Classification
+from plait.kernel.classification import Classification
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "gyro"
 

@@ -62,7 +62,7 @@ def analyze(
             application, schema=schema, weights=weights, dialect=dialect, ids=ids, servers=servers or 3, tell=tell
         )
     if html is not None:
-        from plait.report.operations.html import classification_page
+        from plait.report.classification.html import classification_page
 
         try:
             html.write_text(classification_page(found), encoding="utf-8")
@@ -75,7 +75,7 @@ def analyze(
 
         emit(msgspec.json.encode(found).decode())
     else:
-        from plait.report.operations.text import classification_text
+        from plait.report.classification.text import classification_text
 
         emit(classification_text(found, width=width(), color=colored(sys.stdout)))
     if html is not None:

@@ -197,7 +197,7 @@ def _routes(
 ) -> dict[str, Route]:
     from plait.gyro.analysis import analyze
     from plait.gyro.belt.routing import routes
-    from plait.kernel.operations import Classification
+    from plait.kernel.classification import Classification
 
     if classification is None:
         note(f"analyzing {application}")

@@ -18,9 +18,9 @@ from plait.gyro.sql.schema import Dialect, Schema, parse_schema
 from plait.gyro.sql.statements import Ids
 from plait.gyro.sql.terms import Parameter
 from plait.gyro.transactions import Transaction, settle
+from plait.kernel.classification import Access, Blocker, Classification, Conflict, Operation
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
-from plait.kernel.operations import Access, Blocker, Classification, Conflict, Operation
 
 with needs("gyro"):
     import yaml

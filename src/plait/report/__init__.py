@@ -2,6 +2,6 @@
 
 In: a Verdict, a Trace, a StateGraph or a Classification of the kernel. Out: text. Open `text.py` and `html.py` first;
 both take their words from `wording.py`, so that formats never disagree. `space_time/` draws the diagram of a trace,
-`state_graph/` draws state graphs, `operations/` shows the operations of `plait gyro`. `assets/` has the styles and the
+`state_graph/` draws state graphs, `classification/` shows the result of `plait gyro`. `assets/` has the styles and the
 scripts of pages and drawings.
 """

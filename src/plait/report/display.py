@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from plait.kernel.operations import Classification
+from plait.kernel.classification import Classification
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import Verdict
+from plait.report.classification.text import classification_text
 from plait.report.html import trace_fragment, verdict_fragment
-from plait.report.operations.text import classification_text
 from plait.report.text import trace_text, verdict_text
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from plait.kernel.operations import Classification, Operation
+from plait.kernel.classification import Classification, Operation
 
 Kind = Literal["read", "local", "global"]
 

@@ -44,7 +44,7 @@ def graph_svg(graph: StateGraph, *, standalone: bool = True) -> str:
     parts = [
         f'<svg{space} class="plait-diagram plait-graph" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img">',
         f"<title>{escape('State graph. ' + states.heading(graph))}</title>",
-        f"<style>{asset('space_time.css')}{asset('graph.css')}</style>",
+        f"<style>{asset('space_time.css')}{asset('state_graph.css')}</style>",
         f'<rect class="paper" width="{w}" height="{h}"/>',
         *drawing.heading(),
         *(drawing.arrow(number) for number in range(len(drawing.arrows))),

@@ -5,10 +5,10 @@ The page is complete without its script, which only shows the conflicts of the t
 
 from __future__ import annotations
 
-from plait.kernel.operations import Access, Classification, Operation
+from plait.kernel.classification import Access, Classification, Operation
+from plait.report.classification.conflict_graph import conflict_svg
+from plait.report.classification.text import blocker_lines, cost, effort, refusals, routed
 from plait.report.markup import asset, escape
-from plait.report.operations.conflict_graph import conflict_svg
-from plait.report.operations.text import blocker_lines, cost, effort, refusals, routed
 from plait.report.wording import plural, visible
 
 _SCRIPT = """

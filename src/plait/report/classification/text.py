@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 
-from plait.kernel.operations import Blocker, Classification, Operation
+from plait.kernel.classification import Blocker, Classification, Operation
 from plait.report.markup import shorten
 from plait.report.wording import plural, visible
 

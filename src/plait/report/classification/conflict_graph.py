@@ -6,7 +6,7 @@ Shape says what colour says: global transactions have a thick border, those that
 
 from __future__ import annotations
 
-from plait.kernel.operations import Classification, Conflict, Operation
+from plait.kernel.classification import Classification, Conflict, Operation
 from plait.report.markup import asset, escape, shorten, text_width
 from plait.report.wording import visible
 
@@ -31,7 +31,7 @@ def conflict_svg(found: Classification, *, standalone: bool = True) -> str:
     parts = [
         f'<svg{space} class="plait-diagram plait-conflicts" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img"><title>{escape("Conflicts in " + visible(found.application))}</title>',
-        f"<style>{asset('space_time.css')}{asset('operations.css')}</style>",
+        f"<style>{asset('space_time.css')}{asset('conflict_graph.css')}</style>",
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
         f'<text class="side" x="{_MARGIN:.0f}" y="24">writes</text>',
         f'<text class="side" x="{width - _MARGIN:.0f}" y="24" text-anchor="end">reads or writes the same</text>',
