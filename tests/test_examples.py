@@ -65,6 +65,7 @@ def test_verdicts(name: str, parameters: dict[str, Any], violated: str | None) -
     assert verdict.warnings == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameters", "violated"), CASES, ids=map(name_of, CASES))
 def test_the_oracle_agrees(name: str, parameters: dict[str, Any], violated: str | None) -> None:
     truth = explore(load(str(FOLDER / f"{name}.py"), parameters, parse=False))

@@ -30,6 +30,7 @@ def test_sizes_and_pictures_are_right(name: str) -> None:
     assert picture == (gallery.GALLERY / f"{name}.svg").read_text(encoding="utf-8"), ANEW
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", gallery.TWINS)
 def test_a_page_says_how_to_run_it(name: str) -> None:
     text = gallery.page(name, FACTS[name])

@@ -66,6 +66,7 @@ def test_counter() -> System:
     )
 
 
+@pytest.mark.slow
 def test_a_failure_is_the_counterexample_and_its_replay(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -179,6 +180,7 @@ def test_ordinary():
     result.stdout.fnmatch_lines(["*counter?positive? PASSED*", "*test_model?three? PASSED*", "*test_ordinary PASSED*"])
 
 
+@pytest.mark.slow
 def test_parametrized_models(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -344,12 +346,14 @@ def test_it() -> System:
     result.stdout.fnmatch_lines(["*too many*"])
 
 
+@pytest.mark.slow
 def test_the_plugin_does_not_import_plait_until_it_is_used(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import sys\n\ndef test_it():\n    assert 'plait' not in sys.modules\n")
     result = pytester.runpytest_subprocess(*QUICK)
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_the_mark_is_documented(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.plait(search=*"])

@@ -53,6 +53,7 @@ def test_the_example_is_about_forty_lines() -> None:
     assert len([line for line in lines if not line.strip().startswith('"""')]) <= 42
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "expected"), commands(), ids=[c for c, _ in commands()])
 def test_commands_print_what_is_shown(clone: Path, command: str, expected: list[str]) -> None:
     """Line by line, where an ellipsis stands for any number of lines."""
@@ -62,6 +63,7 @@ def test_commands_print_what_is_shown(clone: Path, command: str, expected: list[
     assert re.fullmatch(pattern, result.stdout), result.stdout
 
 
+@pytest.mark.slow
 def test_the_replay_command_replays(clone: Path) -> None:
     plait(["check", "examples/lease.py"], clone)
     shown = next(line for _, lines in commands() for line in lines if line.startswith("replay: plait "))
@@ -70,6 +72,7 @@ def test_the_replay_command_replays(clone: Path) -> None:
     assert "reproduced: property no_stale_write is violated after 7 steps" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_picture_is_what_the_tool_draws(clone: Path) -> None:
     plait(["check", "examples/lease.py", "--trace", "lease.itf.json"], clone)
     drawn = space_time(load_trace(clone / "lease.itf.json"))
@@ -94,6 +97,7 @@ GRAPHS = [
 """Example, reductions, and the picture in docs/images that shows its states."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("example", "reduce", "picture"), GRAPHS, ids=[picture for *_, picture in GRAPHS])
 def test_the_graphs_are_what_the_tool_draws(clone: Path, example: str, reduce: str, picture: str) -> None:
     result = plait(["graph", f"examples/{example}.py", "--reduce", reduce, "-o", "graph.svg"], clone)
@@ -113,6 +117,7 @@ def test_the_numbers_for_five_clients() -> None:
     assert 500 < found.python_calls < 1500, "about a thousand calls"
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_reductions() -> None:
     text = README.read_text(encoding="utf-8")
     full = check(load("paxos", {"quorum": False}, parse=False), workers=1).statistics.states
@@ -140,6 +145,7 @@ def test_the_speeds_are_those_of_the_tables() -> None:
         assert f"| {shown} | {states[1]} | {seconds} |" in README.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["docs/index.md", "docs/reference/cli.md"])
 def test_files_of_tests_pass(pytester: pytest.Pytester, page: str) -> None:
     """What the pages show as a test file, run by pytest next to the examples."""

@@ -298,6 +298,7 @@ def test_a_probe_is_equal_to_the_value(value: Any) -> None:
         assert probe == CODEC.decode(content)
 
 
+@pytest.mark.slow
 @given(values, values)
 def test_only_equal_values_have_equal_content(one: Any, other: Any) -> None:
     assert (CODEC.encode(one) == CODEC.encode(other)) == (exact(one) == exact(other))

@@ -85,6 +85,7 @@ def test_simple_formulas_by_where_runs_end_up(made: Drawn, kind: str) -> None:
         assert (result.status == "holds") == holds
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(explored_systems(limit=150))
 def test_properties_of_states_are_seen_on_the_way(pair: Any) -> None:
@@ -354,6 +355,7 @@ def test_what_is_unsound_is_refused(options: dict[str, Any], reason: str) -> Non
         check(System([Flip(), Flip()], properties=[eventually(up)], symmetric=[Flip]), **options)
 
 
+@pytest.mark.slow
 def test_formulas_that_demand_many_things_are_refused_and_not_misread() -> None:
     def demanding(number: int) -> Any:
         pairs = list(combinations([predicate(lambda s, i=i: s[Flip][0].up == (i % 2 == 0)) for i in range(12)], 2))

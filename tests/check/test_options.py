@@ -26,6 +26,7 @@ def test_keyword_arguments_are_the_fields_of_options() -> None:
     assert list(get_type_hints(Changes)) == list(FIELDS)
 
 
+@pytest.mark.slow
 def test_each_option_has_a_help_text() -> None:
     for name, hint in get_type_hints(flags(Options), include_extras=True).items():
         (parameter,) = hint.__metadata__

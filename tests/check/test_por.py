@@ -55,6 +55,7 @@ def test_the_zoo(name: str, way: Way) -> None:
     compare(MODELS[name](), truth_of(name), way)
 
 
+@pytest.mark.slow
 @settings(RANDOM, max_examples=450)
 @given(loose.explored_systems(limit=300), ways())
 def test_loose_systems(pair: tuple[System, Exploration], way: Way) -> None:

@@ -126,6 +126,7 @@ def test_processes_take_turns_as_little_as_possible() -> None:
     assert switches([e.lane for e in trace.events]) == 1
 
 
+@pytest.mark.slow
 def test_a_counterexample_of_paxos() -> None:
     raw = found(paxos(faulty="acceptor"), search="random", raw=True)["agreement"]
     tidy = found(paxos(faulty="acceptor"), search="random")["agreement"]

@@ -195,6 +195,7 @@ def test_what_cannot_be_compared_with_is_not_injected(built: Build) -> None:
         Campaign(built("listing4.c"), [], types=["filesize"], runs=1)
 
 
+@pytest.mark.slow
 def test_faults_strike_where_they_should(record: Record) -> None:
     """Each type is drawn only where it fits, and every execution of the golden run can be drawn."""
     golden = record("kmeans.c", "2", "8")

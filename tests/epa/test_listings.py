@@ -29,6 +29,7 @@ def test_the_sanitized_trace(record: Record) -> None:
     assert lines(recording, "T_0_1")[3:6] == ["load 6 arr+4", "add 5", "store 5 arr+4"]
 
 
+@pytest.mark.slow
 def test_objects_and_threads(record: Record) -> None:
     """Listing 7: kind, thread, size and validity of each object; T_0, T_0_0 and T_0_1."""
     recording = record("listing4.c")

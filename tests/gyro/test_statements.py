@@ -72,6 +72,7 @@ def test_writes(sql: str, expected: set[tuple[str, frozenset[str]]]) -> None:
     assert {(e.table, e.attributes) for e in of(sql).writes} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "read", "conflict"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plait.model.system import System
@@ -29,6 +30,7 @@ def test_a_system_is_built_from_its_data_alone(spec: systems.Spec | loose.Spec |
     assert build(spec).name == repr(spec)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(explored_systems(200))
 def test_systems_are_explored_to_the_end(pair: tuple[System, Exploration]) -> None:

@@ -84,6 +84,7 @@ def test_it_takes_three_base_objects_and_two_reads(sizes: tuple[int, int, int], 
     assert check(system).status == "holds"
 
 
+@pytest.mark.slow
 def test_the_history_has_all_operations() -> None:
     """The monitor would find nothing wrong with a history that it is not told."""
     histories = [make(Linearizability, state.monitors[0]) for state in explore(atomic_register(1, reads=2)).seen]

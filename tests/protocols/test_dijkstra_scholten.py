@@ -16,6 +16,7 @@ def test_it_detects_termination(nodes: int, sends: int, states: int) -> None:
     assert_holds(dijkstra_scholten(nodes, sends), states)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2, 1), (3, 2)])
 def test_hasty(sizes: tuple[int, int]) -> None:
     """The root has announced, and somebody is active, or about to be."""
@@ -44,6 +45,7 @@ def test_who_gets_work_once_is_not_fickle() -> None:
     assert_oracle(dijkstra_scholten(2, 1, faulty="fickle"), 31)
 
 
+@pytest.mark.slow
 def test_the_oracle_agrees() -> None:
     assert_oracle(dijkstra_scholten(2, 2), 215)
     assert_oracle(dijkstra_scholten(3, 1), 191)

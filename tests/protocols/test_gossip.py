@@ -28,6 +28,7 @@ def test_it_converges(nodes: int, writers: int, writes: int, topology: Any, stat
     assert_holds(gossip(nodes, writers, writes, topology), states)
 
 
+@pytest.mark.slow
 def test_small_topologies_are_the_same() -> None:
     """Two nodes are a line, a ring and all there is; three on a ring are neighbours of each other."""
     for topology in ("ring", "line"):

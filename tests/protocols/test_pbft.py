@@ -52,6 +52,7 @@ def test_two_traitors_are_too_many(quorum: bool, shortest: int) -> None:
     assert executed(trace) == {"a", "b"}
 
 
+@pytest.mark.slow
 @QUORUM
 def test_small_quorums_are_no_problem_with_an_honest_primary(quorum: bool) -> None:
     """Nobody else can make a backup accept anything."""

@@ -125,6 +125,7 @@ def test_a_primary_without_a_table_executes_a_request_twice(quorum: bool) -> Non
     assert primary["commit"] == 2
 
 
+@pytest.mark.slow
 def test_without_repeats_nobody_needs_the_table() -> None:
     assert check(viewstamped(faulty="table", repeats=0)).status == "holds"
 

@@ -194,6 +194,7 @@ def test_page_fits_a_laptop(opened: Open) -> None:
     assert wide <= 0
 
 
+@pytest.mark.slow
 def test_hostile_model_runs_nothing(opened: Open) -> None:
     browser = opened(samples.hostile())
     press(browser, Keys.END)

@@ -93,6 +93,7 @@ def test_hostile_verdict() -> None:
     assert "img" not in {tag for tag, _ in Page(html).elements}
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(samples.traces())
 def test_any_trace_makes_a_well_formed_page(trace: Trace) -> None:

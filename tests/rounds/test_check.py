@@ -541,6 +541,7 @@ def test_an_error_names_the_handler_of_the_protocol() -> None:
 # -- runs that people can read -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_steps_that_are_not_needed_are_left_out() -> None:
     system = commit_rounds(faulty="hasty")
     raw, tidy = (check_rounds(system, raw=raw).trace for raw in (True, False))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plait import check
 from plait.check.explain.execute import execute, execution
 from plait.kernel.step import Step, steps_of
@@ -11,6 +13,7 @@ from plait.rounds.protocol_run import protocol_steps, with_marks
 from plait.rounds.sequential import program_of
 
 
+@pytest.mark.slow
 def test_the_choices_of_the_program_are_steps_of_the_protocol() -> None:
     protocol = distal_paxos(faulty="printed", ballots=2)
     sequential = program_of(protocol, phases=2).make()

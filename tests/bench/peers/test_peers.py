@@ -107,6 +107,7 @@ def test_spin_notices_a_wrong_model(case: Case, guard: str, instead: str, tmp_pa
     assert spin.read(measured.output, measured.code).violated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "module", "guard"),
     [

@@ -230,6 +230,7 @@ def test_generated_ids_are_the_servers_own(served: Served) -> None:
     )
 
 
+@pytest.mark.slow
 def test_updates_of_sqlalchemy_are_row_images(served: Served) -> None:
     served.start(IDS)
     for seq, name in enumerate(("made", "several", "orm"), start=1):

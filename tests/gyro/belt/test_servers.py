@@ -292,6 +292,7 @@ def test_the_manual_lists_every_option() -> None:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
