@@ -1,4 +1,4 @@
-# Plait: everything a contributor runs. `make help` lists the targets.
+# All commands of a contributor. `make help` lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -22,7 +22,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
 	  while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
-setup: $(VENV)/.built ## Virtual environment, pinned tools, native engine, `plait` installed
+setup: $(VENV)/.built ## Create the virtual environment, install the pinned tools, build the engine, install `plait`
 
 $(VENV)/.installed: requirements-dev.lock
 	@command -v $(CARGO) >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust with rustup"; exit 1; }
@@ -38,23 +38,23 @@ $(VENV)/.built: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
 	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked
 	touch $@
 
-demo: setup ## Check Paxos, then a faulty twin: both verdicts, the counterexample, an HTML report
+demo: setup ## Check Paxos and a faulty variant, show the counterexample, write an HTML report
 	$(BIN)/plait check paxos
 	@echo
 	@code=0; $(BIN)/plait check paxos -p faulty=acceptor --html plait-report.html || code=$$?; \
-	  if [ $$code -ne 1 ]; then echo "error: the faulty Paxos should be violated (exit code 1), not $$code" >&2; exit 1; fi
+	  if [ $$code -ne 1 ]; then echo "error: plait check on the faulty Paxos returned exit code $$code, expected 1 (violated)" >&2; exit 1; fi
 	@echo
-	@echo "The faulty Paxos is violated, as it should be. Open the report: $$($(BIN)/python -c 'import pathlib; print(pathlib.Path("plait-report.html").absolute().as_uri())')"
+	@echo "The faulty Paxos violates agreement, as expected. Open the report: $$($(BIN)/python -c 'import pathlib; print(pathlib.Path("plait-report.html").absolute().as_uri())')"
 
-test: setup packages rust-lint rust-test python-lint actionlint python-test ## Everything that CI runs
+test: setup packages rust-lint rust-test python-lint actionlint python-test ## Run everything that CI runs
 
-quick: setup rust-lint ## After an edit, in a minute: formatting, lint, types, the tests that are not slow
+quick: setup rust-lint ## Run formatting, lint, types and the fast tests, in about a minute
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(PYTEST) -m "not slow" --hypothesis-profile quick
 
-lint: setup rust-lint python-lint actionlint ## The checks that run nothing
+lint: setup rust-lint python-lint actionlint ## Run formatters, linters and type checkers, but no tests
 
 rust-lint: setup
 	$(CARGO) fmt $(MANIFEST) --check
@@ -71,31 +71,31 @@ python-lint: setup
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest plait._native
 
-# actionlint is a Go program, and no Python package carries it. Without Go, hosted CI alone checks the workflows.
+# actionlint is a Go program without a Python package. Without Go, only hosted CI checks the workflows.
 actionlint: ## Check the workflows of hosted CI
 	@if test -x $(BIN)/actionlint || GOBIN="$(CURDIR)/$(BIN)" go install github.com/rhysd/actionlint/cmd/$(ACTIONLINT); then \
 	  $(BIN)/actionlint -shellcheck= -pyflakes= .github/workflows/*.yml && echo "actionlint: no errors in .github/workflows"; \
 	else \
-	  echo "actionlint: Go is missing or cannot fetch it: .github/workflows is NOT CHECKED"; \
+	  echo "actionlint is not installed, and Go is missing or cannot fetch it: .github/workflows is NOT CHECKED"; \
 	fi
 
 python-test: setup
 	$(PYTEST)
 
-packages: ## Debian's packages that tests need: a browser, clang, databases, other checkers
+packages: ## Install the Debian packages that tests need: a browser, clang, databases, other checkers
 	@scripts/debian-packages.sh
 
-galera: ## Of these, MariaDB and Galera alone: a peer of `plait bench gyro`
+galera: ## Install only MariaDB and Galera, which `plait bench gyro` compares with
 	@scripts/debian-packages.sh galera
 
-bench: setup ## All benchmarks at their smallest sizes; `plait bench` lists them
+bench: setup ## Run all benchmarks at their smallest sizes; `plait bench` lists them
 	$(BIN)/plait bench all --quick
 
-docs: setup ## The documentation site, in site/: a broken link or a missing docstring is an error
+docs: setup ## Build the documentation site in site/; a broken link or a missing docstring is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-# pip is among the pins because maturin needs one that knows dependency groups, and a new venv may bring an older one.
-lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a change of dependencies
+# pip is pinned too: maturin needs a pip that supports dependency groups, and a new venv can have an older one.
+lock: $(VENV)/.installed ## Pin the tools again in requirements-dev.lock, after a change of dependencies
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(PIP_TOOLS)'
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
 	  print(*p["project"]["dependencies"], \
@@ -106,11 +106,11 @@ lock: $(VENV)/.installed ## Pin the tools anew (requirements-dev.lock), after a 
 	  --output-file=../requirements-dev.lock requirements-dev.in
 
 # zig links against an old glibc, so the wheel works on distributions since 2014.
-wheel: $(VENV)/.installed ## A wheel to install elsewhere (Linux with glibc 2.17 or later), in rust/target/wheels/
+wheel: $(VENV)/.installed ## Build a wheel for Linux with glibc 2.17 or later, in rust/target/wheels/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(ZIG)'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_17
 
-clean: ## Remove everything that was built
+clean: ## Remove the virtual environment and all build results
 	rm -rf $(VENV) rust/target site plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f src/plait/_native*.so

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Install the Debian packages that only tests need: a browser, compilers, databases, other checkers.
 #
-#   scripts/debian-packages.sh [PART]...     these parts, or all
+#   scripts/debian-packages.sh [PART]...     the named parts, or all parts
 #
-# A part that is there stays as it is. A part that cannot be installed (no root, no apt-get, no network) does not fail the
-# script: one line at the end says which tests are left out. These tests skip themselves.
+# The script does not change installed parts. If a part cannot be installed (no root, no apt-get, no network), the script
+# still succeeds. One line at the end says which tests are left out. These tests skip themselves.
 set -euo pipefail
 
 has() { local name; for name; do command -v "$name" || return 1; done; }
 
-# The probe, what to install, and which tests need it.
+# For each part: how to detect it, its packages, and the tests that need it.
 probe() {
   case $1 in
     browser) has chromium chromedriver ;;
@@ -40,10 +40,10 @@ declare -A tests=(
   [java]="TLC as a peer"
 )
 
-# Only packages that this release has: the numbers in the names of clang differ.
+# Keep only packages that this release of Debian has: the version numbers of clang differ.
 available() { apt-cache pkgnames | grep -Fx -f <(printf '%s\n' "$@") || true; }
 
-# Packages of servers start these servers. The tests start instances of their own, so the packages must not.
+# Server packages start their servers on installation. Prevent that: the tests start their own instances.
 policy=/usr/sbin/policy-rc.d
 install() {
   if [ ! -e "$policy" ]; then
@@ -61,15 +61,15 @@ absent() {
 
 [ $# -gt 0 ] || set -- browser clang postgresql etcd galera spin java
 for part; do
-  [ -n "${packages[$part]:-}" ] || { echo "error: no part is called $part; there are: ${!packages[*]}" >&2; exit 2; }
+  [ -n "${packages[$part]:-}" ] || { echo "error: unknown part: $part" >&2; echo "hint: choose from ${!packages[*]}" >&2; exit 2; }
 done
 
 missing=$(absent "$@")
-why="installing them takes root and apt-get"
+why="the installation needs root and apt-get"
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   why="apt-get could not install them"
   apt-get update -qq || why="apt-get could not reach the package index"
-  # All at once is fast; if one cannot be installed, the others can.
+  # Install all parts at once, which is fast. If that fails, install them one by one.
   install $(for part in $missing; do echo "${packages[$part]}"; done) || for part in $missing; do
     probe "$part" || install ${packages[$part]} || true
   done

@@ -1,7 +1,7 @@
-"""Add the project URLs to pyproject.toml, before a release is built: python scripts/project_urls.py URL.
+"""Adds the project URLs to pyproject.toml before a release is built: python scripts/project_urls.py URL.
 
-The URL is that of the repository in which the release is built, so that no wheel points to a place that its maintainers
-do not own. It is the only thing about a release that is not in the source.
+The URL names the repository that builds the release. So a wheel always points to a repository of its maintainers. All other
+data of a release is in the source.
 """
 
 from __future__ import annotations

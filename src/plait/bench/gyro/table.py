@@ -53,7 +53,7 @@ COLUMNS = [
 ]
 _REMARK = (
     "* median of operations without the token, measured at the server; global: mean of operations with the token; "
-    "share: their share of all operations; ratio: mean of central / mean of this row"
+    "share: their share of all operations; ratio: mean of central / mean of this row."
 )
 
 
@@ -217,7 +217,7 @@ def _overhead(options: Options) -> str:
     one, other = statistics.median(served[100:]) * 1000, statistics.median(direct[100:]) * 1000
     return (
         f"get_book of TPC-W takes {one:.2f} ms through client and server, {other:.2f} ms on a plain connection: "
-        f"the middleware adds {one - other:.2f} ms (target: below 1)"
+        f"the middleware adds {one - other:.2f} ms (target: below 1)."
     )
 
 
@@ -244,10 +244,10 @@ def _summary(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         if (row.setting, row.variant) == ("TPC-W", "gyro, 5"):
             lines.append(
-                f"TPC-W at 5 sites: the mean is {row.value('ratio'):.1f} times lower than central (target: 10)"
+                f"TPC-W at 5 sites: the mean is {row.value('ratio'):.1f} times lower than that of central (target: 10)."
             )
             lines.append(
-                f"local operations at the server, median: {row.value('local_median'):.2f} ms (target: below 2)"
+                f"Local operations at the server, median: {row.value('local_median'):.2f} ms (target: below 2)."
             )
         if row.variant.startswith("galera"):
             for ours in (r for r in rows if r.setting == row.setting):
@@ -255,6 +255,6 @@ def _summary(rows: Sequence[Row]) -> list[str]:
                     lines.append(
                         f"{row.setting}, {row.value('servers')} servers: the mean of gyro is "
                         f"{row.value('mean') / ours.value('mean'):.1f} times lower than that of Galera, its throughput "
-                        f"{ours.value('throughput') / row.value('throughput'):.1f} times as high"
+                        f"{ours.value('throughput') / row.value('throughput'):.1f} times as high."
                     )
     return lines

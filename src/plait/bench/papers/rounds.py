@@ -103,9 +103,9 @@ def _summary(rows: list[Row]) -> list[str]:
     found = [r for r in slow if r.value("verdict") == "violated"]
     lines = [
         f"{len(found)} of {len(slow)} bugs were found in the sequential program, "
-        f"the slowest in {max((r.value('time') for r in found), default=0):.1f} s"
+        f"the slowest in {max((r.value('time') for r in found), default=0):.1f} s."
     ]
     missed = {r.setting for r in rows if r.variant.startswith("async") and r.value("verdict") != "violated"}
-    lines.append(f"an asynchronous search missed the bug in: {', '.join(sorted(missed)) or 'none'}")
-    lines.append("R: messages are reordered, D: they are delayed, T: processes time out, MD: messages are lost")
+    lines.append(f"An asynchronous search missed the bug in: {', '.join(sorted(missed)) or 'none'}.")
+    lines.append("R: messages are reordered, D: they are delayed, T: processes time out, MD: messages are lost.")
     return lines
