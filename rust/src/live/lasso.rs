@@ -1,6 +1,6 @@
 //! A run that ends in a loop: found in a component of the product, and executed on the system.
 
-use crate::live::fairness::ClassId;
+use crate::live::fair_classes::ClassId;
 use crate::live::graph::{Graph, STUTTER, StateId};
 use crate::live::product::{Node, Product};
 use crate::live::scc::{Component, Local};

@@ -15,7 +15,7 @@
 //! A terminal state, which no step of a process leads out of, stutters: the run stays there. Faults need not happen.
 
 use crate::live::automaton::{Automaton, Part};
-use crate::live::fairness::{ClassId, FairClasses, Fairness};
+use crate::live::fair_classes::{ClassId, FairClasses, Fairness};
 use crate::live::graph::{Graph, StateId};
 use crate::live::lasso::Lasso;
 use crate::live::reach::Reach;
