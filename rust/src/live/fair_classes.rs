@@ -3,21 +3,13 @@
 //! A class is the steps of one process that an assumption is about; where there is an assumption for each message, the steps
 //! that take this message. What a process offers depends, nearly always, on its node alone, and is worked out once.
 
+use crate::live::fairness::Fairness;
 use crate::live::graph::{Graph, StateId};
 use crate::system::model::{MessageId, Result};
 use crate::system::tables::{Kind, NodeId};
 use crate::system::view::{TransitionRef, View};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-
-/// An assumption about steps of these handlers, each with its process.
-#[derive(Clone, Debug)]
-pub struct Fairness {
-    pub strong: bool,
-    pub handlers: Vec<(u16, u16)>,
-    /// One assumption for each message: steps that take it.
-    pub by_message: bool,
-}
 
 pub type ClassId = u32;
 
@@ -35,7 +27,7 @@ pub struct FairClasses<'a> {
 }
 
 /// What a process offers in a node, wherever the others are: how many edges, and of which classes they are, as a range of
-/// `Offers::classes`.
+/// `FairClasses::classes`.
 #[derive(Clone, Copy)]
 struct Local {
     edges: u32,

@@ -1,12 +1,14 @@
 //! Temporal properties. In come a system and the Büchi automaton of a negated formula, with fairness assumptions. Out comes a
 //! fair run that ends in a loop and violates the formula, if there is one. Open `product` first: it has the algorithm.
-//! `build` makes the graph of all states (`graph`, `packed`), with `merge` for what several workers contribute. `reach` and
-//! `scc` search the product of graph and automaton, `fair_classes` lists the classes of steps, and `lasso` makes a run of one.
+//! `build` makes the graph of all states (`graph`, `packed`), and `merge` adds what several workers contribute. `automaton`
+//! has the automaton and its parts. `reach` and `scc` search the product of graph and automaton. `fairness` judges the
+//! components, with the classes of steps from `fair_classes`. `lasso` makes a run of a fair component.
 //! `docs/internals/liveness.md` has the argument.
 
 pub mod automaton;
 mod build;
 pub(crate) mod fair_classes;
+pub(crate) mod fairness;
 pub mod graph;
 pub mod lasso;
 mod merge;

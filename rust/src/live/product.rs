@@ -2,12 +2,9 @@
 //!
 //! The negation of the formula comes as a generalized Büchi automaton. Its product with the graph of states has a run that
 //! violates the property if and only if it has a strongly connected component, reachable and not trivial, that has a node
-//! of each acceptance set and in which the fairness assumptions can be met. A *weak* assumption about a class of steps (if it
-//! stays enabled it happens again and again) fails in a component in which the class is enabled everywhere and never
-//! happens; then it fails in every part of it too. A *strong* one (if it is enabled again and again it happens again and
-//! again) fails in a component in which the class is enabled somewhere and never happens; a part of the component without
-//! the nodes where it is enabled may still be fair, so these are taken out and the rest is decomposed again. Whatever
-//! component remains has a run that goes round all its nodes and edges for ever, which is fair and accepted (`lasso`).
+//! of each acceptance set and in which the fairness assumptions can be met (`fairness`). If a strong assumption fails in a
+//! component, the nodes where its class is enabled are taken out, and the rest is decomposed again. Whatever component
+//! remains has a run that goes round all its nodes and edges for ever, which is fair and accepted (`lasso`).
 //!
 //! Components lie within the strongly connected parts of the automaton. Only the parts that a run can stay in and be
 //! accepted are searched for them (`scc`); of the others it is enough to know what can be reached (`reach`).
@@ -15,7 +12,8 @@
 //! A terminal state, which no step of a process leads out of, stutters: the run stays there. Faults need not happen.
 
 use crate::live::automaton::{Automaton, Part};
-use crate::live::fair_classes::{ClassId, FairClasses, Fairness};
+use crate::live::fair_classes::FairClasses;
+use crate::live::fairness::{Fairness, Judgement};
 use crate::live::graph::{Graph, StateId};
 use crate::live::lasso::Lasso;
 use crate::live::reach::Reach;
@@ -42,13 +40,6 @@ pub struct Product<'a, 't> {
     pub(crate) without_weak: bool,
     /// What is beyond so many nodes is far. (Fewer in a test.)
     pub(crate) far: usize,
-}
-
-enum Judgement {
-    Fair,
-    Unfair,
-    /// These strong assumptions fail: look at what is left without the nodes where their classes are enabled.
-    Without(Vec<ClassId>),
 }
 
 impl<'a, 't> Product<'a, 't> {
@@ -197,82 +188,6 @@ impl<'a, 't> Product<'a, 't> {
             }
         }
         None
-    }
-
-    fn judge(&mut self, component: &Component) -> Result<Judgement> {
-        if self.fair_classes.none() {
-            return Ok(Judgement::Fair);
-        }
-        if !self.without_weak && self.starves(component)? {
-            return Ok(Judgement::Unfair);
-        }
-        if self.without_weak || self.without_strong || !self.fair_classes.any_strong() {
-            return Ok(Judgement::Fair);
-        }
-        let classes = self.fruitless(component)?;
-        Ok(if classes.is_empty() { Judgement::Fair } else { Judgement::Without(classes) })
-    }
-
-    /// Whether a class is enabled in all nodes of a component, and never happens there.
-    fn starves(&mut self, component: &Component) -> Result<bool> {
-        let mut offered = Vec::new();
-        // The classes of which this is so up to here, and their processes.
-        let (mut classes, mut processes): (Vec<ClassId>, _) = (Vec::new(), 0..self.view.processes);
-        for (at, &node) in component.nodes.iter().enumerate() {
-            let Product { regions, graph, .. } = self;
-            let region = &regions[component.region];
-            self.fair_classes.list_of(self.view, graph, region.split(node).0, processes.clone(), &mut offered)?;
-            if at == 0 {
-                classes = offered.iter().map(|&(class, _)| class).collect();
-                classes.sort_unstable();
-                classes.dedup();
-            }
-            let before = classes.len();
-            classes.retain(|&class| {
-                let mut edges = offered.iter().filter(|(one, _)| *one == class).peekable();
-                edges.peek().is_some() && edges.all(|&(_, edge)| !region.stays(graph, component, node, edge))
-            });
-            if classes.is_empty() {
-                return Ok(false);
-            }
-            if at == 0 || classes.len() < before {
-                processes = self.fair_classes.processes(&classes);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The classes with a strong assumption that are enabled somewhere in a component, and never happen there.
-    fn fruitless(&mut self, component: &Component) -> Result<Vec<ClassId>> {
-        let mut offered = Vec::new();
-        let (mut enabled, mut happens): (Vec<bool>, Vec<bool>) = (Vec::new(), Vec::new());
-        for &node in &component.nodes {
-            let state = self.regions[component.region].split(node).0;
-            self.fair_classes.list(self.view, self.graph, state, &mut offered)?;
-            enabled.resize(self.fair_classes.len(), false);
-            happens.resize(self.fair_classes.len(), false);
-            for &(class, edge) in &offered {
-                if self.fair_classes.is_strong(class) && !happens[class as usize] {
-                    enabled[class as usize] = true;
-                    happens[class as usize] = self.regions[component.region].stays(self.graph, component, node, edge);
-                }
-            }
-        }
-        Ok((0..enabled.len()).filter(|&c| enabled[c] && !happens[c]).map(|c| c as ClassId).collect())
-    }
-
-    /// The nodes of a component where none of the classes is enabled.
-    fn without(&mut self, component: &Component, classes: &[ClassId]) -> Result<Vec<Local>> {
-        let mut offered = Vec::new();
-        let mut rest = Vec::new();
-        for &node in &component.nodes {
-            let state = self.regions[component.region].split(node).0;
-            self.fair_classes.list(self.view, self.graph, state, &mut offered)?;
-            if !offered.iter().any(|(class, _)| classes.contains(class)) {
-                rest.push(node);
-            }
-        }
-        Ok(rest)
     }
 }
 

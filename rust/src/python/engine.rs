@@ -1,7 +1,7 @@
 //! The engine as Python sees it: a system's transition relation, and the searches over it.
 
 use crate::live::automaton::{Automaton, AutomatonNode};
-use crate::live::fair_classes::Fairness;
+use crate::live::fairness::Fairness;
 use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
 use crate::live::product::Product;
 use crate::por::stubborn::{ALL, Stubborn};
