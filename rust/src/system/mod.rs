@@ -1,8 +1,9 @@
 //! The transition relation. In come the answers of a `Model` about single steps, as ids of interned values. Out come the
 //! states of the whole system, their successors and fingerprints, and the values of properties. Open `model` first: it is
-//! what the engine asks. `tables` keeps the answers, for all workers, and `expander` computes from them the transitions of a node; `view` is one worker's copy of the tables, and the inner
-//! loop of every search; `inbox` and `quorum` say which messages are pending and which sets of them can be consumed; `property`
-//! and `reads` evaluate properties.
+//! what the engine asks. `intern` gives values their ids. `tables` keeps the answers, for all workers. `expander` computes
+//! from them the transitions of a node. `inbox` and `quorum` say which messages are pending, and which sets of them can be
+//! consumed. Losses and copies of messages come from `expander` too, with `inbox`. `view` is one worker's copy of the
+//! tables, and the inner loop of every search. `hash` makes fingerprints. `property` and `reads` evaluate properties.
 
 pub(crate) mod expander;
 pub mod hash;
