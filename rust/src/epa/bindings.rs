@@ -1,4 +1,4 @@
-//! What Python sees of recorded traces.
+//! The Python classes and functions for recorded traces.
 
 use std::path::PathBuf;
 

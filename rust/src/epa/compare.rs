@@ -1,8 +1,9 @@
-//! Comparison of two sanitized traces, thread by thread (thesis 004, section 5.4.3, Trace Comparison).
+//! Compares two sanitized traces, thread by thread (Saissi 2019, section 5.4.3, Trace Comparison).
 //!
-//! Events are equal if they are of the same site and their words are, with objects and threads compared by name. Where a thread
-//! took another path, the two sequences are brought together again at the nearest place from which several sites agree, so that
-//! what follows can be compared too; only what comes before the first such place is certain, and both are reported.
+//! Two events are equal if they have the same site and equal words. Objects and threads are compared by name. Where a
+//! thread took another path, the two sequences are aligned again at the nearest place from which several sites agree.
+//! So later events can be compared too. Only the events before the first such place are certain; both parts are
+//! reported.
 
 use rustc_hash::FxHashMap;
 

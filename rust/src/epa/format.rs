@@ -1,8 +1,8 @@
-//! Events as traces have them, and records as the recorder (`src/plait/epa/recorder`) writes them.
+//! The events of a trace, and the records that the recorder (`src/plait/epa/recorder`) writes.
 //!
-//! A record begins with a word of 32 bits. With bit 31 it is a record of its own: kind in bits 25 to 30, detail in 20 to 24,
-//! site below, then words of 64 bits. Without, the word is the number of a piece of the program (`program.rs`), and bits 29 and
-//! 30 say how much of it the record has.
+//! A record begins with a 32-bit word. If bit 31 is set, the record is a single event: its kind is in bits 25 to 30,
+//! its detail in bits 20 to 24, its site in the lower bits. 64-bit words follow. If bit 31 is not set, the word is the
+//! number of a piece of the program (`program.rs`), and bits 29 and 30 say how much of the piece the record has.
 
 pub const VALUE: u8 = 1;
 pub const LOAD: u8 = 2;
@@ -91,7 +91,7 @@ pub fn bytes(from: &[u8], at: usize, count: usize) -> Option<u64> {
     Some(u64::from_le_bytes(word))
 }
 
-/// The head of the record at a place; None behind the end, and for a kind that nobody writes.
+/// The head of the record at a position; None after the end, and for an unknown kind.
 #[inline]
 pub fn head(from: &[u8], at: usize) -> Option<Head> {
     let word = bytes(from, at, 4)? as u32;

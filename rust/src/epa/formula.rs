@@ -1,4 +1,4 @@
-//! How the reader computes a result again: integer arithmetic, comparisons, conversions, addresses of elements.
+//! Recomputes results that are not recorded: integer arithmetic, comparisons, conversions, addresses of elements.
 
 use super::program::Source;
 

@@ -1,8 +1,9 @@
-//! Which synchronisation events must come before which others, in every permutation of a trace (thesis 004, section 5.4.3).
+//! The order of synchronisation events that holds in every permutation of a trace (Saissi 2019, section 5.4.3).
 //!
-//! The nodes are the synchronisation events. Program order, thread creation, joins and barriers are edges. Critical sections
-//! of one lock may come in any order, but not overlap. Vector clocks give what the edges imply; then, to a fixpoint: if the
-//! acquisition of one section must precede the release of another of the same lock, the whole section must precede it.
+//! The nodes are the synchronisation events. Program order, thread creation, joins and barriers are edges. Critical
+//! sections of one lock can come in any order, but cannot overlap. Vector clocks give the transitive closure of the
+//! edges. Then this rule is applied up to a fixpoint: if the acquisition of one section must precede the release of
+//! another section of the same lock, the whole first section must precede the second one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

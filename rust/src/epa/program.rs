@@ -1,9 +1,10 @@
-//! The pieces of a program, and how a record of one becomes events again.
+//! The pieces of a program, and how the record of a piece becomes events again.
 //!
-//! A record has what the reader cannot know. Constants and the addresses of globals are in the table. A result that an event of
-//! the same frame uses was the last one of its site in that frame: every frame has registers, one per site of its function. And
-//! integer arithmetic is done again (`Formula`). What is loaded is in the record only if it is not what is expected: the value that
-//! a variable of the frame was last given, or that the same site has loaded before.
+//! A record has only the values that the reader cannot compute. Constants and the addresses of globals are in the table
+//! of the program. Every frame has registers, one per site of its function: if an event uses a result of the same
+//! frame, it is the last result of that site. The reader repeats integer arithmetic (`Formula`). A record has a loaded
+//! value only if it differs from the expected one: the last value that was stored in a variable of the frame, or that
+//! the same site loaded before.
 
 use super::format::{self, Head, Layout, Record};
 use super::formula::{Formula, Term};
@@ -16,7 +17,7 @@ pub enum Source {
     Register(u32),
     Below,
     Computed(u32),
-    /// What a variable holds, unless the record has it, in so many bytes.
+    /// The value of a variable, of this many bytes, unless the record has it.
     Variable(u32, u8),
     /// What the same site has made last, unless the record has it.
     Again(u32, u8),
@@ -302,7 +303,7 @@ impl<'a> Decoder<'a> {
         self.registers.get(first + number as usize).copied().unwrap_or_default()
     }
 
-    /// A variable of the frame is given a value (or something else, which nobody asks for).
+    /// Remember the value of a variable of the frame. If the register is no variable, the value is never read.
     #[inline]
     fn hold(&mut self, address: Source, value: u64) {
         let (Some(frame), Source::Register(number)) = (self.frames.last(), address) else { return };

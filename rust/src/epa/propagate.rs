@@ -1,9 +1,9 @@
-//! How errors spread in a faulty run: which instruction's deviation came from which, through registers, memory, arguments,
-//! results and control flow, within and across threads.
+//! How errors spread in a faulty run: which deviation of an instruction came from which other one. Errors spread
+//! through registers, memory, arguments, results and control flow, within and across threads.
 //!
-//! A node is an instruction of a thread, with all its deviating executions. An edge says that a deviating execution used what
-//! another had made. Only deviating events are followed: a corrupted value that is masked (multiplied by zero, overwritten)
-//! leads nowhere, because what comes after it is equal to the golden run.
+//! A node is an instruction of a thread, with all its deviating executions. An edge says that a deviating execution
+//! used a value that another one made. Only deviating events are followed. A corrupted value that is masked (multiplied
+//! by zero, overwritten) has no outgoing edges, because the later events are equal to the golden run.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,8 +1,8 @@
 //! A recorded trace: the streams of all threads, and their order.
 //!
-//! A stream falls into runs: each begins with a sequence number, and what follows it was done when the counter stood there.
-//! Runs sorted by number (the event that took the number first) are an order of all events that extends every order that
-//! the program itself enforced by synchronising.
+//! A stream is divided into runs. Each run begins with a sequence number, the value of the global counter at that time.
+//! The runs of all threads, sorted by these numbers, give an order of all events. Among runs with the same number, the
+//! run that took the number comes first. This order extends every order that the program enforces by synchronisation.
 
 use std::fs::File;
 use std::path::Path;
@@ -103,8 +103,8 @@ impl Stream {
             length if length < DATA => return Err("it is shorter than the trace of a thread".into()),
             _ => {}
         }
-        // SAFETY: the file belongs to a finished run; whoever changes it meanwhile may change what is read, but any content
-        // is checked record by record.
+        // SAFETY: the file belongs to a finished run. If another program changes it, the reader can see other content, but
+        // it checks any content record by record.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| error.to_string())?;
         let word = |at: usize| format::bytes(&map, at, 8).unwrap_or(0);
         let half = |at: usize| format::bytes(&map, at, 4).unwrap_or(0);
@@ -285,7 +285,7 @@ fn split(stream: &mut Stream, index: u32, sites: usize, program: &Program, runs:
     Ok(())
 }
 
-/// Whether a piece begins at a place of which so many events can have happened.
+/// Whether a piece begins at a position, given how many of its events can have happened.
 fn open_piece(bytes: &[u8], at: usize, program: &Program, events: usize) -> bool {
     let Some(Head::Piece(number, _)) = format::head(bytes, at) else { return false };
     let piece = program.pieces.get(number as usize);

@@ -1,9 +1,11 @@
-//! The reversibility check (Definition 5, condition 2): can two dependent events of different threads come in another order?
+//! The reversibility check (Saissi 2019, Definition 5, condition 2): can two dependent events of different threads come
+//! in another order?
 //!
-//! Of the accesses of another thread to a location only the last one before an access matters: if the access could come before
-//! an earlier one, it could come before the last one as well. And accesses between the same two synchronisation events of a
-//! thread are alike. So each access is compared with one or two epochs per thread, and what the clocks do not order becomes a
-//! question about two synchronisation events, asked once: can `late` come before `early`?
+//! Of the accesses of another thread to a location, only the last one before an access matters: if the access could
+//! come before an earlier one, it could come before the last one as well. Accesses between the same two synchronisation
+//! events of a thread behave alike. So each access is compared with one or two epochs per thread. If the clocks do not
+//! order the two, a question about two synchronisation events remains, and is decided once: can `late` come before
+//! `early`?
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -93,7 +95,7 @@ struct Location {
     writes: Vec<Access>,
 }
 
-/// Whoever shows the steps of a trace, one after the other, as often as it is asked.
+/// A source of the steps of a trace, in order. It can be read any number of times.
 pub type Steps<'a> = dyn Fn(&mut dyn FnMut(Step)) + 'a;
 
 /// Decide reversibility for the steps that `each` visits, twice, in the order in which they were observed. At most `limit`
@@ -327,7 +329,7 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut
             }
             let (number, offset) = match event.tag_a {
                 OBJECT => (event.a >> 32, event.a & 0xffff_ffff),
-                // Memory that nobody is known to have allocated is one object, and its addresses are the offsets.
+                // All memory without a known allocation is one object. Its addresses are the offsets.
                 UNKNOWN => {
                     let met = data.unknown[(event.a >> 32) as usize];
                     (UNKNOWN_MEMORY, sanitized.objects[met as usize].base)

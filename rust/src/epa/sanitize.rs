@@ -1,9 +1,10 @@
-//! The two sanitizing algorithms (thesis 004, section 5.4.3): memory objects (Algorithm 4) and thread names (Algorithm 5).
+//! The two sanitizing algorithms of Saissi 2019, section 5.4.3: memory objects (Algorithm 4) and thread names
+//! (Algorithm 5).
 //!
-//! An address becomes the object it lies in and an offset. Objects are named by what does not depend on the schedule: their
-//! thread, the site that made them, and how many that thread had made there before. (The thesis counts a thread's
-//! instructions; counting by site gives names that are unique in the same way, and that do not all change when a faulty run
-//! makes one object more.) Threads are named by their parent and their place among its children.
+//! An address becomes an object and an offset. The name of an object does not depend on the schedule: it consists of
+//! the thread, the site that made the object, and the number of objects that the thread made there before. (Saissi 2019
+//! counts the instructions of a thread instead. Names by site are unique as well, and they do not all change when a
+//! faulty run makes one object more.) A thread is named by its parent and its place among the children of its parent.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ pub enum Kind {
     Local,
     /// What belongs to a library: named by the library.
     Library,
-    /// Memory that nobody is known to have allocated (the thesis' object of default size).
+    /// Memory without a known allocation (the object of default size in Saissi 2019).
     Default,
 }
 

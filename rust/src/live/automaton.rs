@@ -1,4 +1,4 @@
-//! Büchi automata, and the strongly connected parts that they fall into.
+//! Büchi automata, and their strongly connected components (*parts*).
 
 /// A generalized Büchi automaton whose nodes say which predicates must hold.
 #[derive(Clone, Debug)]

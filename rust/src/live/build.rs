@@ -1,11 +1,11 @@
-//! Building the graph of all states, breadth first, by several workers (`search::layers` has the driver).
+//! Builds the graph of all states, breadth first, with several workers (`search::layers` has the driver).
 //!
-//! A round expands some states of one layer. The visited set gives numbers to states: a successor that has no number yet gets
-//! the next one. Layers follow each other, so that a deeper state has a greater number. Within a layer, numbers are in the
-//! order in which states are met, which is the same each time only with one worker, or if the layer is small. After the
-//! round, the edges and the new states that the workers found are merged into the graph (`merge`).
+//! A round expands some states of one layer. The visited set numbers the states: a successor without a number gets the
+//! next one. Layers follow each other, so a deeper state has a greater number. Within a layer, states are numbered in
+//! the order in which workers reach them. This order is the same in each run only with one worker, or if the layer is
+//! small. After the round, the edges and the new states of all workers are merged into the graph (`merge`).
 //!
-//! Partial-order reduction needs to know of each successor whether it will be expanded later, and is done by one worker.
+//! Partial-order reduction must know for each successor whether it will be expanded later, so it uses one worker.
 
 use crate::live::graph::{Graph, Labelling, StateId, edges};
 use crate::live::merge::{Frontier, RoundOutput, merge};
@@ -136,7 +136,8 @@ struct Worker<'v, 't> {
     view: &'v mut View<'t>,
     /// The one that is expanded.
     state: Vec<u32>,
-    /// Fingerprints with their places among the numbers that were looked up, in all rounds; so many were in earlier ones.
+    /// Fingerprints with their places among the numbers that were looked up, in all rounds. `earlier` counts the numbers of
+    /// earlier rounds.
     recent: Box<[(u64, u64)]>,
     earlier: u64,
     /// Its parents are states of the graph.

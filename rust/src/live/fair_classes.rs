@@ -1,7 +1,9 @@
-//! What fairness assumptions are about: the classes of steps that a state offers, and the edges that are steps of them.
+//! Classes of steps that fairness assumptions name: which classes are enabled in a state, and which edges are steps of
+//! a class.
 //!
-//! A class is the steps of one process that an assumption is about; where there is an assumption for each message, the steps
-//! that take this message. What a process offers depends, nearly always, on its node alone, and is worked out once.
+//! A class is the set of steps of one process that an assumption names. If there is an assumption for each message, a
+//! class is the set of steps that take this message. The enabled classes of a process almost always depend only on its
+//! node, so they are computed once per node.
 
 use crate::live::fairness::Fairness;
 use crate::live::graph::{Graph, StateId};

@@ -1,9 +1,10 @@
 //! Fairness assumptions, and whether a strongly connected component meets them.
 //!
-//! A *weak* assumption about a class of steps (if it stays enabled it happens again and again) fails in a component in
-//! which the class is enabled everywhere and never happens; then it fails in every part of it too. A *strong* one (if it is
-//! enabled again and again it happens again and again) fails in a component in which the class is enabled somewhere and
-//! never happens. A part of the component without the nodes where the class is enabled may still be fair.
+//! A *weak* assumption about a class of steps (if the class stays enabled, it happens again and again) fails in a
+//! component in which the class is enabled everywhere and never happens. Then it fails in every part of the component
+//! too. A *strong* assumption (if the class is enabled again and again, it happens again and again) fails in a
+//! component in which the class is enabled somewhere and never happens. A part of the component without the nodes where
+//! the class is enabled can still be fair.
 
 use crate::live::fair_classes::ClassId;
 use crate::live::product::Product;

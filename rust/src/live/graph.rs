@@ -1,12 +1,12 @@
-//! The graph of all states with their transitions, for what asks about infinite runs (`product`).
+//! The graph of all states with their transitions, for properties of infinite runs (`product`).
 //!
-//! States are numbered in the order of a breadth-first search, which is the order in which they are expanded (`build`);
-//! the transitions of a state are the targets in the order in which `View::successors` lists them, so that the number of an
-//! edge says which transition it is.
+//! States are numbered in the order of a breadth-first search, in which they are expanded (`build`). The transitions of
+//! a state are stored as targets, in the order of `View::successors`. So the number of an edge identifies its
+//! transition.
 //!
-//! With symmetry, a state stands for its orbit. With partial-order reduction, some states have the transitions of some
-//! processes only (`docs/internals/liveness.md` has the proof): no visible step is among them, and all of them lead to states that are
-//! expanded later, so that on every cycle there is a state with all its transitions.
+//! With symmetry, a state represents its orbit. With partial-order reduction, some states have the transitions of some
+//! processes only (`docs/internals/liveness.md` has the proof). These transitions are invisible, and all of them lead
+//! to states that are expanded later. So every cycle has a state with all its transitions.
 
 use crate::live::build::build;
 use crate::live::packed::{Labels, Offsets, States};
@@ -79,7 +79,7 @@ impl Graph {
         }
     }
 
-    /// No states yet: of so many components, with so many predicates.
+    /// An empty graph for states with this many components and predicates.
     pub(crate) fn new(width: usize, predicates: usize) -> io::Result<Graph> {
         let mut offsets = Offsets::new()?;
         offsets.extend([0].into_iter())?;

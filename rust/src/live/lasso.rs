@@ -1,4 +1,4 @@
-//! A run that ends in a loop: found in a component of the product, and executed on the system.
+//! Finds a run that ends in a loop, in a component of the product, and executes it on the system.
 
 use crate::live::fair_classes::ClassId;
 use crate::live::graph::{Graph, STUTTER, StateId};

@@ -1,4 +1,4 @@
-//! What workers find in a round of `build`, and how it gets into the graph.
+//! Merges the results of the workers of a round of `build` into the graph.
 
 use crate::live::graph::{Graph, StateId, TERMINAL};
 use parking_lot::Mutex;

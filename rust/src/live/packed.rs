@@ -1,9 +1,10 @@
-//! What a graph knows of each state, in few bytes: memory that is touched for the first time is most of what a graph costs.
+//! Compact lists and sets for the data of each state. First-time access to fresh memory dominates the cost of a graph,
+//! so every byte counts.
 
 use crate::util::mapped_array::{MappedArray, prefetch};
 use std::io;
 
-/// Lists of so many numbers each, in 1, 2 or 4 bytes: as few as the greatest of them needs.
+/// Lists of a fixed number of numbers, in 1, 2 or 4 bytes each: the least that the greatest number needs.
 pub(crate) struct States {
     len: usize,
     width: usize,
@@ -91,7 +92,7 @@ fn write<const SIZE: usize>(bytes: &mut [u8], numbers: &[u32]) {
     }
 }
 
-/// Sets of so many bits each, in whole bytes.
+/// Sets of a fixed number of bits, in whole bytes.
 pub(crate) struct Labels {
     width: usize,
     bytes: MappedArray<u8>,

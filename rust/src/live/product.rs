@@ -1,15 +1,16 @@
-//! Infinite runs: does a fair run of the system satisfy a temporal formula? (DESIGN section 5; paper 000, III-B (c))
+//! Infinite runs: is there a fair run of the system that violates a temporal formula? (DBSS, section III-B (c))
 //!
-//! The negation of the formula comes as a generalized Büchi automaton. Its product with the graph of states has a run that
-//! violates the property if and only if it has a strongly connected component, reachable and not trivial, that has a node
-//! of each acceptance set and in which the fairness assumptions can be met (`fairness`). If a strong assumption fails in a
-//! component, the nodes where its class is enabled are taken out, and the rest is decomposed again. Whatever component
-//! remains has a run that goes round all its nodes and edges for ever, which is fair and accepted (`lasso`).
+//! The negation of the formula comes as a generalized Büchi automaton. Its product with the graph of states has a run
+//! that violates the property if and only if it has a strongly connected component with these properties: it is
+//! reachable and not trivial, it has a node of each acceptance set, and the fairness assumptions can be met in it
+//! (`fairness`). If a strong assumption fails in a component, the nodes where its class is enabled are removed, and the
+//! rest is decomposed again. A component that remains has a run that visits all its nodes and edges for ever. This run
+//! is fair and accepted (`lasso`).
 //!
-//! Components lie within the strongly connected parts of the automaton. Only the parts that a run can stay in and be
-//! accepted are searched for them (`scc`); of the others it is enough to know what can be reached (`reach`).
+//! Components lie within the strongly connected parts of the automaton. Only the parts in which a run can stay and be
+//! accepted are searched for components (`scc`). For the other parts, the reachable nodes are enough (`reach`).
 //!
-//! A terminal state, which no step of a process leads out of, stutters: the run stays there. Faults need not happen.
+//! A terminal state has no step of a process. The run stutters there: it stays in the state. Faults need not happen.
 
 use crate::live::automaton::{Automaton, Part};
 use crate::live::fair_classes::FairClasses;
@@ -38,7 +39,7 @@ pub struct Product<'a, 't> {
     /// Rules that a test leaves out.
     pub(crate) without_strong: bool,
     pub(crate) without_weak: bool,
-    /// What is beyond so many nodes is far. (Fewer in a test.)
+    /// A distance of more nodes than this is far. (Tests set a smaller number.)
     pub(crate) far: usize,
 }
 

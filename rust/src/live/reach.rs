@@ -1,4 +1,4 @@
-//! Which nodes of the product of graph and automaton can be reached, by the parts of the automaton.
+//! The reachable nodes of the product of graph and automaton, one part of the automaton after the other.
 
 use crate::live::automaton::{Automaton, Part};
 use crate::live::graph::{Graph, StateId};

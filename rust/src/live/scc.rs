@@ -1,8 +1,8 @@
-//! The strongly connected components of a part of the product of graph and automaton: Tarjan's algorithm in Pearce's form,
-//! with one number per node, and without recursion.
+//! The strongly connected components of a part of the product of graph and automaton: Tarjan's algorithm in Pearce's
+//! form, with one number per node, and without recursion.
 //!
-//! What bounds the speed is the latency of memory. So, when a node is entered, the marks of all nodes that it leads to are
-//! fetched at once; and when one is left, what will be needed of those below it on the way, which are known.
+//! The latency of memory limits the speed. So when the search enters a node, it prefetches the marks of all successors.
+//! When it leaves a node, it prefetches the data of the nodes below it on the stack.
 
 use crate::live::automaton::{Automaton, AutomatonNode, Part};
 use crate::live::graph::{Graph, StateId};

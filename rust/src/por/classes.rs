@@ -1,4 +1,4 @@
-//! Classes of transitions, as static partial-order reduction tells them apart.
+//! Classes of transitions for static partial-order reduction.
 
 use crate::por::effects::{Effects, KnownEffects, Label, Tag};
 use crate::por::footprint::Footprint;

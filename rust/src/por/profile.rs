@@ -1,4 +1,4 @@
-//! What static partial-order reduction learns from a node: its profile, and the effects of its transitions (`effects`).
+//! The profile of a node and the effects of its transitions (`effects`), for static partial-order reduction.
 
 use crate::por::effects::{Effects, KnownEffects, Label, Mail, Profile, Tag};
 use crate::system::expander::Expander;

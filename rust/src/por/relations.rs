@@ -1,4 +1,4 @@
-//! The relations between classes of transitions that stubborn sets are computed from (`stubborn` has the rules by number).
+//! The relations between classes of transitions from which stubborn sets are computed. `stubborn` numbers the rules.
 
 use crate::por::class_set::{ClassSet, MOST_CLASSES};
 use crate::por::classes::{Class, Split, classes};

@@ -1,8 +1,8 @@
-//! Canonical content of Python values: the same bytes for equal values, whatever the order of sets and dicts or the hash
-//! seed; and fresh values from the bytes.
+//! Canonical bytes of Python values, and fresh values from the bytes. Equal values have the same bytes, independent of
+//! the order of sets and dicts and of the hash seed.
 //!
 //! A value is a tag and its content. Sets and dicts are sorted by the bytes of their elements and keys. Classes (enums,
-//! dataclasses, named tuples) stand by their qualified name; a codec knows the classes it has met.
+//! dataclasses, named tuples) are written as their qualified names; a codec remembers the classes that it has seen.
 
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -1,4 +1,4 @@
-//! The engine as Python sees it: a system's transition relation, and the searches over it.
+//! The Python classes of the engine: the transition relation of a system, and the searches on it.
 
 use crate::live::automaton::{Automaton, AutomatonNode};
 use crate::live::fairness::Fairness;

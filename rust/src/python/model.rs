@@ -1,7 +1,7 @@
-//! A model whose answers come from Python: `plait.check.tabulate.tabulation.Tabulation`.
+//! A model that asks Python: `plait.check.tabulate.tabulation.Tabulation`.
 //!
-//! Values cross the border as canonical bytes and are interned here. Lock order: the visited set, the tables (`filling`,
-//! then the GIL or `inner`), then `values`; no lock is waited for while one further right is held.
+//! Values cross the border as canonical bytes and are interned here. Lock order: the visited set, the tables
+//! (`filling`, then the GIL or `inner`), then `values`. A thread that holds a lock never waits for a lock further left.
 
 use crate::python::canon::fields;
 use crate::python::rename::{rename, rename_local};

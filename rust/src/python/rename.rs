@@ -1,5 +1,5 @@
-//! Renaming processes inside canonical content (`canon`): every process id in it is replaced, and what is sorted is sorted
-//! again. This is how a permutation of symmetric processes acts on local states, messages and monitors.
+//! Renames processes inside canonical bytes (`canon`): replaces every process id, and sorts sets and dicts again. This
+//! is how a permutation of symmetric processes acts on local states, messages and monitors.
 
 use crate::python::canon::{length, varint};
 

@@ -1,4 +1,4 @@
-//! What searches report to Python, as typed values: counters, findings, reports; and faults as exceptions.
+//! The values that searches return to Python: counters, findings, reports, and faults as exceptions.
 
 use crate::python::engine::Transition;
 use crate::search::control::{Control, Limit};

@@ -1,4 +1,4 @@
-//! Breadth-first search (`layers` has the driver): every counterexample is a shortest one, with any number of workers.
+//! Breadth-first search (`layers` has the driver). Every counterexample is a shortest one, with any number of workers.
 
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};

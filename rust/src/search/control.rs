@@ -1,4 +1,4 @@
-//! What all workers of a search share: limits, counters, findings, and the wish to stop.
+//! The state that all workers of a search share: limits, counters, findings, and the request to stop.
 
 use crate::por::classes::Split;
 use crate::por::relations::{Relations, Seeds};
@@ -276,7 +276,7 @@ impl Control {
     /// more, but not for longer than the passes before it together.
     pub fn pulse(&self, tables: &Tables) {
         const PATIENCE: usize = 4096;
-        /// After so many states it must be clear whether the reduction gains something.
+        /// After this many states, the search decides whether the reduction pays off.
         const TRIAL: usize = 100_000;
         if self.visited.len() > self.options.max_states {
             self.stop_at(Limit::MaxStates);

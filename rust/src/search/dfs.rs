@@ -1,12 +1,12 @@
-//! Depth-first search with an explicit stack: stateful, or stateless (no visited set, the papers' baseline).
+//! Depth-first search with an explicit stack: stateful, or stateless (no visited set, the baseline of DBSS).
 //!
-//! With *selective push-on-stack* (paper 000, Algorithm 1) a state with a single successor is not pushed: there is nothing to
-//! come back for, and the search goes on from it in place. What was skipped is only on the counterexample stack (CE-stack),
-//! which keeps the fingerprint of every state of the current run; a frame remembers how much of it is its own run, and
-//! going back to the frame cuts it down to that.
+//! With *selective push-on-stack* (DBSS, Algorithm 1), a state with a single successor is not pushed, because it has
+//! nothing to backtrack to. The search continues with the successor in place. Skipped states are only on the
+//! counterexample stack (CE-stack), which has the fingerprint of every state of the current run. A frame stores the
+//! length of its own run on the CE-stack. Backtracking to the frame truncates the CE-stack to this length.
 //!
-//! Several workers share the visited set; a state belongs to the worker that was first to reach it. A worker that has
-//! nothing to do is given the untried successors of the lowest frame of another's stack.
+//! Several workers share the visited set. A state belongs to the worker that reaches it first. An idle worker gets the
+//! untried successors of the lowest frame of another worker's stack.
 
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};
@@ -331,14 +331,14 @@ impl<'t, 'c> Worker<'t, 'c> {
         self.operations += 1;
     }
 
-    /// A finding in the last state of the run, or so many steps `beyond` it.
+    /// Report a finding in the last state of the run, or `beyond` steps after it.
     fn record(&self, property: usize, beyond: u32) {
         let fingerprint = *self.run.last().expect("a run has a last state");
         let depth = self.run.len() as u32 - 1 + beyond;
         self.control.record(Finding { property, fingerprint, depth, run: Some(self.run.clone()) });
     }
 
-    /// Hand the untried successors of the lowest frame that has some to whoever waits, if there is other work to do.
+    /// Give the untried successors of the lowest frame that has some to an idle worker, if this worker has other work.
     fn give(&mut self) {
         let width = self.view.width;
         for index in 0..self.frames.len() {
@@ -361,7 +361,7 @@ impl<'t, 'c> Worker<'t, 'c> {
         self.run = job.run;
         self.states = job.state;
         self.successors = job.successors;
-        // Whoever gave the successors away sees to the others.
+        // The worker that gave the successors away handles the others.
         self.frames = vec![Frame { run: self.run.len(), first: 0, next: 0, left_out: 0, led_on: true }];
         self.operations += 1;
     }

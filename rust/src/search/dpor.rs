@@ -1,38 +1,43 @@
-//! Dynamic partial-order reduction for the search without a visited set: of the runs that differ only in the order of
-//! independent transitions, few are searched (backtrack sets after Flanagan and Godefroid, and sleep sets).
+//! Dynamic partial-order reduction for the search without a visited set. Of the runs that differ only in the order of
+//! independent transitions, it searches few: backtrack sets (Flanagan and Godefroid 2005), and sleep sets.
 //!
-//! **Terms.** Two transitions of different processes *conflict* if they do not commute (`por::footprint`), or if both are
-//! visible to the same property. A transition u of q *interferes* with p at a state if it sends to
-//! p, or conflicts with a transition that p's node has there, be it blocked (by a budget, by slots) or not.
-//! A step of the run *happens before* a later one by program order, by conflict, or because that consumes what it sent:
-//! of equal messages of one sender, the k-th taken is the k-th sent. (It happens before a u that was not executed if it is,
-//! or happens before, the last step of q or the sending of what u consumes: conflicts of u are what may be turned round.)
+//! **Terms.** Two transitions of different processes *conflict* if they do not commute (`por::footprint`), or if both
+//! are visible to the same property. A transition u of process q *interferes* with process p at a state if u sends to
+//! p, or if u conflicts with a transition of p's node there, even a blocked one (by a budget or by slots). A step of
+//! the run *happens before* a later step by program order, by conflict, or because the later step consumes a message
+//! that the first one sent. (Of equal messages of one sender, the k-th that is consumed is the k-th that was sent.) A
+//! step also happens before a transition u of q that was not executed, if it is the last step of q or the step that
+//! sent a message that u consumes, or if it happens before one of these. Conflicts of u do not count here, because
+//! these are the pairs that can be reversed.
 //!
-//! **Search.** At a state some processes are chosen, and of these all transitions that are not asleep are tried. In each
-//! state, for each u of a q that is (or was, before something blocked it) possible there and each step e of the run, of
-//! another process p: if u interferes with p at the state before e, and e does not happen before u, then u might come
-//! first. So at that state we choose q, or another process that has a step on the way from there to u; if none of these
-//! can move there, all that can. A transition that was tried sleeps in the subtrees of those tried after it, until
-//! something that conflicts with it (or its own process) wakes it.
+//! **Search.** At a state, some processes are chosen. All transitions of these processes that are not asleep are tried.
+//! In each state, the search considers each transition u of a process q that is possible there (or was, before
+//! something blocked it), and each step e of the run by another process p. If u interferes with p at the state before
+//! e, and e does not happen before u, then u could come first. So at the state before e, the search chooses q, or
+//! another process that has a step between that state and u. If none of these can move there, it chooses all processes
+//! that can. A transition that was tried sleeps in the subtrees of the transitions tried after it, until a transition
+//! that conflicts with it, or one of its own process, wakes it.
 //!
-//! **Claim.** If no run was cut off: for every run w from a state s with sleep set Z such that no member of Z can be moved to
-//! the front of w by swapping independent neighbours, the search below s follows a run that begins with w up to such swaps.
-//! *Proof*, by induction over the finite tree, then the length of w. Let C be the processes chosen at s that have a
-//! transition that is awake. (1) If w has a transition of C before any interference with C, the first such can be moved to
-//! the front, thus is awake and was tried; go on below the one of these that was tried first. (2) If w has neither, any
-//! tried t commutes with all of w: go on with w below the first. (3) Else let u be the first in w that interferes with
-//! some p in C, v what precedes it in w, and t a tried transition of p. v is possible after t, and is followed below t by
-//! induction, up to where u is possible but for budgets and slots. Neither t nor anything that the search added on the way
-//! happens before u or a part of v: they were possible without it, and interfere with none of it. So u is found to interfere, and a process
-//! of v u was chosen at s, or all were that are awake: also that of the first of w. But (3) means that none is in C.
+//! **Claim.** Assume that no run was cut off. Let w be a run from a state s with sleep set Z, such that no member of Z
+//! can be moved to the front of w by swapping independent neighbours. Then the search below s follows a run that begins
+//! with w, up to such swaps. *Proof*, by induction over the finite tree, then over the length of w. Let C be the
+//! processes chosen at s that have a transition that is awake. (1) If w has a transition of C before any interference
+//! with C, the first such transition can be moved to the front. So it is awake and was tried. Continue below the one of
+//! these that was tried first. (2) If w has neither, any tried t commutes with all of w. Continue with w below the
+//! first t. (3) Otherwise let u be the first transition in w that interferes with some p in C, let v be the part of w
+//! before u, and let t be a tried transition of p. v is possible after t. By induction, the search below t follows v,
+//! up to a state where u is possible except for budgets and slots. Neither t nor any transition that the search added
+//! on the way happens before u or a part of v: u and v were possible without them, and they interfere with none of it.
+//! So the search finds that u interferes. Then it chose at s a process of v u, or all processes that are awake, among
+//! them the process of the first transition of w. But in case (3), none of these processes is in C: a contradiction.
 //!
-//! **Verdicts.** Visible transitions conflict, so that their order is that of w: every value of what an `always` or
-//! `reachable` property reads is met. What it reads shows only while searching; when it has read more, the search begins
-//! again. `final` properties need the terminal states themselves, without additions. Case (2) is the only one that adds;
-//! it cannot occur on the way to a terminal state if C has a process with a step, since that would still be possible at the
-//! end of w. So such a process is chosen first; if there is none that is awake, all are chosen. A step that leads
-//! back to where it began makes a run without end, which is cut off. A failing step is the last of its w, and is never
-//! taken: its state is what must be met.
+//! **Verdicts.** Visible transitions conflict, so their order is the order in w. So the search meets every value of
+//! what an `always` or `reachable` property reads. The reads are known only during the search. If a property has read
+//! more, the search starts again. `final` properties need the terminal states themselves, without added transitions.
+//! Only case (2) adds transitions. It cannot occur on the way to a terminal state if C has a process with a step,
+//! because this step would still be possible at the end of w. So such a process is chosen first. If none is awake, all
+//! processes are chosen. A step that leads back to its own state makes an infinite run, which is cut off. A failing
+//! step is the last step of its w and is never taken: the search must meet its state.
 
 use crate::por::stubborn::ALL;
 use crate::search::control::{Control, Finding, Limit};
@@ -256,7 +261,7 @@ impl<'t, 'c> Search<'t, 'c> {
         Ok(())
     }
 
-    /// A finding in the last state of the run, or so many steps `beyond` it.
+    /// Report a finding in the last state of the run, or `beyond` steps after it.
     fn record(&self, property: usize, beyond: u32) {
         let fingerprint = *self.run.last().expect("a run has a last state");
         let depth = self.run.len() as u32 - 1 + beyond;

@@ -1,4 +1,5 @@
-//! Transitions as dynamic partial-order reduction knows them: numbered, and with what matters for their order.
+//! Transitions as dynamic partial-order reduction sees them: with numbers, and with the data that determines their
+//! order.
 
 use crate::por::footprint::Footprint;
 use crate::search::control::Control;

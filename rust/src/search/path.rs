@@ -1,4 +1,4 @@
-//! From a fingerprint back to a run: parents by their hints, then forward by executing.
+//! Reconstructs a run from a fingerprint: follows parent hints back, then executes forward.
 
 use crate::por::stubborn::ALL;
 use crate::search::control::Control;

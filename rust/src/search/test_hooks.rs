@@ -1,4 +1,4 @@
-//! Switches for tests alone. They are set for the whole process and read when a search begins.
+//! Switches for tests only. They apply to the whole process, and are read when a search begins.
 
 use parking_lot::RwLock;
 

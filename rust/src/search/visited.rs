@@ -71,8 +71,8 @@ impl Slots {
         }
     }
 
-    /// Whether the fingerprint is new; it is in afterwards, and if it is new its hint is to be set. `alone`: nobody else
-    /// inserts meanwhile.
+    /// Insert a fingerprint. Returns whether it is new, and its hint, which the caller sets if it is new. `alone`: no
+    /// other worker inserts meanwhile.
     #[inline]
     fn insert(&self, fingerprint: u64, alone: bool) -> (bool, &AtomicU32) {
         let all = self.all();
@@ -99,7 +99,7 @@ impl Slots {
         }
     }
 
-    /// Insert what is not in, while nobody else looks.
+    /// Insert a fingerprint that is not in the set, while no other worker uses it.
     #[inline]
     fn put(&self, fingerprint: u64, hint: u32) {
         let all = self.all();
@@ -176,7 +176,7 @@ impl Slots {
     }
 }
 
-/// How many entries so many buckets may hold.
+/// The maximal number of entries in this many buckets.
 fn limit(buckets: usize) -> usize {
     ((buckets * ENTRIES) as f64 * MAX_LOAD) as usize
 }
@@ -184,7 +184,7 @@ fn limit(buckets: usize) -> usize {
 pub struct Visited {
     slots: RwLock<Slots>,
     count: AtomicUsize,
-    /// The process may use so many bytes in all.
+    /// The maximal memory of the process, in bytes.
     memory: usize,
 }
 

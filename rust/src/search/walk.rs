@@ -1,6 +1,6 @@
-//! Random search: many seeded walks from the initial state, for spaces that are too large to exhaust.
+//! Random search: many seeded walks from the initial state, for state spaces that are too large to exhaust.
 //!
-//! Walk number i depends on the seed and i alone, whatever the number of workers. The visited set only counts.
+//! Walk number i depends only on the seed and i, not on the number of workers. The visited set only counts states.
 
 use crate::por::stubborn::ALL;
 use crate::search::control::{Control, Finding, Limit};

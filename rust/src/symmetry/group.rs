@@ -1,13 +1,13 @@
-//! Symmetry: processes that may be permuted, exact orbits, and proof by inspection that the permutations are symmetries.
+//! Symmetry: permutations of processes, exact orbits, and the check that the permutations are symmetries.
 //!
-//! A permutation of processes acts on a state by moving local states and inboxes to their new owners, and by renaming every
-//! process id inside them. Fingerprints are sums, so the fingerprint of every image of a state is a sum of tabulated
-//! numbers; the least of them stands for the orbit, and states themselves stay as they were reached (`view`).
+//! A permutation of processes acts on a state: it moves local states and inboxes to their new owners, and renames every
+//! process id inside them. Fingerprints are sums, so the fingerprint of each image of a state is a sum of tabulated
+//! numbers. The least of them represents the orbit. The states themselves stay as they were reached (`view`).
 //!
-//! Whether the declared permutations are symmetries is not taken on trust. For every node that a search meets, the
-//! transitions of its image must be the images of its transitions (`Tables::audit`), for a set of permutations that
-//! generates the group; images are nodes met, so that whole orbits are looked at. The initial state must be its own image,
-//! and the properties must agree on all images of a state (`view::evaluate_properties`).
+//! The engine checks that the declared permutations are symmetries. For every node of a search, the transitions of its
+//! image must be the images of its transitions (`Tables::audit`), for a set of permutations that generates the group.
+//! Images are audited as well, so whole orbits are covered. The initial state must be its own image, and the properties
+//! must agree on all images of a state (`view::evaluate_properties`).
 
 use crate::system::inbox;
 use crate::system::model::{EventId, Fault, LocalId, MessageId, Model, MonitorId, Network, Result};

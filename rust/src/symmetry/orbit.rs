@@ -1,6 +1,6 @@
-//! The part of a view that knows symmetry: the fingerprints of all images of a state, and the audit of properties.
+//! Symmetry in a view: the fingerprints of all images of a state, and the audit of properties.
 //!
-//! A state stays as it was reached; the least of the fingerprints of its images stands for its orbit (`group`).
+//! A state stays as it was reached. The least fingerprint of its images represents its orbit (`group`).
 
 use crate::symmetry::group::Evidence;
 use crate::system::hash;

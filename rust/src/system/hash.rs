@@ -1,7 +1,7 @@
 //! Content hashes, and how they combine into the fingerprint of a state.
 //!
-//! A fingerprint is the wrapping sum of one well-mixed 64-bit hash per component, in which the component's position takes
-//! part. A successor's fingerprint follows from its parent's by the few components that changed.
+//! A fingerprint is the wrapping sum of one well-mixed 64-bit hash per component. The hash includes the position of the
+//! component. The fingerprint of a successor follows from that of its parent and the few components that changed.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 

@@ -1,4 +1,4 @@
-//! Interning: equal content gets one small id, in the order of first sight.
+//! Interning: equal content gets one small id. Ids are given in the order of first use.
 
 use crate::system::hash;
 use hashbrown::HashTable;

@@ -1,8 +1,8 @@
-//! What the engine needs to know of a system, and what it asks about one step at a time.
+//! The interface of a model: what the engine must know about a system, and what it asks about single steps.
 //!
-//! A step depends only on the local state and the inbox of its own process, so each question here is asked once per
-//! distinct input and its answer tabulated (see `tables`). Local states, messages, events and monitor states are ids of
-//! interned values; the model knows their content and its hash.
+//! A step depends only on the local state and the inbox of its own process. So the engine asks each question once per
+//! distinct input and tabulates the answer (`tables`). Local states, messages, events and monitor states are ids of
+//! interned values. The model knows their content and its hash.
 
 use crate::symmetry::group::{Evidence, Group};
 use std::error::Error;
@@ -13,7 +13,7 @@ pub type MessageId = u32;
 pub type EventId = u32;
 pub type MonitorId = u32;
 
-/// An error of the model (a handler that raised, say), passed through to whoever started the search.
+/// An error of the model (for example, a handler raised an exception). It is passed on to the caller of the search.
 pub type Fault = Box<dyn Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Fault>;
 
@@ -37,7 +37,7 @@ pub enum Status {
     Crashed = 1,
     /// Until it recovers: takes no steps, but messages wait for it.
     Down = 2,
-    /// A spare slot that nobody has spawned a process in yet.
+    /// A spare slot without a process yet.
     Unborn = 3,
 }
 
@@ -74,11 +74,11 @@ pub struct Shape {
     pub lossy: bool,
     /// None: any number of losses.
     pub losses: Option<u32>,
-    /// Some: the network may copy pending messages, so many times in a run.
+    /// Some: how many times in a run the network can copy pending messages.
     pub duplications: Option<u32>,
     pub faults: Vec<CrashFault>,
     pub properties: Vec<PropertyKind>,
-    /// A process remembers which messages its last step consumed (auxiliary state that the papers' tool keeps).
+    /// A process remembers which messages its last step consumed (auxiliary state that the tool of DBSS keeps).
     pub history: bool,
     /// Permutations of processes that the user declared to be symmetries; empty if there are none.
     pub group: Group,

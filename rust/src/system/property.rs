@@ -1,7 +1,8 @@
-//! Properties as decision trees over components: evaluated in Python once per distinct tuple of the values really read.
+//! Properties as decision trees over components. Python evaluates a property once per distinct tuple of values that it
+//! reads.
 //!
-//! A property is a function, so what it reads next depends only on what it has read so far: the reads form a tree whose
-//! inner nodes name a component and whose leaves are truth values.
+//! A property is a function, so the next component that it reads depends only on the values that it has read before.
+//! The reads form a tree: inner nodes name a component, leaves are truth values.
 
 use crate::system::model::{Component, Parts};
 use rustc_hash::FxHashMap;

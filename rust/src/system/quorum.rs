@@ -1,4 +1,4 @@
-//! The message sets that a quorum transition may consume (paper 003): k messages of distinct senders and of one group.
+//! The sets of messages that a quorum transition can consume (MP-Basset): k messages of distinct senders and one group.
 
 use crate::system::model::MessageId;
 

@@ -1,4 +1,4 @@
-//! What properties read of a state, and evaluating only those properties that a step may have changed.
+//! The components that properties read. After a step, only the properties that it can change are evaluated again.
 
 use crate::search::control::Control;
 use crate::system::model::{PropertyKind, Result};

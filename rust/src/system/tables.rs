@@ -1,8 +1,9 @@
-//! The lazily tabulated automata: one per process, whose states are *nodes*, that is, a local state with an inbox.
+//! The lazily tabulated automata, one per process. Their states are *nodes*: a local state with an inbox.
 //!
-//! A node's transitions follow from the node alone, up to messages to others, announcements and budgets. Each is computed
-//! once, here, perhaps with calls of Python; workers keep their own copies (`view`), so that the search itself reads
-//! without locks. One worker at a time asks the model (`filling`), and meanwhile the others may read what is known.
+//! The transitions of a node depend only on the node, except for messages to other processes, announcements and
+//! budgets. Each node is expanded once, here, possibly with calls of Python. Workers keep their own copies (`view`), so
+//! that the search itself reads without locks. One worker at a time asks the model (`filling`); the others can read
+//! known nodes meanwhile.
 
 use crate::por::effects::{KnownEffects, Profile};
 use crate::system::expander::Expander;

@@ -1,7 +1,8 @@
-//! A worker's own view of the tables: copies of what it has met, read without locks; a miss asks `tables`.
+//! A worker's own view of the tables: copies of the nodes that it has met, read without locks. A miss asks `tables`.
 //!
-//! The inner loop of every search is `successors`: a plain transition (nearly all are) costs one addition, because the
-//! fingerprint of a bag of messages is a sum. What a successor looks like is worked out (`take`) only if it is new.
+//! The inner loop of every search is `successors`. A plain transition (almost all are) costs one addition, because the
+//! fingerprint of a bag of messages is a sum. The content of a successor is computed (`take`) only if the successor is
+//! new.
 
 use crate::symmetry::orbit::Orbits;
 use crate::system::hash;

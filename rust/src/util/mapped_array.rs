@@ -1,5 +1,5 @@
-//! Long arrays of numbers, in memory of their own: in large pages where the system has them, so that reading at random
-//! costs one miss and not two, and growing without a copy.
+//! Long arrays of numbers in mapped memory. They use large pages where the system has them, so a random read costs one
+//! cache miss and not two. They grow without a copy.
 
 use memmap2::MmapMut;
 use std::io;
@@ -16,7 +16,7 @@ pub(crate) fn mapped(bytes: usize) -> io::Result<MmapMut> {
 /// More memory with the same content; what is new is zero.
 pub(crate) fn remap(memory: &mut MmapMut, bytes: usize) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    // SAFETY: nobody holds a reference into the mapping while it is borrowed mutably.
+    // SAFETY: no reference into the mapping exists while it is borrowed mutably.
     unsafe {
         memory.remap(bytes, memmap2::RemapOptions::new().may_move(true))?;
     }

@@ -1,4 +1,4 @@
-//! How much memory the process uses.
+//! The memory usage of the process.
 
 /// Resident memory of this process in bytes, where the system tells.
 #[cfg(target_os = "linux")]

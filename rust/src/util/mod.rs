@@ -1,5 +1,5 @@
-//! Tools that know nothing of models: sets of small numbers (`bits`), arrays in memory of their own (`mapped_array`), and how
-//! much memory the process uses (`memory`).
+//! Tools that do not depend on models: sets of small numbers (`bits`), long arrays in mapped memory (`mapped_array`),
+//! and the memory usage of the process (`memory`).
 
 pub mod bits;
 pub mod mapped_array;
