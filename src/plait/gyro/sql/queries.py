@@ -1,7 +1,7 @@
 """What a query reads: its sources, the columns it mentions, and the condition on the rows of each table.
 
-This file also resolves names, scope by scope; `statements.py` uses it for INSERT, UPDATE and DELETE. A condition that
-terms cannot express becomes opaque. SQL that would make the entries wrong raises `NotUnderstoodError`.
+This file also resolves names, scope by scope; `statements.py` uses it for INSERT, UPDATE and DELETE. SQL that would make
+the entries wrong raises `NotUnderstoodError`.
 """
 
 from __future__ import annotations
@@ -11,38 +11,15 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from plait.gyro.sql.conditions import condition, short, term
 from plait.gyro.sql.entries import Entry, Footprint, NotUnderstoodError
 from plait.gyro.sql.schema import ROW, Schema, Table
-from plait.gyro.sql.terms import (
-    And,
-    Column,
-    Compare,
-    Condition,
-    Constant,
-    IsNull,
-    Not,
-    Opaque,
-    Operator,
-    Or,
-    Same,
-    Term,
-    Unknown,
-    conjunction,
-    terms,
-)
+from plait.gyro.sql.terms import And, Column, Compare, Condition, Term, Unknown, conjunction, terms
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
 
 with needs("gyro"):
     from sqlglot import exp
-
-_COMPARISONS: dict[type[exp.Expression], tuple[Operator, bool]] = {
-    exp.EQ: ("=", False),
-    exp.LT: ("<", False),
-    exp.LTE: ("<=", False),
-    exp.GT: ("<", True),
-    exp.GTE: ("<=", True),
-}
 
 _PURE = {
     *("date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff", "now", "curdate", "curtime"),
@@ -77,8 +54,6 @@ _PURE = {
     *("substr", "lpad", "rpad", "lcase", "ucase", "crc32", "octet_length", "json_extract", "json_object", "json_array"),
 }
 """Pure functions that sqlglot does not know. Other functions may read and write tables."""
-_EXACT = 2**53
-"""Whole numbers below this are exact in every numeric type. Larger ones are unknown values."""
 
 
 @dataclasses.dataclass
@@ -155,7 +130,7 @@ class Reader:
             self.query(node.expression, scope)
             return [(name, Unknown("a column of a UNION")) for name, _ in outputs]
         if not isinstance(node, exp.Select):
-            raise NotUnderstoodError(f"this query is not understood: {_short(node)}")
+            raise NotUnderstoodError(f"this query is not understood: {short(node)}")
         return self._select(node, self._with(node, outer))
 
     def _with(self, node: exp.Expression, outer: Scope | None) -> Scope:
@@ -174,7 +149,7 @@ class Reader:
     def _select(self, node: exp.Select, scope: Scope) -> list[tuple[str, Term]]:
         conditions = self.sources(scope, _arg(node, "from"), node.args.get("joins") or [])
         if node.args.get("laterals") or node.args.get("into"):
-            raise NotUnderstoodError(f"{_short(node)}: LATERAL and INTO are not understood")
+            raise NotUnderstoodError(f"{short(node)}: LATERAL and INTO are not understood")
         outputs: list[tuple[str, Term]] = []
         self._tested = bool(node.args.get("distinct")) or scope.outer is not None
         for projection in node.expressions:
@@ -242,7 +217,7 @@ class Reader:
                 outputs = {c.name.lower() for c in alias_columns}
             found = Source(node.alias.lower(), node.alias.lower(), None, outputs)
         else:
-            raise NotUnderstoodError(f"{_short(node)} is not a table")
+            raise NotUnderstoodError(f"{short(node)} is not a table")
         if found.alias in scope.sources:
             raise UsageError(f"{self.where}: {found.alias} appears twice in FROM", hint="give one of them an alias")
         scope.sources[found.alias] = found
@@ -373,62 +348,13 @@ class Reader:
     # -- conditions --------------------------------------------------------------------------------------------------
 
     def conjuncts(self, node: exp.Expression, scope: Scope) -> list[Condition]:
-        condition = self.condition(node, scope)
-        return list(condition.parts) if isinstance(condition, And) else [condition]
-
-    def condition(self, node: exp.Expression, scope: Scope) -> Condition:
-        """An expression as a condition: opaque where it is not understood."""
-        if isinstance(node, exp.Paren):
-            return self.condition(node.this, scope)
-        if isinstance(node, exp.And):
-            return conjunction(self.condition(node.this, scope), self.condition(node.expression, scope))
-        if isinstance(node, exp.Or):
-            return Or((self.condition(node.this, scope), self.condition(node.expression, scope)))
-        if isinstance(node, exp.Not):
-            return Not(self.condition(node.this, scope))
-        if isinstance(node, exp.Boolean):
-            return And() if node.this else Or()
-        if type(node) in _COMPARISONS or isinstance(node, exp.NEQ):
-            left, right = self.term(node.this, scope), self.term(node.expression, scope)
-            if isinstance(node, exp.NEQ):
-                return Not(Compare("=", left, right))
-            operator, swapped = _COMPARISONS[type(node)]
-            return Compare(operator, right, left) if swapped else Compare(operator, left, right)
-        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-            value = self.term(node.this, scope)
-            return And(
-                (
-                    Compare("<=", self.term(node.args["low"], scope), value),
-                    Compare("<=", value, self.term(node.args["high"], scope)),
-                )
-            )
-        if isinstance(node, exp.In) and not node.args.get("query") and not node.args.get("unnest") and node.expressions:
-            if not any(isinstance(e, exp.Query) for e in node.expressions):
-                value = self.term(node.this, scope)
-                return Or(tuple(Compare("=", value, self.term(e, scope)) for e in node.expressions))
-        elif isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-            return IsNull(self.term(node.this, scope))
-        elif isinstance(node, exp.NullSafeEQ):
-            return Same(self.term(node.this, scope), self.term(node.expression, scope))
-        return Opaque(_short(node))
+        """The conditions that an expression joins with AND."""
+        found = condition(node, lambda operand: self.term(operand, scope))
+        return list(found.parts) if isinstance(found, And) else [found]
 
     def term(self, node: exp.Expression, scope: Scope) -> Term:
-        """An expression as a term: unknown where it is not understood."""
-        if isinstance(node, exp.Paren):
-            return self.term(node.this, scope)
-        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            return self.resolve(node, scope).term(node.name.lower())
-        if isinstance(node, exp.Placeholder) and node.name in self.bindings:
-            return self.bindings[node.name]
-        if isinstance(node, exp.Null):
-            return Constant(None)
-        sign, literal = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
-        if isinstance(literal, exp.Literal) and (sign == 1 or not literal.is_string):
-            if literal.is_string:
-                return Constant(literal.this)
-            if literal.this.isdigit() and int(literal.this) < _EXACT:
-                return Constant(sign * int(literal.this))
-        return Unknown(f"computed by {_short(node)}")
+        """An expression as a term."""
+        return term(node, self.bindings, lambda column: self.resolve(column, scope).term(column.name.lower()))
 
 
 def instances(condition: Condition) -> set[str]:
@@ -453,8 +379,3 @@ def _using(node: exp.Expression, name: str) -> bool:
         name in (i.name.lower() for i in j.args.get("using") or []) or (j.args.get("method") or "").upper() == "NATURAL"
         for j in joins
     )
-
-
-def _short(node: exp.Expression) -> str:
-    text = node.sql()
-    return text if len(text) <= 48 else f"{text[:47]}…"

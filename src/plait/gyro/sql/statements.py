@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+from plait.gyro.sql.conditions import short
 from plait.gyro.sql.entries import Entry, Footprint, NotUnderstoodError
-from plait.gyro.sql.queries import Reader, Scope, Source, _arg, _short
+from plait.gyro.sql.queries import Reader, Scope, Source, _arg
 from plait.gyro.sql.schema import ROW, Schema, Table, first_error
 from plait.gyro.sql.terms import (
     TRUE,
@@ -113,12 +114,12 @@ class _Statement(Reader):
         elif not isinstance(node, exp.Transaction | exp.Commit | exp.Rollback | exp.EndStatement) and not (
             isinstance(node, exp.Command | exp.Alias | exp.Column) and _first_word(node) in _HARMLESS
         ):
-            raise NotUnderstoodError(f"{_short(node)}: expected a query, INSERT, UPDATE or DELETE")
+            raise NotUnderstoodError(f"{short(node)}: expected a query, INSERT, UPDATE or DELETE")
         return self.footprint
 
     def _target(self, node: exp.Expression | None, scope: Scope) -> tuple[Source, Table]:
         if not isinstance(node, exp.Table) or node.name.lower() in self.schema.views:
-            raise NotUnderstoodError(f"the target {_short(node) if node is not None else '(none)'} is not a table")
+            raise NotUnderstoodError(f"the target {short(node) if node is not None else '(none)'} is not a table")
         source = self.source(scope, node)
         assert source.table is not None
         if source.table.triggers:
@@ -200,7 +201,7 @@ class _Statement(Reader):
             return [dict(zip(given, (_value(t) for _, t in outputs), strict=False))]
         if node.args.get("default"):
             return [{}]
-        raise NotUnderstoodError(f"{_short(node)}: the values are not understood")
+        raise NotUnderstoodError(f"{short(node)}: the values are not understood")
 
     def _generate(self, table: Table, row: dict[str, Term]) -> None:
         """Add the generated ids to a row."""
@@ -271,10 +272,10 @@ class _Statement(Reader):
         assigned: dict[str, Term] = {}
         for node in nodes:
             if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
-                raise NotUnderstoodError(f"SET {_short(node)} is not understood")
+                raise NotUnderstoodError(f"SET {short(node)} is not understood")
             name = node.this.name.lower()
             if node.this.table and scope.sources.get(node.this.table.lower(), target) is not target:
-                raise NotUnderstoodError(f"SET {_short(node)}: UPDATE with several tables is not understood")
+                raise NotUnderstoodError(f"SET {short(node)}: UPDATE with several tables is not understood")
             if name not in table.columns:
                 raise UsageError(
                     f"{self.where}: {table.name} has no column {name}", hint=f"columns: {', '.join(table.columns)}"
