@@ -6,6 +6,7 @@ A law has a sentence in docs/internals/architecture.md ("Rooms") and a test here
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -204,6 +205,20 @@ def paragraph(folder: Path) -> str:
 @pytest.mark.parametrize("folder", folders(), ids=local)
 def test_a_folder_begins_with_a_paragraph(folder: Path) -> None:
     assert len(paragraph(folder).split()) >= 20, "say what comes in, what goes out, and which file to open first"
+
+
+def in_folder(folder: Path, name: str) -> bool:
+    """Whether a file or a folder of this name is there. Rust's modules are named without an ending."""
+    return (folder / name).exists() or (folder / f"{name}.rs").exists()
+
+
+@pytest.mark.parametrize("folder", folders(), ids=local)
+def test_the_paragraph_names_the_file_to_open_first(folder: Path) -> None:
+    text = paragraph(folder)
+    first = re.findall(r"\bopen\s+`([\w./]+)`", text, re.IGNORECASE)
+    assert first, "say which file to open first"
+    named = first + re.findall(r"`(\w+(?:\.py|\.rs|/))`", text)
+    assert [name for name in named if not in_folder(folder, name)] == [], "these are not in the folder"
 
 
 @pytest.mark.parametrize("folder", folders(), ids=local)

@@ -1,8 +1,9 @@
 //! The native engine of Plait. Python answers questions about single steps, this crate combines the answers into a search.
 //!
-//! Each folder begins with a paragraph about what comes in, what goes out, and which file to open first. A model comes in
-//! through `python`, is tabulated in `system`, and is searched by `search`, with the reductions of `por` and `symmetry`.
-//! `live` checks temporal properties. `epa` is apart from all of these. `docs/internals/architecture.md` follows one check through.
+//! Each folder begins with a paragraph about what comes in, what goes out, and which file to open first. Open
+//! `python/engine.rs` first: it has what Python calls. A model comes in through `python`, is tabulated in `system`, and is
+//! searched by `search`, with the reductions of `por` and `symmetry`. `live` checks temporal properties. `epa` does not
+//! depend on any of these. `util` has small tools. `docs/internals/architecture.md` follows one check through.
 
 pub mod epa;
 pub mod live;

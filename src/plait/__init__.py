@@ -9,6 +9,9 @@ class Node(Process):
     ...
 
 print(check(System([Node(has=True), Node()], properties=[...])))
+
+In: a model, as classes. Out: a Verdict. To read the source, open `check/api.py` first: it has `check`. `model/` has what a
+model is made of. docs/internals/architecture.md describes the other folders.
 """
 
 from __future__ import annotations

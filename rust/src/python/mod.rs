@@ -1,8 +1,8 @@
 //! The border to Python; the rest of the crate does not know Python. In come calls from `plait.check` (a model, options)
 //! and the answers of the model's handlers, as canonical bytes. Out go questions about single steps, and the reports of
 //! searches. Open `engine` first: it has the classes and functions that Python calls. `options` reads the options of a
-//! search, `report` is what searches report, `model` asks Python and implements
-//! `system::model::Model`; `canon` turns values into bytes and back; `rename` permutes process ids inside the bytes.
+//! search. `report` is what searches report. `model` asks Python and implements `system::model::Model`. `canon` turns values
+//! into bytes and back. `rename` permutes process ids inside the bytes.
 
 pub mod canon;
 pub mod engine;

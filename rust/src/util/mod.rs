@@ -1,5 +1,6 @@
-//! Tools that do not depend on models: sets of small numbers (`bits`), long arrays in mapped memory (`mapped_array`),
-//! and the memory usage of the process (`memory`).
+//! Tools that do not depend on models. In come numbers, out come small data structures. Open `mapped_array` first: long
+//! arrays in mapped memory, for the visited set and the graph. `bits` has sets of small numbers, `memory` the memory usage
+//! of the process.
 
 pub mod bits;
 pub mod mapped_array;
