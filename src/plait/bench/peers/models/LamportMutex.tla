@@ -1,7 +1,7 @@
 ----------------------------- MODULE LamportMutex -----------------------------
-(* Mutual exclusion as plait.protocols.lamport_mutex states it with            *)
-(* quorum=False and entries=None: messages from one process to another arrive  *)
-(* in the order in which they were sent, and a request that would set a clock  *)
+(* Mutual exclusion, the same model as plait.protocols.lamport_mutex with      *)
+(* quorum=False and entries=None. Messages from one process to another arrive  *)
+(* in the order in which they were sent. A request that would set a clock      *)
 (* beyond the limit is never received.                                         *)
 EXTENDS Naturals, Sequences
 
@@ -11,8 +11,8 @@ Contender == 1 .. N
 
 VARIABLES
   clock, phase, acks,
-  queue,   \* queue[p][q]: the clock of q's request that p knows of, 0 for none
-  channel  \* channel[p][q]: what p sent to q
+  queue,   \* queue[p][q]: the clock of q's request if p knows it, 0 for none
+  channel  \* channel[p][q]: messages from p to q
 vars == <<clock, phase, acks, queue, channel>>
 
 Init ==

@@ -1,7 +1,7 @@
 -------------------------------- MODULE Paxos ---------------------------------
-(* Paxos as plait.protocols.paxos states it with quorum=False: proposer b owns *)
-(* ballot and value b and proposes once, a message is consumed alone, and      *)
-(* processes count. A message that a guard does not admit stays in the set.    *)
+(* Paxos, the same model as plait.protocols.paxos with quorum=False. Proposer  *)
+(* b owns ballot and value b and proposes once. Processes consume single       *)
+(* messages and count them. A message that its guard rejects stays in the set. *)
 EXTENDS Naturals, FiniteSets
 
 CONSTANTS P, A, L \* proposers, acceptors, learners

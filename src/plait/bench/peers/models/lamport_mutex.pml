@@ -1,17 +1,17 @@
-/* Lamport's mutual exclusion in Promela, as plait.protocols.lamport_mutex states it with quorum=False, entries=None.
+/* Lamport's mutual exclusion in Promela, the same model as plait.protocols.lamport_mutex with quorum=False, entries=None.
  *
- * Every step is one d_step in the only loop of its process. A channel per pair keeps the order of messages; it never has
- * more than three: an acknowledgement, a release and the next request. A request that would set a clock beyond LIMIT is
- * never received.
+ * Each process has one loop, and every step is one d_step in it. A channel per pair keeps the order of messages. It never
+ * has more than three messages: an acknowledgement, a release and the next request. A request that would set a clock
+ * beyond LIMIT is never received.
  *
- * In front of it stand the sizes: N processes, LIMIT of the clocks, EACH(step): one option of a do loop for
- * each, ALL(holds): a conjunction over them.
+ * plait.bench.peers.spin puts macros in front: N processes, LIMIT of the clocks, EACH(step): one option of a do loop per
+ * process, ALL(holds): a conjunction over the processes.
  */
 
 mtype = { REQUEST, ACK, RELEASE, IDLE, WAITING, CRITICAL };
 
-chan net[N * N] = [3] of { mtype, byte }; /* from p to q at p * N + q; what is no request carries 0 */
-byte critical;                            /* how many are in the critical section: a function of the phases */
+chan net[N * N] = [3] of { mtype, byte }; /* from p to q at p * N + q; other messages than requests carry 0 */
+byte critical;                            /* number of processes in the critical section, a function of the phases */
 
 hidden byte i, c;
 
@@ -48,7 +48,7 @@ inline broadcast(kind, what) {
 active [N] proctype Contender() {
   mtype phase = IDLE;
   byte clock = 1;
-  byte queue[N]; /* the clock of each request that it knows of, 0 for none */
+  byte queue[N]; /* the clock of each known request, 0 for none */
   bool acked[N];
 end:
   do

@@ -1,24 +1,24 @@
-/* Single-message Paxos in Promela, as one writes it: a process per role instance, arrays of message slots.
+/* Single-message Paxos in Promela, in the usual style: a process per role instance, arrays of message slots.
  *
- * Proposer p owns ballot and value p + 1. Each possible message (kind, sender, receiver, ballot) is one slot, emptied when
- * it is consumed: delivery is unordered and lossless, and a message that a guard does not admit stays where it is. Every
- * step is one d_step in the only loop of its process, so no control state and no counter adds to the protocol's states.
+ * Proposer p owns ballot and value p + 1. Each possible message (kind, sender, receiver, ballot) has one slot. Consuming
+ * the message empties the slot. So delivery is unordered and lossless, and a message that its guard rejects stays pending.
+ * Each process has one loop, and every step is one d_step in it. So control states and counters add no states.
  *
- * plait.bench.peers.spin puts the sizes in front: P proposers, A acceptors, L learners, MAJORITY of the acceptors, and
+ * plait.bench.peers.spin puts macros in front: P proposers, A acceptors, L learners, MAJORITY of the acceptors, and
  * EACH_PROPOSER(step), EACH_ACCEPTOR(step), EACH_VOTE(step): one option of a do loop per sender.
  */
 
 mtype = { IDLE, READING, DONE };
 
 bool read[P * A];         /* READ from proposer p to acceptor a, at p * A + a */
-bool reply[P * A];        /* READ_REPL from a to p, with what a accepted */
+bool reply[P * A];        /* READ_REPL from a to p, with a's accepted ballot and value */
 byte reply_ballot[P * A];
 byte reply_value[P * A];
 byte write[P * A];        /* WRITE from p to a: the value, 0 is no message */
 byte accepted[L * P * A]; /* ACCEPT from a to learner n, of ballot p + 1, at (n * P + p) * A + a: the value */
-byte learned[L * P];      /* what learner n learned in ballot p + 1, at n * P + p */
+byte learned[L * P];      /* the value that learner n learned in ballot p + 1, at n * P + p */
 
-hidden byte i;            /* a loop's counter is no part of the state */
+hidden byte i;            /* a loop counter, not part of the state */
 
 #define ME _pid
 #define BALLOT (ME + 1)

@@ -1,17 +1,17 @@
-/* Two-phase commit in Promela, as plait.protocols.two_phase_commit states it.
+/* Two-phase commit in Promela, the same model as plait.protocols.two_phase_commit.
  *
- * A message is a flag that is never cleared: messages are a set that never shrinks. Every step is one d_step in the only
- * loop of its process.
+ * A message is a flag that is never cleared, because messages are a set that never shrinks. Each process has one loop, and
+ * every step is one d_step in it.
  *
- * In front of it stand the sizes: N resource managers, EACH(step): one option of a do loop for each, ALL(holds): a
- * conjunction over them.
+ * plait.bench.peers.spin puts macros in front: N resource managers, EACH(step): one option of a do loop per manager,
+ * ALL(holds): a conjunction over the managers.
  */
 
 mtype = { WORKING, READY, COMMITTED, ABORTED };
 
 mtype rm[N] = WORKING;
-bool prepared[N];    /* what resource managers told */
-bool commit, abort;  /* what the transaction manager told */
+bool prepared[N];    /* messages of resource managers */
+bool commit, abort;  /* messages of the transaction manager */
 
 hidden byte i;
 

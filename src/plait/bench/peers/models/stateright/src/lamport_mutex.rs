@@ -1,9 +1,9 @@
-//! Lamport's mutual exclusion as `plait.protocols.lamport_mutex` states it with quorum=False and entries=None: messages
-//! from one process to another arrive in order, and a request that would set a clock beyond the limit is never received.
-//! The limit is a boundary here, as Stateright would drop a message of an ordered network that a guard does not admit.
+//! Lamport's mutual exclusion, the same model as `plait.protocols.lamport_mutex` with quorum=False and entries=None.
+//! Messages from one process to another arrive in order. A request that would set a clock beyond the limit is never
+//! received. Here the limit is a boundary, because Stateright drops a message of an ordered network if its guard is false.
 //!
-//! What a process does without a message it does when a timer fires. The timers are always set, so they add nothing to
-//! the states, and one that finds its guard false is no step.
+//! Steps without a message are timers. The timers are always set, so they add no states. A timer whose guard is false
+//! makes no step.
 
 use stateright::actor::{model_peers, Actor, ActorModel, Id, Network, Out};
 use stateright::Expectation;
@@ -31,7 +31,7 @@ pub enum Phase {
 pub struct State {
     clock: Clock,
     phase: Phase,
-    /// The requests that it knows of, its own among them.
+    /// The known requests, including its own.
     queue: BTreeSet<(Clock, Id)>,
     acks: BTreeSet<Id>,
 }

@@ -1,4 +1,4 @@
-//! Stateright's side of `plait bench peers`: `plait-peers THREADS PROTOCOL SIZE…` prints one line of JSON.
+//! The models of `plait bench peers` for Stateright: `plait-peers THREADS PROTOCOL SIZE…` prints one line of JSON.
 
 mod lamport_mutex;
 mod paxos;
@@ -11,7 +11,7 @@ use std::hash::Hash;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Explore every state breadth first; the time is that of the search alone.
+/// Explore every state breadth first, and measure the time of the search.
 fn search<M>(model: M, threads: usize)
 where
     M: Model + Send + Sync + 'static,
@@ -25,7 +25,7 @@ where
     println!(
         "{{\"states\": {}, \"transitions\": {}, \"seconds\": {seconds:.6}}}",
         checker.unique_state_count(),
-        // Stateright counts the initial state as well.
+        // Stateright counts the initial state, too.
         checker.state_count() - 1,
     );
 }

@@ -1,9 +1,9 @@
-//! Paxos as `plait.protocols.paxos` states it with quorum=False: a proposer owns one ballot and proposes once, every
-//! message is consumed alone, and processes count.
+//! Paxos, the same model as `plait.protocols.paxos` with quorum=False. A proposer owns one ballot and proposes once.
+//! Processes consume single messages and count them.
 //!
 //! Actors 0 to P - 1 are proposers (actor i owns ballot and value i + 1), then come the acceptors, then the learners. A
-//! proposer starts by a timer that is set once: it is part of the state for just as long as the proposer is idle. What a
-//! guard does not admit leaves the state alone and stays pending: Stateright takes such a delivery for no step at all.
+//! timer starts a proposer. It is set once, so it is part of the state only while the proposer is idle. If a guard rejects
+//! a message, the state does not change and the message stays pending: Stateright ignores such a delivery.
 
 use stateright::actor::{majority, Actor, ActorModel, ActorModelState, Id, Network, Out};
 use stateright::Expectation;
@@ -81,7 +81,7 @@ fn ballot(proposer: Id) -> Number {
     usize::from(proposer) as Number + 1
 }
 
-/// One process of any role: its id tells which.
+/// One process of any role. Its id determines the role.
 #[derive(Clone, Debug)]
 pub struct Node {
     sizes: Sizes,

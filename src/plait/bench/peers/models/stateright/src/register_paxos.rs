@@ -1,10 +1,10 @@
 //! A server of single-decree Paxos behind Stateright's register interface.
 //!
-//! A client's `Put` makes the server that receives it the leader of a new ballot; once a majority has accepted, the
-//! client gets its `PutOk` and the other servers hear of the decision. A `Get` is answered as soon as the server knows
-//! the decision. Messages a leader would send to itself are taken at once and never enter the network. What a guard
-//! does not admit leaves the state alone and stays pending: Stateright takes such a delivery for no step at all. The
-//! network is unordered, lossless and does not duplicate; the linearizability history is part of the state.
+//! The server that receives a client's `Put` becomes the leader of a new ballot. When a majority has accepted, the client
+//! gets its `PutOk`, and the leader sends the decision to the other servers. A server answers a `Get` when it knows the
+//! decision. Messages from a leader to itself are consumed at once and never enter the network. If a guard rejects a
+//! message, the state does not change and the message stays pending: Stateright ignores such a delivery. The network is
+//! unordered, lossless and does not duplicate. The linearizability history is part of the state.
 
 use stateright::actor::register::{RegisterActor, RegisterMsg};
 use stateright::actor::{majority, model_peers, Actor, ActorModel, Id, Network, Out};
@@ -18,14 +18,14 @@ pub type RequestId = u64;
 pub type Value = char;
 pub type Msg = RegisterMsg<RequestId, Value, Internal>;
 
-/// Ordered by round, then by the leader's id: no two leaders share one.
+/// Ordered by round, then by the leader's id. Two leaders never share a ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ballot {
     round: u32,
     leader: Id,
 }
 
-/// What is to be decided: a client's `Put`.
+/// A proposal: a client's `Put`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Proposal {
     request: RequestId,
@@ -36,7 +36,7 @@ pub struct Proposal {
 /// A proposal and the ballot that a server accepted it in.
 pub type Accepted = (Ballot, Proposal);
 
-/// What servers tell each other.
+/// The messages between servers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Internal {
     Prepare(Ballot),
@@ -51,7 +51,7 @@ pub struct State {
     ballot: Ballot,
     accepted: Option<Accepted>,
     decided: bool,
-    /// As a leader: the proposal, who promised (and what it had accepted), who accepted.
+    /// As a leader: the proposal, the promises with earlier accepted proposals, the servers that accepted.
     proposal: Option<Proposal>,
     promises: BTreeMap<Id, Option<Accepted>>,
     accepts: BTreeSet<Id>,
@@ -82,7 +82,7 @@ impl Server {
         self.tell_peers(out, Internal::Prepare(state.ballot));
     }
 
-    /// The majority's last promise makes the leader propose what was accepted in the highest ballot, if anything.
+    /// With promises of a majority, the leader proposes the proposal accepted in the highest ballot, if there is one.
     fn promised(
         &self,
         me: Id,
@@ -186,7 +186,7 @@ impl Actor for Server {
     }
 }
 
-/// The value of a register that nobody wrote.
+/// The value of a register before the first write.
 const UNWRITTEN: Value = '\0';
 
 type History = LinearizabilityTester<Id, Register<Value>>;

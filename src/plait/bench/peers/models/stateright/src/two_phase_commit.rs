@@ -1,5 +1,5 @@
-//! Two-phase commit as `plait.protocols.two_phase_commit` states it: messages are a set that never shrinks, and the
-//! transaction manager notes one by one who is prepared.
+//! Two-phase commit, the same model as `plait.protocols.two_phase_commit`. Messages are a set that never shrinks. The
+//! transaction manager records each prepared resource manager in a step of its own.
 
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
