@@ -10,17 +10,18 @@ Mark a test function that returns a System:
     @pytest.mark.parametrize("nodes", [2, 3])
     def test_ring(nodes: int) -> System: ...
 
-or give a module-level System a name that pytest collects, or mark the whole module:
+Or give a System at the top level of the module a name that pytest collects, or mark the whole module:
 
     test_token = System([...])
 
     pytestmark = pytest.mark.plait(workers=1)   # all Systems here, and all test functions annotated -> System
 
 The mark takes the options of `plait.check` by name (`plait.check.options.Options` lists them), except keep_going and
-coverage. A model is checked once, and each property becomes a test: `test_paxos[agreement]`. A violated property fails with
-the counterexample and the command that replays it; an inconclusive one fails too, and says which limit was hit.
+coverage. A model is checked once, and each property becomes a test: `test_paxos[agreement]`. The test of a violated
+property fails with the counterexample and the command that replays it. The test of an inconclusive property fails with
+the limit that was reached.
 
-This module is loaded by every pytest run in an environment that has Plait, so it imports plait only when it is used.
+Every pytest run in an environment with Plait loads this module. So it imports plait only when it is used.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ if TYPE_CHECKING:
     from plait.model.system import System
 
 _NOT_IN_MARKS = ("keep_going", "coverage")
-"""Options that the plugin sets itself: a check decides all properties, and reports no coverage."""
+"""Options that the plugin sets itself: a check decides all properties, without coverage."""
 
 
 class PlaitWarning(UserWarning):
-    """Something about a model that deserves a look, though it fails no property."""
+    """A warning about a model that does not fail a property."""
 
 
 class PropertyFailedError(Exception):
-    """A property did not come out as holding; the text is what the user sees."""
+    """A property does not hold. The text is the report for the user."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "plait(search=, workers=, max_states=, timeout=, properties=, …): check the System that this test function "
-        "returns, one test per property; on a module, every System in it. It takes the options of plait.check by name.",
+        "returns, one test per property. On a module: every System in it. It takes the options of plait.check by name.",
     )
 
 
@@ -67,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
 ) -> Generator[None, Any, Any]:
-    """Replace marked test functions, which pytest found, by their properties; collect module-level Systems."""
+    """Replace each marked test function by one test per property. Collect Systems at the top level of modules."""
     found = yield
     if found is None:
         return _system_items(collector, name, obj)
@@ -84,7 +85,7 @@ def _is_model_test(item: object) -> bool:
         return False
     if any(mark.name == "plait" for mark in item.own_markers):
         return True
-    # The mark is on the module or the class, where ordinary tests may live too.
+    # The mark is on the module or the class, which may have ordinary tests too.
     from plait.model.loader import returns_system
 
     return returns_system(item.obj)
@@ -102,7 +103,7 @@ def _build(item: pytest.Function, parameters: Mapping[str, Any]) -> System:
 
     if item.cls is not None:
         raise UsageError(
-            f"{item.nodeid} is a method, which plait replay cannot find again",
+            f"{item.nodeid} is a method, which plait replay cannot load",
             hint="make it a function at the top level of the module",
         )
     missing = [
@@ -112,7 +113,7 @@ def _build(item: pytest.Function, parameters: Mapping[str, Any]) -> System:
     ]
     if missing:
         raise UsageError(
-            f"{item.name} takes {missing[0]!r}, and fixtures are not given to models",
+            f"{item.name} has the parameter {missing[0]!r}, but models cannot use fixtures",
             hint=f'write @pytest.mark.parametrize("{missing[0]}", […]), or give it a default',
         )
     return ModelFunction(_target(item.path, item.originalname), item.obj).build(parameters, parse=False)
@@ -136,12 +137,12 @@ def _system_items(collector: pytest.Module | pytest.Class, name: str, obj: objec
 
 
 def _target(path: Path, name: str) -> str:
-    """What `plait check` takes to find this model again, from where pytest was started."""
+    """The target of `plait check` for this model, relative to the folder in which pytest was started."""
     return f"{os.path.relpath(path)}:{name}"
 
 
 def _items(source: pytest.Function | pytest.Module, name: str, build: Callable[[], System]) -> list[pytest.Item]:
-    """One item per property of the model, or a single one when the model has none or cannot be built."""
+    """One item for each property of the model. A single item if the model has no properties or cannot be built."""
     from plait.kernel.errors import PlaitError
 
     parent = source if isinstance(source, pytest.Module) else source.parent
@@ -173,7 +174,7 @@ def _item_name(name: str, property_name: str | None) -> str:
 
 
 def _options(source: pytest.Item | pytest.Collector) -> Options:
-    """The options of the marks, those of the closest mark first; all are checked when tests are collected."""
+    """The options of all marks; the closest mark wins. They are checked when tests are collected."""
     from plait.check.options import options_from
     from plait.kernel.errors import PlaitError, UsageError
 
@@ -192,7 +193,7 @@ def _options(source: pytest.Item | pytest.Collector) -> Options:
 
 
 class Model:
-    """What the tests of one System share: it is checked once, when the first of them runs."""
+    """What the tests of one System share. The System is checked once, when the first test runs."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
@@ -203,7 +204,7 @@ class Model:
         self._verdict: Verdict | None = None
 
     def selected(self) -> list[str]:
-        """Names of the properties to check."""
+        """The names of the properties to check."""
         from plait.model.system import selected
 
         assert self.system is not None
@@ -245,7 +246,7 @@ class PropertyItem(pytest.Item):
         results = {p.name: p for p in verdict.properties}
         result = results.get(self.property_name or "")
         if result is None or result.status == "holds":
-            # What fails apart from the properties (an assertion in a handler) fails every test of the model.
+            # A failure that is not of a property (an assertion in a handler) fails every test of the model.
             known = self.model.selected()
             result = next((p for p in verdict.properties if p.name not in known and p.status != "holds"), result)
         if result is None and verdict.status != "holds":
@@ -258,6 +259,7 @@ class PropertyItem(pytest.Item):
         from plait.kernel.errors import PlaitError
         from plait.report.itf import save_trace
         from plait.report.text import trace_text
+        from plait.report.wording import stopped
 
         name = result.name if result is not None else verdict.property
         status = result.status if result is not None else verdict.status
@@ -267,13 +269,14 @@ class PropertyItem(pytest.Item):
         if verdict.message and (result is None or verdict.property == name):
             lines.append(verdict.message)
         if status == "inconclusive":
-            lines += [f"the search stopped at a limit: {verdict.bound}", "hint: raise the limit in pytest.mark.plait"]
+            why = f" ({stopped(verdict.bound)})" if verdict.bound else ""
+            lines += [f"the search is not complete{why}", "hint: raise the limit in pytest.mark.plait"]
         trace = result.trace if result is not None and result.trace is not None else None
         if trace is None and verdict.property == name:
             trace = verdict.trace
         if status == "violated" and trace is not None:
             path = default_trace_path(file_name(self.model.path.stem, self.model.name), name or "counterexample")
-            lines += ["", trace_text(trace, width=100), ""]
+            lines += ["", trace_text(trace, verdict, width=100), ""]
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 save_trace(trace, path)
@@ -283,7 +286,7 @@ class PropertyItem(pytest.Item):
         return "\n".join(lines)
 
     def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
-        """The counterexample, or the error and its hint: no traceback of ours."""
+        """The counterexample, or the error and its hint, without a traceback of Plait."""
         error = excinfo.value
         if isinstance(error, PropertyFailedError | PlaitWarning):
             return str(error)

@@ -116,7 +116,8 @@ def test_counter() -> System:
 """,
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["property positive is inconclusive", "*limit*states*"])
+    said = "the search is not complete (stopped: max-states limit reached)"
+    result.stdout.fnmatch_lines(["property positive is inconclusive", said])
 
 
 def test_the_model_is_checked_once(pytester: pytest.Pytester) -> None:
@@ -278,7 +279,10 @@ def test_deaf() -> System:
         ("def test_it():\n    return None", "*returned None, not a System*"),
         ("def test_it():\n    return 1 // 0", "*raised ZeroDivisionError*"),
         ("def test_it() -> System:\n    return System([])", "*at least one process*"),
-        ("def test_it(tmp_path) -> System:\n    return System([Counter()])", "*fixtures are not given to models*"),
+        (
+            "def test_it(tmp_path) -> System:\n    return System([Counter()])",
+            "*has the parameter 'tmp_path', but models cannot use fixtures*",
+        ),
         (
             "class TestIt:\n    @pytest.mark.plait\n    def test_it(self):\n        return System([Counter()])",
             "*is a method*",

@@ -254,7 +254,7 @@ def test_a_lasso_says_what_repeats() -> None:
     assert (found.property, found.trace.loop, len(found.trace)) == ("done", 0, 2)
     assert found.trace.explanation == "steps 1 to 2 repeat for ever, and F done is false on it"
     assert "no fairness assumed" in str(found)
-    assert "repeating for ever" in str(found)
+    assert "; the last 2 repeat for ever" in str(found)
 
 
 @predicate

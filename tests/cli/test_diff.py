@@ -31,12 +31,12 @@ def test_files_and_models(traces: Path, capsys: Any) -> None:
     assert capsys.readouterr().out.startswith("The same: 6 steps in both")
     assert main(["diff", a, "raft", "--html", str(page)]) == 1
     said = capsys.readouterr()
-    assert "they part at step 4" in said.out
-    assert "taken for the same, by its place: ForgetfulServer0 (in B: Server0)" in said.out
+    assert "they differ from step 4 on" in said.out
+    assert "matched by position: ForgetfulServer0 (in B: Server0)" in said.out
     assert "report:" in said.err
     assert "plait-diagram" in page.read_text()
     assert main(["diff", a, "raft", "-q"]) == 1
-    assert capsys.readouterr().out == "The same up to step 3; they part at step 4.\n"
+    assert capsys.readouterr().out == "The same up to step 3; they differ from step 4 on.\n"
     assert main(["diff", a, "raft", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["same"], found["common"], found["renamed"]["Server0"]) == (False, 3, "ForgetfulServer0")

@@ -53,7 +53,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_limit_that_is_hit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "counter.py", "--max-states", "2")
     assert code == 0
-    said = "Not all states are shown: 1 transition to further states left out, from s2."
+    said = "Not all states are shown: 1 transition from s2 leads to a state that is left out."
     assert said in out.splitlines()
     assert err == f"note: {said}\nhint: give a greater --max-states\n"
 

@@ -80,7 +80,7 @@ def test_a_search_says_that_it_is_one(capsys: pytest.CaptureFixture[str], monkey
     monkeypatch.setattr(partitioning, "_branch_and_bound", lambda problem, start, _: search(problem, start, 0))
     code, out, _ = run(capsys, str(EXAMPLES / "rubis.py"))
     assert code == 0
-    assert "that a search found; not all 2,048 were looked at" in out
+    assert "that was found; not all 2,048 were tried" in out
     assert out.startswith("16 local, 3 global, 3 local/global")
 
 

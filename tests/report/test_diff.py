@@ -71,9 +71,9 @@ def test_what_is_in_one_only() -> None:
         ("same", 2, 1),
     ]
     assert headline(run("Pa", "Qb"), run("Pa"), align(run("Pa", "Qb"), run("Pa"))) == (
-        "The same up to step 1, where B ends; A goes on."
+        "The same up to step 1, where B ends and A continues."
     )
-    assert headline(run("Pa"), run(), align(run("Pa"), run())) == "B has no steps; A has."
+    assert headline(run("Pa"), run(), align(run("Pa"), run())) == "B has no steps; A has steps."
 
 
 def test_the_same_steps_in_another_order_have_moved() -> None:
@@ -85,7 +85,7 @@ def test_the_same_steps_in_another_order_have_moved() -> None:
         ("moved", None, 2),
     ]
     assert counts(align(one, other)) == "3 steps are the same, 1 of them at another time"
-    assert headline(one, other, align(one, other)) == "The same steps, in another order from step 1 on."
+    assert headline(one, other, align(one, other)) == "The same steps, but in another order from step 1 on."
 
 
 def test_lassos_that_go_back_elsewhere() -> None:
@@ -93,9 +93,9 @@ def test_lassos_that_go_back_elsewhere() -> None:
     other = msgspec.structs.replace(run("Pa", "Pb"), loop=1)
     found = align(one, other)
     assert not found.same
-    assert headline(one, other, found) == "The same steps, but they repeat from another one on."
+    assert headline(one, other, found) == "The same steps, but the loops start at different steps."
     assert align(one, one).same
-    assert "Where they part" not in diff_page(one, other, found, ("a", "b"), {})
+    assert "The first difference" not in diff_page(one, other, found, ("a", "b"), {})
     assert "go on" not in diff_text(one, other, found, ("a", "b"), {})
     for pair, name in (((one, run("Pa", "Pb")), "A"), ((run("Pa", "Pb"), one), "B")):
         assert headline(*pair, align(*pair)) == f"The same steps, but only {name} repeats them."
@@ -233,8 +233,8 @@ def test_a_fix() -> None:
     ((_, total),) = [(d.field, (d.first, d.second)) for d in found.end if d.field == "total"]
     assert total == (3, fixed.events[2].state.fields["Answerer0"]["total"])
     said = diff_text(faulty, fixed, found, ("a", "b"), {}, width=100)
-    assert "they part at step 4" in said
-    assert "Both go on: Answerer0 answer, with other effects" in said
+    assert "they differ from step 4 on" in said
+    assert "Both continue with Answerer0 answer, with other effects" in said
     page = diff_page(faulty, fixed, found, ("a", "b"), {})
     assert page.count("<svg") == 2
     assert 'class="event step changed"' in page

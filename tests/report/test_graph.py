@@ -127,7 +127,7 @@ def test_a_graph_that_is_cut_says_where() -> None:
     drawing = Drawing(graph)
     assert [int(box.attrib["data-state"]) for box in drawing.of_class("cut")] == cut
     total = sum(s.hidden for s in graph.states)
-    said = f"Not all states are shown: {total} transitions to further states left out, from s2–s6."
+    said = f"Not all states are shown: {total} transitions from s2–s6 lead to states that are left out."
     assert said == states.missing(graph)
     for text in (drawing.text(), listing(graph), dot(graph)):
         assert said in text

@@ -29,7 +29,10 @@ def overlap(a: tuple[float, float], abox: Box, b: tuple[float, float], bbox: Box
 
 
 def rooms(found: list[Box], links: list[Link], plan: Arrangement) -> list[tuple[tuple[float, float], Box]]:
-    return [*zip(plan.places, found, strict=True), *((w.label, e.label) for w, e in zip(plan.ways, links, strict=True))]
+    return [
+        *zip(plan.places, found, strict=True),
+        *((w.label, e.label) for w, e in zip(plan.paths, links, strict=True)),
+    ]
 
 
 @settings(max_examples=150, deadline=None)
@@ -51,14 +54,14 @@ def test_nothing_overlaps_and_all_is_inside(graph: tuple[list[Box], list[Link]])
 def test_arrows_join_their_boxes_and_go_down_unless_they_close_a_cycle(graph: tuple[list[Box], list[Link]]) -> None:
     found, links = graph
     plan = arrange(found, links)
-    for link, way in zip(links, plan.ways, strict=True):
+    for link, way in zip(links, plan.paths, strict=True):
         for (x, y), end in ((way.points[0], link.source), (way.points[-1], link.target)):
             place, box = plan.places[end], found[end]
             assert place[0] - box.left <= x <= place[0] + box.right
             assert abs(abs(y - place[1]) - box.height / 2) < 0.01
         heights = [y for _, y in way.points]
         assert heights == sorted(heights, reverse=way.upward)
-    closing = [e for e, way in zip(links, plan.ways, strict=True) if way.upward]
+    closing = [e for e, way in zip(links, plan.paths, strict=True) if way.upward]
     if not any(reaches(links, e.target, e.source) for e in links):
         assert closing == []
     assert all(reaches(links, e.target, e.source) for e in closing)

@@ -58,10 +58,10 @@ def test_faults_are_marked() -> None:
     assert "adds      → Server0: Put(key='x')  (#4)" in step_of(text, 2)
     assert "drops     #3 Put(key='x') from Client0" in step_of(text, 5)
     assert "spawns    Worker0" in step_of(text, 6)
-    assert "drops     #7: Server1 is not there to take it" in step_of(text, 7)
+    assert "drops     #7: Server1 is not running" in step_of(text, 7)
 
     text = trace_text(samples.redelivery(), width=110)
-    assert "merges    #2: the equal #1 waits already" in step_of(text, 4)
+    assert "merges    #2: the equal message #1 is pending already" in step_of(text, 4)
 
 
 def test_final_state_and_explanation_come_last() -> None:
@@ -82,7 +82,7 @@ def test_lasso_is_marked() -> None:
 def test_initial_state_alone() -> None:
     text = trace_text(samples.initial_only(), width=80)
     assert "0 steps" in text
-    assert "initial state itself" in text
+    assert "The run has no steps: it ends in the initial state." in text
     assert "Node0  x=1" in text
 
 
@@ -165,7 +165,7 @@ def test_inconclusive_names_the_bound_and_claims_nothing() -> None:
         properties=[PropertyResult("agreement", "always", "inconclusive", "no violation so far")],
     )
     first, second, *_ = verdict_text(verdict, width=200).splitlines()
-    assert first.startswith("INCONCLUSIVE stopped at --max-states 1000")
+    assert first.startswith("INCONCLUSIVE stopped: --max-states 1000")
     assert "no violation found so far" in second
     assert "All" not in second
 

@@ -1,5 +1,5 @@
 """What all rooms share: Verdict, Trace, Step, errors, values and process ids. It imports no other room.
 
 In: plain values. Out: plain data that can be saved, compared and drawn without the model. Open `trace.py` first, then
-`verdict.py`: each analysis ends in these two. `values.py` turns model values into this data.
+`verdict.py`: they define the results of all analyses. `values.py` turns values of models into this data.
 """

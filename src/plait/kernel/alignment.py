@@ -1,10 +1,9 @@
-"""Two runs side by side: which events are the same, where the runs part, and what is different in the end.
+"""Two runs side by side: which events are the same, where the runs differ first, and how their last states differ.
 
-The events that both begin with are the same. After these, the events of each lane are matched by a longest common
-subsequence (J. W. Hunt, T. G. Szymanski, "A fast algorithm for computing longest common subsequences", CACM 1977): what a
-lane does in both runs is the same, also if other lanes came in between. Of the events that are left, those that stand
-between the same neighbours and have the same name are one event that *changed*. Matched events stand in one row, as many
-as can without changing the order of either run; the others have *moved*.
+The events of the common beginning are the same. After these, a longest common subsequence (Hunt and Szymanski 1977)
+matches the events of each lane. So events that a lane has in both runs are the same, even if events of other lanes come
+in between. Of the other events, two with the same name between the same neighbours are one event that *changed*.
+Matched events share a row, as far as the order of both runs allows it. Other matched events have *moved*.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from plait.kernel.trace import Event, Lane, Trace
 from plait.kernel.values import Data, exact
 
 MOST_PAIRS = 2_000_000
-"""If more pairs of events of a lane are equal, the first one is matched with the first, the second with the second, …"""
+"""If a lane has more equal pairs of events, its events are matched in order: the first with the first, and so on."""
 
 Relation = Literal["same", "changed", "moved", "one"]
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Events that stand side by side, by their indices."""
+    """Two events side by side, by their indices; or one event alone."""
 
     relation: Relation
-    """`moved`: the same event is in the other run, in another row."""
+    """`moved`: the other run has the same event in another row."""
     first: int | None
     second: int | None
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A value that differs in the last states, and the index of the event that wrote it last in each run."""
+    """A value that differs between two states. For last states, also the index of the event that wrote it last."""
 
     lane: str
     field: str
@@ -48,21 +47,21 @@ class Alignment(msgspec.Struct, frozen=True):
     """How two runs differ."""
 
     common: int
-    """So many events are the same at the beginning of both."""
+    """The number of events that are the same at the beginning of both runs."""
     start: list[Difference]
-    """What differs in the initial states."""
+    """The values that differ in the initial states."""
     rows: list[Row]
     end: list[Difference]
-    """What differs in the last states."""
+    """The values that differ in the last states."""
     loops: tuple[int | None, int | None]
     only: tuple[list[str], list[str]]
-    """Lanes that only one of them has."""
+    """The lanes that only one of the runs has."""
     unfair: str | None = None
-    """Which assumption the loop of the second run breaks, on a model that the steps of the first were taken on."""
+    """The fairness assumption that the loop of the second run breaks, if that run is a replay on another model."""
 
     @property
     def same_steps(self) -> bool:
-        """Nothing but the beginning, or the repetition, may differ."""
+        """Whether all steps are the same. Initial states and loops may differ."""
         return all(row.relation == "same" for row in self.rows)
 
     @property
@@ -102,12 +101,12 @@ def align(first: Trace, second: Trace) -> Alignment:
 
 
 def lanes(first: Trace, second: Trace) -> list[Lane]:
-    """The lanes of both."""
+    """The lanes of both runs."""
     return list({lane.name: lane for lane in (*first.lanes, *second.lanes)}.values())
 
 
 def _keys(trace: Trace) -> list[str]:
-    """What each event is and does, with messages by content: their numbers may differ."""
+    """A key for each event: what it is and does. Messages are compared by content, because their numbers may differ."""
     messages = {m.id: [m.type, m.fields, m.sender, m.receiver] for m in trace.messages}
     found = []
     for e in trace.events:
@@ -137,7 +136,8 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> list[tuple[i
 
 
 def _chain(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest part in which both numbers grow; the pairs are sorted by the first number, then down by the second."""
+    """The longest subsequence in which both numbers grow. The pairs are sorted by the first number, then by the second
+    number in descending order."""
     ends: list[int] = []
     links: list[tuple[tuple[int, int], int | None]] = []
     last: list[int] = []
@@ -161,7 +161,7 @@ def _alike(
     other: Sequence[int],
     found: Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """Of one lane, events of the same name that stand between the same neighbours."""
+    """The events of one lane with the same name between the same neighbours."""
     alike = []
     before = (-1, -1)
     for here in (*found, (len(first), len(second))):
@@ -176,7 +176,7 @@ def _alike(
 
 
 def _rows(first: int, second: int, matches: Sequence[tuple[int, int]], changed: set[tuple[int, int]]) -> list[Row]:
-    """The events of both in order, matched ones in one row where the order allows it."""
+    """The events of both runs in order. Matched events share a row, if the order allows it."""
     left, right = {i for i, _ in matches}, {j for _, j in matches}
     rows: list[Row] = []
     i = j = 0
@@ -220,7 +220,7 @@ def _differences(first: Trace, second: Trace, *, ended: bool) -> list[Difference
 
 
 def _writer(trace: Trace, lane: str, name: str) -> int | None:
-    """The last event after which the field has its last value."""
+    """The event that gave the field its last value."""
     for i in reversed(range(len(trace.events))):
         event = trace.events[i]
         if name == "(monitor)" and event.announced:

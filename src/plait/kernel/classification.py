@@ -1,4 +1,4 @@
-"""A Classification: which transactions of an application need coordination, as plain data (Saissi 2019, section 2.3)."""
+"""A Classification: which transactions of an application need coordination (Saissi 2019, section 2.3). Plain data."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ OperationClass = Literal["local", "global", "local/global"]
 
 
 class Access(msgspec.Struct, frozen=True):
-    """An entry of a read or write set: attributes of a table, and the condition on their row."""
+    """An entry of a read set or a write set: attributes of a table, and the condition on the row."""
 
     table: str
     attributes: list[str]
-    """`*` is whether the row is there."""
+    """`*` is the existence of the row."""
     condition: str
     role: str
     place: str
 
 
 class Blocker(msgspec.Struct, frozen=True):
-    """Why an operation is not local: another one, perhaps at another server, reads or writes what it writes."""
+    """Why an operation is not local: another operation, perhaps at another server, reads or writes what it writes."""
 
     other: str
     kind: Literal["reads", "writes"]
-    """What the other does."""
+    """What the other operation does."""
     table: str
     attributes: list[str]
     mine: str
@@ -37,9 +37,9 @@ class Blocker(msgspec.Struct, frozen=True):
     """Where this transaction writes."""
     other_place: str
     change: str
-    """What would take it away."""
+    """A change of the application that would remove the conflict."""
     at_times: bool = False
-    """Only if the keys of the operation are mapped to different servers."""
+    """Whether it blocks only if the keys of the operation are mapped to different servers."""
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -49,9 +49,9 @@ class Operation(msgspec.Struct, frozen=True):
     parameters: list[str]
     classed: OperationClass = msgspec.field(name="class")
     keys: list[str] = []
-    """The parameter that its operations are routed by, and the second one of a double key; empty: any server."""
+    """The parameters by which its operations are routed: one, or two for a double key. Empty: any server."""
     generated: list[str] = []
-    """Columns for which its server generates ids."""
+    """The columns for which its server generates ids."""
     read_only: bool = False
     weight: float = 1.0
     place: str = ""
@@ -59,27 +59,27 @@ class Operation(msgspec.Struct, frozen=True):
     reads: list[Access] = []
     writes: list[Access] = []
     refused: list[str] = []
-    """Why its SQL is not known."""
+    """The reasons why its SQL is not known."""
     remedies: list[str] = []
-    """What to change, for each of these reasons."""
+    """For each of these reasons, what to change."""
     blockers: list[Blocker] = []
     kinds: dict[str, str] = {}
-    """What its parameters are compared with: numbers or text."""
+    """For each parameter, the type of the values with which it is compared: numbers or text."""
 
     @property
     def reason(self) -> str:
-        """In one line, why it is in its class."""
+        """Why it is in its class, in one line."""
         if self.refused:
             return f"its SQL is not known: {self.refused[0]}"
         if self.read_only:
-            return "read-only: nobody reads from it"
+            return "read-only: it writes nothing"
         if self.classed == "local":
-            return "whoever reads or writes what it writes is routed to the same server"
+            return "all conflicting operations go to the same server"
         certain = [b for b in self.blockers if not b.at_times]
         if not certain:
-            return f"local if {' and '.join(self.keys)} are mapped to one server, global if not"
+            return f"local if {' and '.join(self.keys)} are mapped to the same server, else global"
         first, more = certain[0], len({b.other for b in certain}) - 1
-        who = "another operation of it" if first.other == self.name else first.other
+        who = "another operation of this transaction" if first.other == self.name else first.other
         others = f", and {more} other transaction{'s' if more > 1 else ''}" if more else ""
         names = ["rows" if a == "*" else a for a in first.attributes]
         what = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -87,16 +87,16 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Two transactions, one of which writes what the other reads or writes."""
+    """A conflict: a transaction writes what another one reads or writes."""
 
     writer: str
     other: str
     kind: Literal["reads", "writes"]
     attributes: list[str]
     local: bool
-    """Whether the partitioning puts both operations at one server, always."""
+    """Whether the partitioning always puts both operations at one server."""
     by: list[str] = []
-    """What makes it local: equal keys."""
+    """The equal keys that make it local."""
 
 
 class Classification(msgspec.Struct, frozen=True):
@@ -106,9 +106,9 @@ class Classification(msgspec.Struct, frozen=True):
     operations: list[Operation]
     conflicts: list[Conflict]
     cost: float
-    """The weight of the operations that need coordination."""
+    """The total weight of the operations that need coordination."""
     conflict_cost: float
-    """The dissertation's cost: the weights of both sides of every conflict that remains."""
+    """The cost by Saissi 2019: the weights of both sides of every conflict that remains."""
     servers: int
     ids: str
     exhaustive: bool
@@ -119,11 +119,11 @@ class Classification(msgspec.Struct, frozen=True):
     warnings: list[str] = []
 
     def count(self, classed: OperationClass) -> int:
-        """How many transactions are in a class."""
+        """The number of transactions in a class."""
         return sum(o.classed == classed for o in self.operations)
 
     def operation(self, name: str) -> Operation:
-        """The transaction of that name."""
+        """The transaction with this name."""
         return next(o for o in self.operations if o.name == name)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Coverage: what of a model a search has exercised, to see why a property holds. Plain data, part of a Verdict."""
+"""Coverage: which parts of a model a search exercised, to see why a property holds. Plain data in a Verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class HandlerCoverage(msgspec.Struct, frozen=True):
     role: str
     name: str
     steps: int
-    """Different steps: of a process in one local state, with certain messages."""
+    """The number of different steps. Steps differ in the local state of the process or in the messages taken."""
     reason: str | None = None
     """Why it never ran."""
 
@@ -29,11 +29,11 @@ class Branch(msgspec.Struct, frozen=True):
     true: bool
     false: bool
     implied: bool = False
-    """An operand of which the same is said as of the whole."""
+    """Whether it is an operand whose result follows from the result of the whole condition."""
 
     @property
     def missing(self) -> str | None:
-        """What it never was.
+        """The value that it never had.
 
         >>> Branch("Node", "vote", "guard", "self.n > 0", 3, True, False).missing
         'never false'
@@ -44,42 +44,42 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 class MessageCoverage(msgspec.Struct, frozen=True):
-    """Where messages of a type went."""
+    """Which roles were sent messages of a type, and which took them."""
 
     type: str
     sent_to: list[str]
-    """Roles that were sent one."""
+    """The roles that were sent such a message."""
     taken_by: list[str]
-    """Roles that took one."""
+    """The roles that took such a message."""
 
 
 class FieldCoverage(msgspec.Struct, frozen=True):
-    """Who read a field of a process, or of a message."""
+    """Which parts of the model read a field of a process or of a message."""
 
     role: str
-    """Or the type of the message."""
+    """The role of the process, or the type of the message."""
     name: str
     read_by: list[str]
-    """Handlers, guards and properties."""
+    """The handlers, guards and properties that read it."""
     matters: bool
-    """False if it is read, but nothing that can be observed depends on it."""
+    """False if it is read, but without an observable effect."""
 
 
 class Untested(msgspec.Struct, frozen=True):
-    """A condition in a property because of which a part of it was never evaluated."""
+    """A condition in a property that kept another part of the property from being evaluated."""
 
     property: str
     text: str
     reason: str
     vacuous: bool
-    """Then nothing is left that the property asks for."""
+    """Whether the property holds vacuously: no part that can be false was evaluated."""
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """What a search has exercised."""
+    """Which parts of a model a search exercised."""
 
     over: str
-    """The states that this is about."""
+    """The states that were searched, as text."""
     handlers: list[HandlerCoverage]
     branches: list[Branch]
     messages: list[MessageCoverage]

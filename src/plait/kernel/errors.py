@@ -1,11 +1,10 @@
-"""Errors that tell the user what is wrong and what to do next.
+"""Errors in the user's input: a message that says what is wrong, and a hint that says what to do next.
 
-Every error that Plait raises on purpose is a `PlaitError`: its message names what was given and what was expected, and its
-hint says what to do. The command line prints the two lines and exits with code 2; any other exception is a bug in Plait
-(exit code 4).
+Every error that Plait raises on purpose is a `PlaitError`. The command line prints the message and the hint, and exits
+with code 2. Any other exception is a bug in Plait (exit code 4).
 
-An error that concerns an argument names it with `Argument`, never with a command-line flag. `str(error)` shows the argument
-as Python code (`search='dfs'`). The command line shows the same error with its flags (`--search dfs`).
+An error that concerns an argument names it with `Argument`, never with a command-line flag. `str(error)` shows the
+argument as Python code (`search='dfs'`). The command line shows the same error with its flags (`--search dfs`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _ABSENT: Any = object()
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """An argument of a call, as errors name it; with `parameter`, a parameter of the user's model.
+    """An argument of a call, as errors name it. With `parameter`, it is a parameter of the user's model.
 
     >>> str(Argument("search", "dfs")), str(Argument("memory")), str(Argument("acceptors", 3, parameter=True))
     ("search='dfs'", 'memory', 'acceptors=3')
@@ -31,7 +30,7 @@ class Argument:
 
     @property
     def given(self) -> bool:
-        """Whether it is named together with a value."""
+        """Whether it has a value."""
         return self.value is not _ABSENT
 
     def __str__(self) -> str:
@@ -41,11 +40,11 @@ class Argument:
 
 
 Text = str | Sequence[str | Argument]
-"""A message: plain text, or pieces of text with arguments between them."""
+"""A message: a string, or a sequence of strings and arguments."""
 
 
 class PlaitError(Exception):
-    """Base of all errors in the user's input, with an optional `hint:` line; `placed` if the message says where it is.
+    """Base class of all errors in the user's input. `hint` is optional. `placed`: the message already names the place.
 
     >>> error = UsageError((Argument("workers", 0), ": too few"), hint=("leave ", Argument("workers"), " out"))
     >>> error.message, error.hint
@@ -61,7 +60,7 @@ class PlaitError(Exception):
         super().__init__(self.message)
 
     def spelled(self, spell: Callable[[Argument], str]) -> tuple[str, str | None]:
-        """The message and the hint, with arguments written in another way."""
+        """The message and the hint, with arguments spelled by a function."""
 
         def written(text: Text) -> str:
             if isinstance(text, str):
@@ -72,7 +71,7 @@ class PlaitError(Exception):
         return written(message), None if hint is None else written(hint)
 
     def at(self, place: str, suffix: str = "", *, kind: type[PlaitError] | None = None) -> PlaitError:
-        """The same error with the place in front of its message, as another kind of error if one is given."""
+        """The same error with a place in front of its message. With `kind`, it becomes an error of this class."""
         message, hint = self._text
         pieces = (message,) if isinstance(message, str) else message
         return (kind or type(self))((f"{place}: ", *pieces, suffix), hint=hint)
@@ -82,16 +81,16 @@ class PlaitError(Exception):
 
 
 class ModelError(PlaitError):
-    """The model breaks a rule of the semantics: the message names the class, the handler or the field."""
+    """The model is wrong. The message names the class, the handler or the field."""
 
 
 class UsageError(PlaitError):
-    """The command or call was wrong: an unknown target, a parameter of the wrong type, an unreadable file."""
+    """The command or the call is wrong: an unknown target, a parameter of the wrong type, an unreadable file."""
 
 
 class TraceError(PlaitError):
-    """A saved trace cannot be read, or the model no longer reproduces it."""
+    """A saved trace cannot be read, or the model does not reproduce it any more."""
 
 
 class MissingPackageError(PlaitError, ModuleNotFoundError):
-    """An optional package is not installed; the hint is the command that installs it."""
+    """An optional package is not installed. The hint is the command that installs it."""

@@ -1,12 +1,12 @@
-"""Optional packages: which feature needs which, and the error when one is missing.
+"""Optional packages: which feature needs which package, and the error for a missing package.
 
 `plait check` needs none of them. A module that needs one imports it like this:
 
     with needs("bmc"):
         import z3
 
-If z3 is missing, this raises a `MissingPackageError` with the command that installs it. If it is there, the `with` costs
-nothing. The extras are those of pyproject.toml; `tests/kernel/test_extras.py` compares the two.
+If z3 is missing, this raises a `MissingPackageError` with the command that installs it. Otherwise the `with` costs
+nothing. pyproject.toml has the same extras; `tests/kernel/test_extras.py` compares them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plait.kernel.errors import MissingPackageError
 
 
 class Extra(NamedTuple):
-    """What needs the packages, and the packages: the name to import, and the name to install."""
+    """A feature, and the packages that it needs: for each, the name to import and the name to install."""
 
     feature: str
     packages: Mapping[str, str]
@@ -53,7 +53,7 @@ def require(extra: str) -> None:
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import packages of an extra inside of this, so that a missing one gives an error with a hint.
+    """Import packages of an extra inside this context. A missing package gives an error with a hint.
 
     >>> with needs("bmc"):
     ...     import z3

@@ -1,4 +1,4 @@
-"""A StateGraph: numbered states and the transitions between them, as plain data that knows nothing of the model."""
+"""A StateGraph: numbered states and the transitions between them, as plain data without the model."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from plait.kernel.values import Data
 
 
 class State(msgspec.Struct, frozen=True):
-    """One state, or one class of states that a reduction does not tell apart; then a representative."""
+    """A state. With reductions, it represents a class of states that the reduction does not distinguish."""
 
     number: int
-    """From 1 on, in breadth-first order: s1 is the initial state."""
+    """The number in breadth-first order, from 1. s1 is the initial state."""
     depth: int
     """The least number of steps from the initial state."""
     snapshot: Snapshot
-    """What the system is like. Pending messages are ids in `StateGraph.messages`."""
+    """The content of the state. Pending messages are indices in `StateGraph.messages`."""
     predecessor: int | None = None
     """The state from which it was first reached."""
     terminal: bool = False
     violated: list[str] = []
-    """Properties that this state violates; `assertions` if a step from here fails one."""
+    """The properties that this state violates; `assertions` if an assertion fails in a step from this state."""
     examples: list[str] = []
-    """Reachable properties that are true here."""
+    """The reachable properties that are true in this state."""
     hidden: int = 0
-    """Transitions to states that are beyond the limit of the graph."""
+    """The number of transitions to states beyond the limit of the graph."""
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """A transition."""
+    """A transition between two states."""
 
     source: int
     target: int | None
@@ -41,14 +41,14 @@ class Edge(msgspec.Struct, frozen=True):
     lane: str
     kind: EventKind
     label: str
-    """The handler's name, or what the network or the environment did."""
+    """The name of the handler, or what the network or the environment did."""
     consumed: list[int] = []
     choices: list[Data] = []
     note: str | None = None
 
 
 class StateGraph(msgspec.Struct, frozen=True):
-    """The states that can be reached, up to a limit."""
+    """The reachable states, up to a limit, and their transitions."""
 
     model: str
     parameters: dict[str, Data]
@@ -56,10 +56,10 @@ class StateGraph(msgspec.Struct, frozen=True):
     """Each distinct message that is pending in some state, with its receiver."""
     states: list[State]
     edges: list[Edge] = msgspec.field(name="moves")
-    """In JSON, they are called moves."""
+    """In JSON, their name is `moves`."""
     reductions: list[str] = []
 
     @property
     def complete(self) -> bool:
-        """Whether it has all states."""
+        """Whether the graph has all reachable states."""
         return not any(state.hidden for state in self.states)

@@ -1,4 +1,4 @@
-"""Process ids as values of a type of their own, so that they can be told apart from numbers inside states and messages."""
+"""Process ids. They have their own type, so that ids in states and messages differ from numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import total_ordering
 
 @total_ordering
 class Pid:
-    """The identity of one process: its class's name and its index among the processes of that class.
+    """The id of a process: the name of its class, and its index among the processes of this class.
 
     >>> Pid("Acceptor", 1)
     Acceptor1

@@ -1,4 +1,4 @@
-"""Where something is in what the user wrote: a text that was translated to Python names its own lines in errors."""
+"""Places in the user's source. If a text was translated to Python, errors name the lines of the original text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _TRANSLATED: dict[str, tuple[str, Sequence[int]]] = {}
 
 
 def translated(code: str, original: str, lines: Sequence[int]) -> None:
-    """The code of this name was made of another file; for each of its lines, the line there."""
+    """Register code that was translated from another file. `lines` has the original line of each line."""
     _TRANSLATED[code] = (original, lines)
 
 
 def user_line(error: BaseException) -> str:
-    """The deepest line of the user's code, or of a protocol of the zoo, that an error came through: ` (file:line)`."""
+    """The deepest line of the user's code (or of the zoo) in the traceback of an error, as ` (file:line)`."""
     found, walk = "", error.__traceback__
     while walk is not None:
         if not walk.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
@@ -24,7 +24,7 @@ def user_line(error: BaseException) -> str:
 
 
 def place(file: str, line: int) -> str:
-    """File and line, of the user's own text.
+    """File and line in the user's original text.
 
     >>> translated("<made>", "paxos.distal", [1, 4, 4])
     >>> place("<made>", 3), place("paxos.py", 3)

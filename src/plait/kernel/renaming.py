@@ -1,4 +1,4 @@
-"""A trace with other names for its lanes: a faulty twin of a process has another name, but the same place in the system."""
+"""Rename the lanes of a trace. A faulty twin of a process has another name, but the same position in the system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from plait.kernel.values import Data, order
 
 
 def by_position(given: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
-    """From lanes to those in the same place; nothing if there are more or fewer of these, or other ones of the same names.
+    """A mapping from given names to wanted names at the same position. Empty if the numbers differ, or the names are
+    the same.
 
     >>> by_position(["Client0", "Forger0", "Server0"], ["Client0", "Server0", "Server1"])
     {'Forger0': 'Server0', 'Server0': 'Server1'}
@@ -22,7 +23,7 @@ def by_position(given: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
 
 
 def renamed(trace: Trace, names: Mapping[str, str]) -> Trace:
-    """The trace with these names in place of its own, also where they are values."""
+    """The trace with other names of lanes, also in values."""
     replace = msgspec.structs.replace
 
     def of(name: str) -> str:

@@ -1,6 +1,7 @@
-"""How a Verdict or a Trace shows itself (`str`, Jupyter) although the kernel imports no room.
+"""Renders a Verdict or a Trace for `str` and Jupyter, although the kernel imports no room.
 
-The package `plait` provides the renderer when it is imported. It comes from `plait.report`, and is loaded on first use.
+The package `plait` provides the renderer when it is imported. The renderer is in `plait.report`, and is loaded on first
+use.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ from typing import Protocol
 
 
 class Renderer(Protocol):
-    """Values of the kernel as text and as HTML."""
+    """Turns values of the kernel into text and HTML."""
 
     def text(self, value: object) -> str:
-        """The value for a terminal."""
+        """The value as text for a terminal."""
 
     def html(self, value: object) -> str:
-        """The value for a notebook."""
+        """The value as HTML for a notebook."""
 
 
 _loaders: list[Callable[[], Renderer]] = []
 
 
 def provide(load: Callable[[], Renderer]) -> None:
-    """Use this renderer from now on; it is loaded when it is first needed."""
+    """Use this renderer from now on. It is loaded on first use."""
     _loaders[:] = [load]
 
 

@@ -1,4 +1,4 @@
-"""A Step: a transition taken in a run, described by what tells it apart from the others that a state has.
+"""A Step: a transition taken in a run. Its description distinguishes it from the other transitions of the state.
 
 This is enough to re-execute the step (`plait.check` does so), and needs neither the model nor the engine.
 """
@@ -12,16 +12,16 @@ from plait.kernel.values import Data
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a process does next: its handler, the messages that it consumes, and what it chooses."""
+    """A step of a process: the handler, the messages that it consumes, and its choices."""
 
     lane: str
     label: str
     kind: EventKind = "step"
     consumed: list[tuple[str, str, dict[str, Data]]] = []
-    """Sender, type and fields."""
+    """Sender, type and fields of each message."""
     choices: list[Data] = []
     place: int = 0
-    """The round, counted through all phases; 0 if the model has no rounds."""
+    """The number of the round, counted over all phases. 0 if the model has no rounds."""
 
 
 def steps_of(trace: Trace) -> list[Step]:

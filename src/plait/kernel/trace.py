@@ -1,7 +1,7 @@
 """A Trace: lanes, events on lanes with what they read, wrote, sent and received, and an optional loop.
 
-Counterexamples, bounded counterexamples, recorded executions and replicated histories are all Traces, so that one viewer,
-one JSON and one space-time diagram serve every room. A Trace is plain data: it knows nothing of the model it came from.
+Counterexamples, bounded counterexamples, recorded executions and replicated histories are all Traces. So one viewer,
+one JSON format and one space-time diagram serve every room. A Trace is plain data, and independent of its model.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ EventKind = Literal["step", "lose", "duplicate", "crash", "recover"]
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """One vertical line of the diagram: a process, a thread, a server."""
+    """A vertical line of the diagram: a process, a thread, a server."""
 
     name: str
     role: str
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """One message instance. `id` is unique within the trace, so that an arrow can join its send to its receipt."""
+    """A message instance. Its `id` is unique in the trace, so that an arrow can connect send and receipt."""
 
     id: int
     type: str
@@ -34,36 +34,36 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The whole system between two events."""
+    """The state of the whole system between two events."""
 
     fields: dict[str, dict[str, Data]]
-    """Per lane, its fields."""
+    """For each lane, its fields."""
     pending: dict[str, list[int]] = {}
-    """Per lane, the ids of the messages that wait in its inbox."""
+    """For each lane, the ids of its pending messages."""
     monitors: dict[str, Data] = {}
     status: dict[str, str] = {}
-    """Lanes that are not simply running: 'crashed', 'down' or 'unborn'."""
+    """The lanes that are not running: 'crashed', 'down' or 'unborn'."""
     budgets: dict[str, int] = {}
-    """Faults that may still happen."""
+    """The number of faults that may still happen, by kind."""
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened on a lane, and the state after it."""
+    """The record of a step on a lane, with the state after it."""
 
     lane: str
     kind: EventKind
     label: str
-    """The handler's name, or what the network or the environment did."""
+    """The name of the handler, or what the network or the environment did."""
     state: Snapshot
     consumed: list[int] = []
-    """Ids of the messages this event took (several for a quorum transition)."""
+    """The ids of the messages that this event took (several for a quorum transition)."""
     sent: list[int] = []
     announced: list[Data] = []
     choices: list[Data] = []
     spawned: list[str] = []
     read: list[str] = []
     changed: dict[str, tuple[Data, Data]] = {}
-    """Per field of this lane that changed: before and after."""
+    """For each field of this lane that changed: the values before and after."""
     note: str | None = None
 
 
@@ -74,7 +74,7 @@ class Mark(msgspec.Struct, frozen=True):
     """The number of events before it."""
     label: str
     lost: list[int] = []
-    """Ids of the messages that are given up here: no event after it takes them."""
+    """The ids of the messages that are lost here: no later event takes them."""
 
 
 class Clause(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 class Read(msgspec.Struct, frozen=True):
-    """Something that a property read, and the index of the event that wrote it last; None if none did."""
+    """A value that a property read, and the index of the event that wrote it last. None: it has its initial value."""
 
     lane: str
     field: str | None
@@ -100,14 +100,14 @@ class Why(msgspec.Struct, frozen=True):
     clauses: list[Clause]
     reads: list[Read]
     steps: list[int]
-    """Indices of the events that have a part in it."""
+    """The indices of the events that are involved."""
 
 
 class Trace(msgspec.Struct, frozen=True):
     """A run of the system, from its initial state."""
 
     target: str
-    """What to give to `plait check` to get the model again."""
+    """The target of `plait check` for the model."""
     parameters: dict[str, Data]
     property: str | None
     lanes: list[Lane]
@@ -115,11 +115,11 @@ class Trace(msgspec.Struct, frozen=True):
     initial: Snapshot
     events: list[Event]
     loop: int | None = None
-    """Index of the event that the run goes back to, for a lasso."""
+    """For a lasso, the index of the event to which the run goes back."""
     explanation: str | None = None
     marks: list[Mark] = []
     tidied: str | None = None
-    """How this run differs from the one that was found: steps left out, steps in another order."""
+    """How this run differs from the run that the search found: steps left out, steps in another order."""
     why: Why | None = None
 
     def __len__(self) -> int:

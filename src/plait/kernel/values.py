@@ -1,8 +1,8 @@
-"""Model values as plain data, and plain data as text.
+"""Values of models as plain data, and plain data as text.
 
-Traces hold data, not Python objects, so that they can be saved, compared and drawn without the model. The data is JSON in
-the style of ITF (Informal Trace Format): tuples, sets and maps are tagged objects. What ITF has no notion of (a process
-id, an enum member) is tagged the same way.
+Traces contain data, not Python objects, so that they can be saved, compared and drawn without the model. The data is
+JSON in the style of ITF (Informal Trace Format): tuples, sets and maps are tagged objects. Values that ITF does not
+define (process ids, members of enums) have tags too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EXACT_INTEGER = 2**53
 
 
 def to_data(value: object) -> Data:
-    """Turn a model value into JSON data.
+    """Turn a value of a model into JSON data.
 
     >>> to_data({"b": (1, 2)})
     {'#map': [['b', {'#tup': [1, 2]}]]}
@@ -59,7 +59,7 @@ def order(data: Data) -> tuple[int, Any]:
 
 
 def text(data: Data) -> str:
-    """Show data the way a Python user writes the value.
+    """Show data as the value is written in Python.
 
     >>> text({"#map": [["b", {"#tup": [1, 2]}]]})
     "{'b': (1, 2)}"
@@ -85,7 +85,7 @@ def text(data: Data) -> str:
 
 
 def exact(data: Data) -> str:
-    """Data as text that differs where the values differ (1, 1.0 and True are three values)."""
+    """Data as text that is different for different values (1, 1.0 and True are three values)."""
     try:
         return msgspec.json.encode(data, order="sorted").decode()
     except (TypeError, ValueError):

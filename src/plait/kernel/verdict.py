@@ -1,4 +1,4 @@
-"""The one result type of every analysis: holds, violated or inconclusive, with the bound it holds under."""
+"""The result type of every analysis: holds, violated or inconclusive, with the bound that ended the search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXIT_CODES: dict[Status, int] = {"holds": 0, "violated": 1, "inconclusive": 3}
 
 
 class Reduction(msgspec.Struct, frozen=True):
-    """A reduction that was asked for (or considered, by `reduce="auto"`): whether it was applied, and why (not)."""
+    """A reduction that was requested, or considered by `reduce="auto"`: whether it was applied, and why or why not."""
 
     name: str
     applied: bool
@@ -25,26 +25,26 @@ class Reduction(msgspec.Struct, frozen=True):
 
 
 class FormulaStatistics(msgspec.Struct, frozen=True):
-    """What a solver was asked, where one was."""
+    """Statistics of the formulas that were given to a solver."""
 
     encoding: str
     projection: bool
-    """Whether only what influences the property was looked at."""
+    """Whether formulas contain only what influences the property."""
     integers: str
-    """What numbers are: mathematical, or so many bits."""
+    """How numbers are represented: mathematical integers, or a number of bits."""
     solver: str
     queries: int
     assertions: int
-    """Of the largest formula."""
+    """The number of assertions of the largest formula."""
     build_seconds: float
-    """CPU time, with what the solver needs to read the formula."""
+    """CPU time to build formulas. This includes the time in which the solver reads them."""
     solve_seconds: float
     work: int = 0
-    """Z3's own count of what it did, which does not depend on how busy the machine is; 0 for other solvers."""
+    """The resource count of Z3, which does not depend on the load of the machine. 0 for other solvers."""
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """What the search did."""
+    """Statistics of a search."""
 
     states: int
     transitions: int
@@ -57,18 +57,18 @@ class Statistics(msgspec.Struct, frozen=True):
     reductions: list[Reduction] = []
     collision_probability: float = 0.0
     memory_bytes: int = 0
-    """Visited set, frontier and tables, in bytes."""
+    """Size of the visited set, the frontier and the tables, in bytes."""
     table_bytes: int = 0
-    """The visited set with its parent hints alone."""
+    """Size of the visited set with its parent hints, in bytes."""
     walks: int = 0
-    """Runs tried, for the random search."""
+    """The number of runs, for the random search."""
     graph_states: int = 0
-    """States of the graph in which runs were looked for, for temporal properties. It may have more than the search saw, or
-    fewer: partial-order reduction of runs has rules of its own."""
+    """The number of states of the graph of runs, for temporal properties. It may be larger or smaller than the number
+    of states of the search, because partial-order reduction of runs has other rules."""
     stack_operations: int = 0
-    """Pushes and pops of the backtracking stack, for depth-first searches."""
+    """The number of pushes and pops of the backtracking stack, for depth-first searches."""
     stack_operations_saved: int = 0
-    """Those that selective push-on-stack did without."""
+    """The number of these operations that selective push-on-stack avoided."""
     formula: FormulaStatistics | None = None
 
     @property
@@ -92,7 +92,7 @@ class Verdict(msgspec.Struct, frozen=True):
     status: Status
     """"holds", "violated" or "inconclusive"."""
     statistics: Statistics
-    """What the search did: states, transitions, depth, seconds and more."""
+    """Statistics of the search: states, transitions, depth, seconds and more."""
     properties: list[PropertyResult]
     """The result for each property."""
     model: str = ""
@@ -102,13 +102,13 @@ class Verdict(msgspec.Struct, frozen=True):
     message: str | None = None
     """What is wrong, in a sentence."""
     bound: str | None = None
-    """None when the whole space was searched, else which limit was hit."""
+    """None if the whole state space was searched, else the limit that was reached."""
     trace: Trace | None = None
     """The counterexample, if there is one."""
     warnings: list[str] = []
-    """What the user should know: for example, a handler that never ran."""
+    """Warnings for the user, for example about a handler that never ran."""
     coverage: Coverage | None = None
-    """What was exercised, where that was asked for."""
+    """The coverage, if it was requested."""
 
     def __bool__(self) -> bool:
         return self.status == "holds"

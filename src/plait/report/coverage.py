@@ -1,4 +1,4 @@
-"""What a search has exercised, in words: a summary per kind of thing, and a line for each that was not."""
+"""Coverage as text: which parts of a model a search exercised. Each section has a summary, and a line for each gap."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from plait.report.wording import plural, visible
 
 
 class Section(NamedTuple):
-    """One kind of thing."""
+    """The coverage of one kind of part: handlers, guards, bodies, messages, fields or properties."""
 
     name: str
     summary: str
     gaps: list[tuple[str, str]]
-    """What was not exercised, and how."""
+    """Parts that were not exercised, each with the reason."""
 
 
 def sections(coverage: Coverage) -> list[Section]:
-    """All that is to be said, in the order of reading."""
+    """All sections, in the order in which they are shown."""
     handlers = [(f"{h.role}.{h.name}", f"never ran: {h.reason or 'no step'}") for h in coverage.handlers if not h.steps]
-    steps = plural(sum(h.steps for h in coverage.handlers), "step")
+    steps = plural(sum(h.steps for h in coverage.handlers), "different step")
     found = [
-        Section("handlers", f"{_of(coverage.handlers, handlers)} ran, in {steps} that differ", handlers),
+        Section("handlers", f"{_of(coverage.handlers, handlers)} ran, in {steps}", handlers),
         _branches("guards", [b for b in coverage.branches if b.part == "guard"]),
         _branches("bodies", [b for b in coverage.branches if b.part == "body"]),
     ]
     messages = [(m.type, said) for m in coverage.messages if (said := _message(m))]
     found.append(
         Section(
-            "messages", f"{_of(coverage.messages, messages)} types sent, and taken by all they were sent to", messages
+            "messages", f"{_of(coverage.messages, messages)} types sent, and taken by all receiving roles", messages
         )
     )
     fields = [(f"{f.role}.{f.name}", said) for f in coverage.fields if (said := _field(f))]
-    found.append(Section("fields", f"{_of(coverage.fields, fields)} read, and matter", fields))
+    found.append(Section("fields", f"{_of(coverage.fields, fields)} read, with an observable effect", fields))
     untested = [
         (u.property, f"{'holds vacuously' if u.vacuous else 'in part'}: {u.text} {u.reason}") for u in coverage.untested
     ]
     names = {u.property for u in coverage.untested}
-    summary = f"{plural(len(names), 'property')} not put to the test, or in part" if names else "all put to the test"
+    summary = f"{plural(len(names), 'property')} not tested, or only in part" if names else "all tested"
     found.append(Section("properties", summary, untested))
     return [Section(s.name, s.summary, [(visible(what), visible(how)) for what, how in s.gaps]) for s in found]
 
@@ -62,12 +62,10 @@ def _message(message: MessageCoverage) -> str | None:
     if not message.sent_to:
         return "never sent"
     left = [role for role in message.sent_to if role not in message.taken_by]
-    return f"sent to {', '.join(left)}, never taken there" if left else None
+    return f"sent to {', '.join(left)}, but never taken there" if left else None
 
 
 def _field(field: FieldCoverage) -> str | None:
     if not field.read_by:
         return "never read"
-    return (
-        None if field.matters else f"read by {', '.join(field.read_by)}, but nothing that can be observed depends on it"
-    )
+    return None if field.matters else f"read by {', '.join(field.read_by)}, but without an observable effect"

@@ -1,4 +1,4 @@
-"""Two traces side by side, as text; the words are shared with the HTML of the same."""
+"""Two traces side by side, as text. `diff_html.py` uses the same sentences."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ NAMES = ("A", "B")
 
 
 class Entry(NamedTuple):
-    """A row in words."""
+    """A row as text."""
 
     row: Row
     numbers: tuple[str, str]
     title: str
     details: list[tuple[str, str, str]]
-    """Whose (A, B, or both), what kind, and what."""
+    """In which run (A, B, or empty for both), the verb, and the text."""
 
 
 def headline(first: Trace, second: Trace, found: Alignment) -> str:
-    """What became of the comparison."""
+    """The result of the comparison, in one sentence."""
     if found.same:
         return f"The same: {plural(len(first), 'step')} in both, with the same effects."
     if found.same_steps:
         if None in found.loops and found.loops != (None, None):
             return f"The same steps, but only {NAMES[found.loops[0] is None]} repeats them."
         if found.loops[0] != found.loops[1]:
-            return "The same steps, but they repeat from another one on."
+            return "The same steps, but the loops start at different steps."
         if found.unfair:
             return "The same steps, but the loop is not fair in B."
-        return "The same steps, of systems that begin differently."
+        return "The same steps, but the initial states differ."
     if all(row.relation in ("same", "moved") for row in found.rows):
-        return f"The same steps, in another order from step {found.common + 1} on."
+        return f"The same steps, but in another order from step {found.common + 1} on."
     if found.common == min(len(first), len(second)):
         ended, other = NAMES if found.common == len(first) else NAMES[::-1]
-        said = f"The same up to step {found.common}, where {ended} ends; {other} goes on."
-        return said if found.common else f"{ended} has no steps; {other} has."
+        said = f"The same up to step {found.common}, where {ended} ends and {other} continues."
+        return said if found.common else f"{ended} has no steps; {other} has steps."
     same = f"The same up to step {found.common}; they" if found.common else "They"
-    return f"{same} part at step {found.common + 1}."
+    return f"{same} differ from step {found.common + 1} on."
 
 
 def introduced(file: str, trace: Trace) -> str:
-    """What one of the two is."""
+    """The file, the model and the length of one of the two traces."""
     repeats = "" if trace.loop is None else f", repeating from step {trace.loop + 1} on"
     return f"{visible(file)}: {model_text(trace)}, {plural(len(trace), 'step')}{repeats}"
 
@@ -58,15 +58,15 @@ def fairness(found: Alignment) -> list[str]:
 
 
 def beginnings(found: Alignment, renamed: Mapping[str, str]) -> list[str]:
-    """What is different from the start, besides values."""
+    """How the lanes of the two runs differ."""
     same = ", ".join(f"{visible(ours)} (in B: {visible(theirs)})" for theirs, ours in renamed.items())
-    return ([f"taken for the same, by its place: {same}"] if same else []) + [
+    return ([f"matched by position: {same}"] if same else []) + [
         f"only {name} has {', '.join(map(visible, only))}" for name, only in zip(NAMES, found.only, strict=True) if only
     ]
 
 
 def parting(first: Trace, second: Trace, found: Alignment) -> list[tuple[str, str]]:
-    """What each run does where they part; nothing if they do not."""
+    """What each run does at the first difference. Empty if all steps are the same."""
     if found.same_steps:
         return []
     said = []
@@ -83,7 +83,7 @@ def parting(first: Trace, second: Trace, found: Alignment) -> list[tuple[str, st
 
 
 def counts(found: Alignment) -> str:
-    """How many steps are the same, and how many are not.
+    """How many steps are the same, and how many differ.
 
     >>> counts(Alignment(1, [], [Row("same", 0, 0), Row("one", 1, None)], [], (None, None), ([], [])))
     '1 step is the same; 1 only in A'
@@ -93,8 +93,8 @@ def counts(found: Alignment) -> str:
     parts = [f"{plural(same, 'step')} {'is' if same == 1 else 'are'} the same"]
     if number["moved"]:
         parts[0] += f", {number['moved'] // 2} of them at another time"
-    verb = "does" if number["changed"] == 1 else "do"
-    parts += [f"{number['changed']} {verb} something else"] if number["changed"] else []
+    verb = "has" if number["changed"] == 1 else "have"
+    parts += [f"{number['changed']} {verb} other effects"] if number["changed"] else []
     for name, side in zip(NAMES, ("first", "second"), strict=True):
         alone = sum(row.relation == "one" and getattr(row, side) is not None for row in found.rows)
         parts += [f"{alone} only in {name}"] if alone else []
@@ -102,7 +102,7 @@ def counts(found: Alignment) -> str:
 
 
 def entries(first: Trace, second: Trace, found: Alignment) -> list[Entry]:
-    """All rows in words."""
+    """All rows as text."""
     details = [step_details(first), step_details(second)]
     result = []
     for row in found.rows:
@@ -119,7 +119,7 @@ def entries(first: Trace, second: Trace, found: Alignment) -> list[Entry]:
 
 
 def _unnumbered(said: str) -> str:
-    """Without the numbers of messages, which two runs give differently: `#3 Ping() from A`, `→ B: Ping()  (#3, #4)`."""
+    """The text without numbers of messages (`#3 Ping() from A`, `→ B: Ping()  (#3, #4)`): they differ between runs."""
     if said.startswith("#"):
         return said.partition(" ")[2]
     head, bracket, _ = said.rpartition("  (#")
@@ -127,7 +127,7 @@ def _unnumbered(said: str) -> str:
 
 
 def difference_rows(found: list[Difference]) -> list[tuple[str, str, str]]:
-    """Fields that differ: which, and their values with the steps that wrote them."""
+    """The fields that differ: the name, and both values with the steps that wrote them."""
 
     def value(data: object, step: int | None) -> str:
         return f"{visible(text(data))}{'' if step is None else f' (step {step + 1})'}"
@@ -156,7 +156,7 @@ def diff_text(
     if not found.same:
         lines += [[(f"  {said}", "")] for said in (counts(found), *fairness(found), *beginnings(found, renamed))]
         for name, said in parting(first, second, found):
-            verb = "" if said == "ends" else "go on: " if name == "Both" else "goes on: "
+            verb = "" if said == "ends" else "continue with " if name == "Both" else "continues with "
             lines.append([(f"  {name} {verb}", "bold"), (said, "")])
         lines += [*_rows(first, second, found)]
         lines += [*_values("In the initial states", found.start), *_values("In the last states", found.end)]

@@ -1,4 +1,4 @@
-"""Two traces side by side, as one HTML file that needs nothing else: both diagrams have the same lanes and rows."""
+"""Two traces side by side, as one self-contained HTML file. Both diagrams have the same lanes and rows."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def diff_page(first: Trace, second: Trace, found: Alignment, names: tuple[str, s
     said = headline(first, second, found)
     sides = zip(NAMES, names, (first, second), strict=True)
     parts = "".join(f"<li><b>{name}</b> {escape(what)}</li>" for name, what in parting(first, second, found))
-    told = "; ".join([counts(found), *fairness(found), *beginnings(found, renamed)])
-    where = f" Where they part:</p><ul>{parts}</ul>" if parts else "</p>"
+    summary = "; ".join([counts(found), *fairness(found), *beginnings(found, renamed)])
+    where = f" The first difference:</p><ul>{parts}</ul>" if parts else "</p>"
     body = [
         '<body class="plain"><header class="summary">',
         f'<h1><span class="badge {"holds" if found.same else "violated"}">{"SAME" if found.same else "DIFFERENT"}</span> '
         f'<span class="subject">{escape(said)}</span></h1>',
         *(f'<p class="claim"><b>{name}</b> {escape(introduced(file, trace))}</p>' for name, file, trace in sides),
-        "" if found.same else f'<p class="claim">{escape(told)}.{where}',
+        "" if found.same else f'<p class="claim">{escape(summary)}.{where}',
         _values("Initial states", found.start),
         _values("Last states", found.end),
         '</header><main class="diff">',
-        '<p class="legend">Both have the same lanes, and what is the same stands in the same row. '
+        '<p class="legend">Both diagrams have the same lanes. Steps that are the same are in the same row. '
         '<b class="alone">●</b> in one run only, <b class="changed">●</b> the same handler with other effects, '
         '<b class="moved">●</b> the same step at another time.</p>',
         _diagrams(first, second, found),
@@ -69,7 +69,7 @@ def _values(title: str, found: Sequence[object]) -> str:
 
 
 def _diagrams(first: Trace, second: Trace, found: Alignment) -> str:
-    """The two drawings, with gaps where only the other one has an event."""
+    """The two drawings. A row is empty if only the other run has an event there."""
     both, drawings = lanes(first, second), []
     for name, trace, side in zip(NAMES, (first, second), ("first", "second"), strict=True):
         rows, marked = [0], {}
@@ -84,7 +84,7 @@ def _diagrams(first: Trace, second: Trace, found: Alignment) -> str:
 
 
 def _with_lanes(trace: Trace, both: list[Lane]) -> Trace:
-    """The trace on the lanes of both; one that it does not have is not drawn."""
+    """The trace on the lanes of both. Lanes that it does not have are not drawn."""
     missing = {lane.name: "unborn" for lane in both} | dict.fromkeys((lane.name for lane in trace.lanes), "")
     absent = {name: status for name, status in missing.items() if status}
 
@@ -103,6 +103,6 @@ def _steps(first: Trace, second: Trace, found: Alignment) -> str:
         rows.append(
             f'<tr class="{entry.row.relation}"><td>{a}</td><td>{b}</td><td>{escape(entry.title)}</td><td>{said}</td></tr>'
         )
-    head = "<tr><th>A</th><th>B</th><th>step</th><th>what it does; A and B: what only one of them does</th></tr>"
+    head = "<tr><th>A</th><th>B</th><th>step</th><th>effects (A, B: only in this run)</th></tr>"
     table = f'<table class="steps2"><thead>{head}</thead>{"".join(rows)}</table>'
     return f"<details open><summary>Steps</summary>{table}</details>"

@@ -1,4 +1,4 @@
-"""The renderer of the kernel's values: what `str(verdict)` and a notebook show (`plait.kernel.rendering`)."""
+"""The renderer of values of the kernel, for `str(verdict)` and notebooks (`plait.kernel.rendering`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plait.report.text import trace_text, verdict_text
 
 
 class Display:
-    """Verdicts, traces and classifications, each by its own format."""
+    """Renders verdicts, traces and classifications."""
 
     def text(self, value: object) -> str:
         """The value for a terminal."""

@@ -1,7 +1,7 @@
-"""The report as one HTML file that needs nothing else: no network, no fonts, no library; and fragments for Jupyter.
+"""The report as one self-contained HTML file (no network, no fonts, no library), and fragments for Jupyter.
 
-The page is complete without its script: verdict, properties, statistics, diagram and every step are written into it.
-The script adds the walk through the steps, with the state of every process, from data embedded as JSON.
+The page is complete without its script: it contains the verdict, properties, statistics, the diagram and every step.
+The script adds the viewer, which shows the state of every process at each step. Its data is embedded as JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plait.report.space_time.flow import lane_status, states
 from plait.report.space_time.layout import Layout
 from plait.report.space_time.svg import space_time
 
-# Drawn, because the media symbols are missing from many fonts.
+# The icons are drawn, because many fonts have no media symbols.
 _ICONS = {
     name: f'<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="{path}"/></svg>'
     for name, path in {
@@ -33,7 +33,7 @@ _ICONS = {
 
 
 def report(verdict: Verdict) -> str:
-    """One self-contained page for a verdict: the trace in a viewer when there is one, else what was shown and how."""
+    """One self-contained page for a verdict, with a viewer for each trace."""
     word, subject = facts.headline(verdict)
     traces = _traces(verdict)
     title = f"{word} {subject}" + (f" in {facts.visible(verdict.model)}" if verdict.model else "")
@@ -66,12 +66,12 @@ def report(verdict: Verdict) -> str:
 
 
 def trace_fragment(trace: Trace) -> str:
-    """A trace for a notebook: the diagram, and the steps folded under it. No script, and styles of its own only."""
+    """A trace for a notebook: the diagram, and the steps in a folded section. It has no script, and its own styles."""
     return _fragment(_trace_block(trace, facts.trace_heading(trace)))
 
 
 def verdict_fragment(verdict: Verdict) -> str:
-    """A verdict for a notebook, with its trace when there is one."""
+    """A verdict for a notebook, with its trace if it has one."""
     parts = [f'<div class="summary">{_summary(verdict)}</div>']
     if verdict.trace is not None:
         parts.append(_trace_block(verdict.trace, facts.trace_heading(verdict.trace, verdict)))
@@ -85,14 +85,14 @@ def _fragment(content: str) -> str:
 def _trace_block(trace: Trace, heading: str) -> str:
     return (
         f"<h3>{escape(heading)}</h3>{_explanation(trace)}"
-        f'<div class="scroll">{space_time(trace, standalone=False)}</div>'
+        f'<div class="scroll">{space_time(trace, standalone=False, heading=heading)}</div>'
         f"<details><summary>Steps</summary>{_steps(trace)}</details>"
         f"<details><summary>Final state</summary>{_final(trace)}</details>"
     )
 
 
 def _traces(verdict: Verdict) -> list[Trace]:
-    """The trace of the verdict first, then those of single properties, each once."""
+    """The trace of the verdict, then the traces of properties, without repetitions."""
     traces: list[Trace] = []
     for trace in (verdict.trace, *(p.trace for p in verdict.properties)):
         if trace is not None and trace not in traces:
@@ -133,7 +133,7 @@ def _summary(verdict: Verdict) -> str:
 
 
 def _coverage(verdict: Verdict) -> str:
-    """What was exercised, folded up; what was not, in each row."""
+    """The coverage, in a folded section: a row for each kind of part, with its gaps."""
     if verdict.coverage is None:
         return ""
     rows = []
@@ -157,13 +157,14 @@ def _explanation(trace: Trace) -> str:
     if not rows:
         return said
     idle = ", ".join(str(i + 1) for i in facts.idle_steps(trace))
-    faint = f"<p>Steps with no part in it, drawn faint: {idle}</p>" if idle else ""
+    faint = f"<p>Steps that are not involved (drawn faint): {idle}</p>" if idle else ""
     return f'{said}<details class="why"><summary>Why</summary><table>{rows}</table>{faint}</details>'
 
 
 def _viewer(trace: Trace, heading: str, number: int) -> str:
     last = len(trace.events)
     wide = Layout(trace).width
+    drawing = space_time(trace, standalone=False, heading=heading)
     controls = (
         '<div class="controls">'
         f'<button type="button" data-go="first" title="First (Home)" aria-label="first step">{_ICONS["first"]}</button>'
@@ -180,7 +181,7 @@ def _viewer(trace: Trace, heading: str, number: int) -> str:
 {controls}
 <div class="panes">
 <div class="diagram pane" tabindex="0" aria-label="space-time diagram"><div class="canvas"
- style="max-width:{wide:.0f}px;min-width:{wide * 0.78:.0f}px">{space_time(trace, standalone=False)}</div></div>
+ style="max-width:{wide:.0f}px;min-width:{wide * 0.78:.0f}px">{drawing}</div></div>
 <div class="side">
 <div class="steps pane" tabindex="0" aria-label="steps">{_steps(trace)}</div>
 <div class="state pane" tabindex="0" aria-label="state"></div>
@@ -217,13 +218,13 @@ def _steps(trace: Trace) -> str:
 
 
 def _mark(label: str, *lost: str) -> str:
-    """A boundary between steps, and what was lost before it."""
+    """A boundary between steps, and the messages that were lost before it."""
     given_up = "".join(f'<div class="loses">lost {escape(line)}</div>' for line in lost)
     return f'{given_up}<div class="boundary">{escape(label)}</div>'
 
 
 def _final(trace: Trace) -> str:
-    """The last state as a table, for print and for readers without a script."""
+    """The last state as a table, for print and for browsers without script."""
     last, status = states(trace)[-1], lane_status(trace)[-1]
     rows = []
     for lane in trace.lanes:
@@ -250,7 +251,7 @@ def _inbox(trace: Trace, snapshot: Snapshot, lane: str) -> list[str]:
 
 
 def _data(trace: Trace) -> dict[str, Any]:
-    """What the script shows per state, as text: it needs to know nothing of how values are written."""
+    """The data of the script: for each state, all values as text."""
     status = lane_status(trace)
     messages = {m.id: f"#{m.id} {facts.message_text(m)} from {facts.visible(m.sender)}" for m in trace.messages}
 
@@ -288,6 +289,6 @@ def _data(trace: Trace) -> dict[str, Any]:
 
 
 def _embed(data: object) -> str:
-    """JSON that cannot end its own script element, whatever it holds."""
+    """JSON that cannot end its own script element, whatever its values are."""
     raw = msgspec.json.encode(data).decode()
     return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

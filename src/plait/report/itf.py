@@ -1,9 +1,9 @@
-"""Traces as files, in Apalache's Informal Trace Format (ITF), from which the complete trace can be read again.
+"""Traces as files in the Informal Trace Format (ITF) of Apalache. A file contains the complete trace.
 
-An ITF viewer sees an ordinary run: one variable per lane (a record of its fields), then `pending`, `monitors`, `status`
-and `budgets`. What ITF has no notion of (which event led to a state, the messages, the lanes' roles) sits under the
-`#meta` keys, which ITF leaves to tools. States are counted from 0, the initial one; event k leads to state k + 1, so
-that ITF's `loop`, an index of a state, is the number of the event that the run goes back to.
+An ITF viewer sees an ordinary run: one variable for each lane (a record of its fields), then `pending`, `monitors`,
+`status` and `budgets`. Data that ITF does not define (events, messages, roles of lanes) is under the `#meta` keys,
+which ITF reserves for tools. State 0 is the initial state, and event k leads to state k + 1. So `loop`, which is an
+index of a state in ITF, is the index of the event to which the run goes back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=False):
-    """What identifies a file as ours, read before anything else so that a newer version is refused with a reason."""
+    """Format and version of a file. They are read first, so that the error for a newer version says so."""
 
     format: str
     version: int
@@ -61,7 +61,7 @@ class _File(msgspec.Struct, rename={"meta": "#meta"}):
 
 
 def _variables(trace: Trace) -> dict[str, str]:
-    """Per lane, the name of its ITF variable: the lane's own name, primed while that is taken."""
+    """For each lane, the name of its ITF variable: the name of the lane, with primes if it is in use already."""
     names: dict[str, str] = {}
     taken = set(_OTHER_VARIABLES)
     lanes = [lane.name for lane in trace.lanes]
@@ -80,7 +80,7 @@ def _state(snapshot: Snapshot, index: int, variables: dict[str, str], event: Eve
     meta: dict[str, Any] = {"index": index}
     absent = [lane for lane in variables if lane not in snapshot.fields]
     if absent:
-        # ITF wants every variable in every state; remember which records are only there for that.
+        # ITF requires every variable in every state. These lanes have an empty record for this reason only.
         meta["absent"] = absent
     if event is not None:
         meta["event"] = {k: v for k, v in msgspec.to_builtins(event).items() if k != "state"}
@@ -103,7 +103,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",
-            "description": "A run found by Plait; `plait replay` runs it again",
+            "description": "A run found by Plait; `plait replay` executes it again",
             "variables": variables,
             "plait": plait,
         },
@@ -120,20 +120,20 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
         content = msgspec.json.encode(document)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise TraceError(
-            f"{file}: the trace holds a value that JSON cannot: {error}",
-            hint="build the trace's data with plait.kernel.values.to_data",
+            f"{file}: the trace has a value that JSON cannot represent: {error}",
+            hint="make the data of the trace with plait.kernel.values.to_data",
         ) from None
     try:
         file.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
     except OSError as error:
         raise TraceError(
             f"{file}: cannot be written: {error.strerror}",
-            hint="give a path in a directory that exists and is writable",
+            hint="give a path in a folder that exists and is writable",
         ) from None
 
 
 def load_trace(path: str | os.PathLike[str]) -> Trace:
-    """Read a trace that `save_trace` wrote; a file that is anything else is a `TraceError` that says what it lacks."""
+    """Read a trace that `save_trace` wrote. Any other file raises a `TraceError` that says what is missing."""
     file = Path(path)
     try:
         content = file.read_bytes()
@@ -148,7 +148,7 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
     try:
         return _read(file, raw)
     except RecursionError:
-        raise TraceError(f"{file}: its values are nested too deeply for a trace", hint=_NEXT_ACT) from None
+        raise TraceError(f"{file}: its values are nested too deeply", hint=_NEXT_ACT) from None
 
 
 def _convert(file: Path, what: str, data: object, wanted: type[T]) -> T:
@@ -170,7 +170,7 @@ def _read(file: Path, raw: object) -> Trace:
     if header.version != VERSION:
         raise TraceError(
             f"{file}: expected version {VERSION} of the trace format, found version {header.version}",
-            hint="use the version of Plait that wrote it, or save the trace again with this one",
+            hint="use the version of Plait that wrote the file, or save the trace again with this version",
         )
     plait = _convert(file, 'the header ("#meta"."plait")', described, _Plait)
     variables = _convert(
@@ -206,7 +206,7 @@ def _snapshot(file: Path, index: int, state: dict[str, Any], variables: dict[str
     what = f'state {index} ("states"[{index}])'
     missing = [v for v in (*variables.values(), *_OTHER_VARIABLES) if v not in state]
     if missing:
-        raise TraceError(f"{file}: {what} lacks the variable {missing[0]!r}", hint=_NEXT_ACT)
+        raise TraceError(f"{file}: {what} has no variable {missing[0]!r}", hint=_NEXT_ACT)
     meta = _convert(file, f'{what}\'s "#meta"', state.get("#meta"), dict[str, Any])
     absent = _convert(file, f'{what}\'s "#meta"."absent"', meta.get("absent", []), list[str])
     fields = {lane: state[variable] for lane, variable in variables.items() if lane not in absent}
@@ -219,13 +219,13 @@ def _event(file: Path, index: int, state: dict[str, Any], snapshot: Snapshot) ->
     data = state["#meta"].get("event")
     if not isinstance(data, dict):
         raise TraceError(f"{file}: {what} is missing", hint=_NEXT_ACT)
-    # The snapshot is read already; an empty one stands in for it while the rest is checked.
+    # The snapshot was read before. The rest is checked with an empty snapshot.
     event = _convert(file, what, {**data, "state": {"fields": {}}}, Event)
     return msgspec.structs.replace(event, state=snapshot)
 
 
 def _check(file: Path, trace: Trace) -> None:
-    """What a type cannot say: references lead somewhere and tagged data is well formed, so that drawing cannot fail."""
+    """Check what types cannot express, so that drawing cannot fail: valid references, well-formed tagged data."""
     known = {m.id for m in trace.messages}
     if len(known) != len(trace.messages):
         raise TraceError(f"{file}: two messages have the same id", hint=_NEXT_ACT)
@@ -237,7 +237,7 @@ def _check(file: Path, trace: Trace) -> None:
     for mark in trace.marks:
         if not 0 <= mark.before <= len(trace.events) or not known.issuperset(mark.lost):
             raise TraceError(
-                f"{file}: the mark {mark.label!r} refers to a step or a message that is not there", hint=_NEXT_ACT
+                f"{file}: the mark {mark.label!r} refers to a step or a message that does not exist", hint=_NEXT_ACT
             )
     for index, event in enumerate((None, *trace.events)):
         snapshot = event.state if event else trace.initial
@@ -264,5 +264,5 @@ def _check_data(file: Path, data: Data) -> None:
         for key, item in data.items():
             pairs = key == "#map" and isinstance(item, list) and all(isinstance(p, list) and len(p) == 2 for p in item)
             if key in ("#tup", "#set", "#map") and not (pairs if key == "#map" else isinstance(item, list)):
-                raise TraceError(f"{file}: a value tagged {key!r} does not hold what the tag says", hint=_NEXT_ACT)
+                raise TraceError(f"{file}: a value with the tag {key!r} is not as expected", hint=_NEXT_ACT)
             _check_data(file, item)

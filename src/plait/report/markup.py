@@ -1,4 +1,4 @@
-"""Text into XML and HTML, harmlessly: every character that a model, a user or a file chose goes through `escape`."""
+"""Safe text for XML and HTML: all text from a model, a user or a file goes through `escape`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import re
 from importlib import resources
 
-# What XML 1.0 forbids even as a character reference: a name with a NUL must not make the whole drawing unreadable.
+# XML 1.0 forbids these even as character references. A name with a NUL must not make the whole drawing unreadable.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -20,12 +20,12 @@ def escape(raw: str) -> str:
 
 
 def asset(name: str) -> str:
-    """A stylesheet or script that is shipped with the package, to be written into the page."""
+    """A stylesheet or script of the package, as text to write into a page."""
     return resources.files("plait.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def shorten(raw: str, length: int) -> str:
-    """Cut with an ellipsis.
+    """Cut a text that is too long, and end it with an ellipsis.
 
     >>> shorten("on_promises", 6)
     'on_pr…'
@@ -38,7 +38,7 @@ _BROAD = dict.fromkeys("mMW@%…", 1.0) | dict.fromkeys("wOQGDNH→=+<>–", 0.8
 
 
 def text_width(raw: str, size: float) -> float:
-    """About how wide a text is, on the safe side: the letters of a broad font (DejaVu Sans).
+    """An upper bound for the width of a text. It assumes a wide font (DejaVu Sans).
 
     >>> text_width("ill", 10) < text_width("sea", 10) < text_width("MWM", 10)
     True

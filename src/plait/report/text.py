@@ -1,4 +1,4 @@
-"""Verdicts and traces for a terminal: legible without colour, and never wider than asked."""
+"""Verdicts and traces for a terminal: readable without colour, and never wider than the given width."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ _FALLBACK_WIDTH = 100
 _STATUS_STYLES = {"holds": "bold green", "violated": "bold red", "inconclusive": "bold yellow"}
 
 Span = tuple[str, str]
-"""A piece of a line and its style ('' for none). Styles are applied last, so that widths are counted on plain text."""
+"""A piece of a line and its style ('' for none). Styles are applied last, so that widths are computed on plain text."""
 
 Line = list[Span]
 
 
-def trace_text(trace: Trace, *, width: int | None = None, color: bool = False) -> str:
-    """The run, step by step, with a space-time drawing when it fits.
+def trace_text(trace: Trace, verdict: Verdict | None = None, *, width: int | None = None, color: bool = False) -> str:
+    """The run, step by step, with a space-time drawing if it fits.
 
-    `width` is the number of columns (None: the terminal's, or 100 when there is none); with `color` the text has the
-    terminal's escape sequences in it, ready to be written.
+    The verdict, if it is known, decides the title: counterexample or example. `width` is the number of columns (None:
+    that of the terminal, or 100 without a terminal). With `color`, the text contains the escape sequences of the
+    terminal.
     """
     width = _columns(width)
-    return finish(_trace_lines(trace, facts.trace_heading(trace), width), width, color)
+    return finish(_trace_lines(trace, facts.trace_heading(trace, verdict), width), width, color)
 
 
 def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = None) -> str:
-    """The verdict first, then what exactly was shown, the properties, the statistics, the warnings and the trace."""
+    """The verdict, then what exactly was shown, the properties, the statistics, the warnings and the trace."""
     width = _columns(width)
     word, subject = facts.headline(verdict)
     style = _STATUS_STYLES[verdict.status]
@@ -96,7 +97,7 @@ def _coverage_lines(verdict: Verdict) -> list[Line]:
 
 
 def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
-    """Two columns when they fit; read down the left one first."""
+    """The statistics, in two columns if they fit. The left column comes first."""
     rows = facts.statistics_rows(verdict)
     half = (len(rows) + 1) // 2
     left, right = rows[:half], rows[half:]
@@ -118,13 +119,13 @@ def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
 def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     lines: list[Line] = [[(heading, "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
     if trace.tidied:
-        lines.append([(f"  {facts.visible(trace.tidied)} (--raw for the run as it was found)", "dim")])
+        lines.append([(f"  {facts.visible(trace.tidied)} (option raw: the run as it was found)", "dim")])
     drawing = draw(trace, width)
     if drawing:
         lines += [[], *([(row, "")] for row in drawing)]
     lines.append([])
     if not trace.events:
-        lines.append([("  The initial state itself; no step is needed.", "")])
+        lines.append([("  The run has no steps: it ends in the initial state.", "")])
     digits = len(str(len(trace.events)))
     details, marks = facts.step_details(trace), facts.mark_texts(trace)
     for step, event in enumerate(trace.events, start=1):
@@ -145,13 +146,13 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
         lines.append([*shown, (f"   ({writer})", "dim")] if writer else shown)
     idle = [str(i + 1) for i in facts.idle_steps(trace)]
     if idle:
-        count = "Step" if len(idle) == 1 else "Steps"
-        lines.append([(f"  {count} {', '.join(idle)}: no part in it", "dim")])
+        count = "step" if len(idle) == 1 else "steps"
+        lines.append([(f"  not involved: {count} {', '.join(idle)}", "dim")])
     return lines
 
 
 def _mark_lines(marks: list[list[str]], digits: int) -> list[Line]:
-    """What was lost before a boundary, and the boundary."""
+    """The messages that were lost before a boundary, and the boundary."""
     lines: list[Line] = []
     for label, *lost in marks:
         for number, said in enumerate(lost):
@@ -205,12 +206,12 @@ def _final_lines(trace: Trace) -> list[Line]:
 
 
 def _columns(width: int | None) -> int:
-    """The width to keep to. Under 20 columns nothing is readable, so that is the least."""
+    """The number of columns to use, at least 20."""
     return max(20, width if width is not None else shutil.get_terminal_size((_FALLBACK_WIDTH, 24)).columns)
 
 
 def finish(lines: list[Line], width: int | None, color: bool) -> str:
-    """Lines wrapped to a width, and painted."""
+    """The lines as text, wrapped to a width, with colours if wanted."""
     width = _columns(width)
     paint = _painter() if color else _plain
     wrapped = [part for line in lines for part in _wrap(line, width)]
@@ -218,7 +219,7 @@ def finish(lines: list[Line], width: int | None, color: bool) -> str:
 
 
 def _trim(line: Line) -> Line:
-    """Without spaces at the end, and before painting, so that colour adds nothing but colour."""
+    """The line without spaces at the end. Colours are added later, so they change nothing else."""
     line = list(line)
     while line and not line[-1][0].strip():
         line.pop()
@@ -242,7 +243,7 @@ def _painter() -> Callable[[str, str], str]:
 
 
 def _wrap(line: Line, width: int) -> list[Line]:
-    """Break a styled line at spaces; what follows is indented under the last column of its label."""
+    """Break a styled line at spaces. The next lines are indented to the column after the label."""
     cells = [(char, style) for piece, style in line for char in piece]
     if len(cells) <= width:
         return [line]

@@ -1,4 +1,4 @@
-"""What the reports say, in words: one place, so that the text and the HTML of a verdict never disagree."""
+"""The sentences of reports. They are in one place, so that the text and the HTML of a verdict say the same."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from plait.kernel.verdict import FormulaStatistics, PropertyResult, Verdict
 from plait.report.space_time.flow import Journey, journeys
 
 FAULTS = {"lose": "✕ LOST", "duplicate": "+ DUPLICATED", "crash": "✕ CRASH", "recover": "○ RECOVERY"}
-"""The event kinds that are the environment's doing, and what marks them."""
+"""The kinds of events that the environment causes, and how they are marked."""
 
 STATUS_WORDS = {"crashed": "crashed", "down": "down", "unborn": "not started"}
 
 
 def visible(raw: str) -> str:
-    r"""Show control characters as escapes, so that a name taken from a file cannot steer a terminal.
+    r"""Show control characters as escapes, so that a name from a file cannot control the terminal.
 
     >>> visible("a\x1b[2Jb")
     'a\\x1b[2Jb'
@@ -23,7 +23,7 @@ def visible(raw: str) -> str:
 
 
 def visible_lines(raw: str) -> str:
-    """The same for a text of several lines, which stay lines."""
+    """The same for a text of several lines. Line breaks are kept."""
     return "\n".join(map(visible, raw.splitlines()))
 
 
@@ -39,12 +39,12 @@ def plural(count: int, noun: str) -> str:
 
 
 def record_text(fields: dict[str, Data]) -> str:
-    """Fields as a Python user would write keyword arguments."""
+    """Fields as keyword arguments in Python."""
     return ", ".join(f"{visible(name)}={visible(text(value))}" for name, value in fields.items())
 
 
 def message_text(message: Sent) -> str:
-    """A message as a Python user would construct it."""
+    """A message as the Python call that makes it."""
     return f"{visible(message.type)}({record_text(message.fields)})"
 
 
@@ -61,16 +61,16 @@ def _named(messages: dict[int, Sent], ids: list[int]) -> list[tuple[int, Sent | 
 def _taken(messages: dict[int, Sent], ids: list[int]) -> list[str]:
     """One line per message, with its sender: `#3 Read(ballot=1) from Proposer0`."""
     return [
-        f"#{i} {message_text(m)} from {visible(m.sender)}" if m else f"#{i}, a message the trace does not describe"
+        f"#{i} {message_text(m)} from {visible(m.sender)}" if m else f"#{i}, a message that the trace does not describe"
         for i, m in _named(messages, ids)
     ]
 
 
 def sent_groups(messages: dict[int, Sent], ids: list[int]) -> list[tuple[list[str], str, list[int]]]:
-    """Messages of equal content together: receivers, content, ids. A broadcast is one line, not fifteen."""
+    """Messages grouped by content: receivers, content, ids. So a broadcast is one line."""
     groups: dict[str, tuple[list[str], list[int]]] = {}
     for i, m in _named(messages, ids):
-        content = message_text(m) if m else "a message the trace does not describe"
+        content = message_text(m) if m else "a message that the trace does not describe"
         receivers, numbers = groups.setdefault(content, ([], []))
         receivers.append(visible(m.receiver) if m else "?")
         numbers.append(i)
@@ -78,7 +78,7 @@ def sent_groups(messages: dict[int, Sent], ids: list[int]) -> list[tuple[list[st
 
 
 def step_details(trace: Trace) -> list[list[tuple[str, str]]]:
-    """Per event, what it did as (verb, text) rows: took, chose, sent, announced, spawned, changed."""
+    """For each event, its effects as rows (verb, text): takes, chooses, sends, announces, spawns, changes."""
     messages = {m.id: m for m in trace.messages}
     notable: dict[int, list[Journey]] = {}
     for journey in journeys(trace):
@@ -98,16 +98,16 @@ def step_details(trace: Trace) -> list[list[tuple[str, str]]]:
 
 
 def _ending(messages: dict[int, Sent], event: Event, step: int, journey: Journey) -> list[tuple[str, str]]:
-    """What happened to a message in this step without the event's own doing: copied, merged or dropped."""
+    """What happened to a message in this step as a side effect: it was copied, merged or dropped."""
     number, to = journey.message.id, visible(journey.message.receiver)
     if journey.copy_of is not None and journey.born == step and number not in event.sent:
         return [("adds", f"→ {to}: {message_text(journey.message)}  (#{number})")]
     if journey.merged is not None and journey.born == step:
-        return [("merges", f"#{number}: the equal #{journey.merged} waits already")]
+        return [("merges", f"#{number}: the equal message #{journey.merged} is pending already")]
     if journey.dropped != step or number in event.consumed:
         return []
     if number in event.sent:
-        return [("drops", f"#{number}: {to} is not there to take it")]
+        return [("drops", f"#{number}: {to} is not running")]
     return [("drops", line) for line in _taken(messages, [number])]
 
 
@@ -129,7 +129,7 @@ def _details(messages: dict[int, Sent], event: Event) -> list[tuple[str, str]]:
 
 
 def trace_heading(trace: Trace, verdict: Verdict | None = None) -> str:
-    """What the trace shows, and its length."""
+    """The title of a trace: what it shows, and its length. The verdict decides: counterexample or example."""
     name = visible(trace.property) if trace.property is not None else None
     if name is None:
         what = "Run"
@@ -138,12 +138,16 @@ def trace_heading(trace: Trace, verdict: Verdict | None = None) -> str:
     else:
         status = next((p.status for p in verdict.properties if p.name == trace.property), verdict.status)
         what = f"Counterexample to {name}" if status == "violated" else f"Example for {name}"
-    loop = "" if trace.loop is None else f", the last {len(trace) - trace.loop:,} repeating for ever"
+    loop = "" if trace.loop is None else f"; {_repeated(len(trace) - trace.loop)} for ever"
     return f"{what}: {plural(len(trace), 'step')}{loop}"
 
 
+def _repeated(count: int) -> str:
+    return "the last one repeats" if count == 1 else f"the last {count:,} repeat"
+
+
 def mark_texts(trace: Trace) -> dict[int, list[list[str]]]:
-    """Per number of events before it, what the marks there say: a label, then a line per lost message."""
+    """The text of marks, by the number of events before the mark: a label, then a line for each lost message."""
     messages = {m.id: m for m in trace.messages}
     found: dict[int, list[list[str]]] = {}
     for mark in trace.marks:
@@ -155,26 +159,26 @@ def mark_texts(trace: Trace) -> dict[int, list[list[str]]]:
 
 
 def event_label(event: Event) -> str:
-    """The label, unless it only repeats the mark of the fault."""
+    """The label of an event; empty if it only repeats the mark of the fault."""
     label = visible(event.label)
     return "" if event.kind in FAULTS and label == event.kind else label
 
 
 def why_rows(trace: Trace) -> list[tuple[str, str, str]]:
-    """Why the property has its value: a part, its value, and which step wrote it."""
+    """Why the property has its value: rows of a part, its value, and the step that wrote it."""
     if trace.why is None:
         return []
     rows = [(visible(c.text), visible(c.value), "") for c in trace.why.clauses]
     for read in trace.why.reads:
         what = visible(read.lane if read.field is None else f"{read.lane}.{read.field}")
         rows.append(
-            (what, visible(text(read.value)), "from the start" if read.step is None else f"step {read.step + 1}")
+            (what, visible(text(read.value)), "initial value" if read.step is None else f"step {read.step + 1}")
         )
     return rows
 
 
 def idle_steps(trace: Trace) -> list[int]:
-    """Indices of the events that have no part in the violation; none if that is not known."""
+    """The indices of events that are not involved in the violation. Empty if this is not known."""
     if trace.why is None or not trace.why.steps:
         return []
     return [i for i in range(len(trace.events)) if i not in trace.why.steps]
@@ -184,12 +188,12 @@ LOOP_STARTS = "the loop starts here"
 
 
 def loop_text(trace: Trace) -> str | None:
-    """Where a lasso goes back to."""
+    """The step to which a lasso goes back."""
     return None if trace.loop is None else f"back to step {trace.loop + 1}: steps {trace.loop + 1}–{len(trace)} repeat"
 
 
 def headline(verdict: Verdict) -> tuple[str, str]:
-    """The verdict as one shouted word and what it is about."""
+    """The verdict as one word in capitals, and its subject."""
     if verdict.status == "holds":
         count = len(verdict.properties)
         subject = visible(verdict.properties[0].name) if count == 1 else plural(count, "property")
@@ -200,27 +204,29 @@ def headline(verdict: Verdict) -> tuple[str, str]:
 
 
 def stopped(bound: str) -> str:
-    """How a search ended before it had seen everything.
+    """Why a search ended before it was complete.
 
-    >>> stopped("max-states"), stopped("interrupted")
-    ('stopped at max-states', 'interrupted')
+    >>> stopped("max-states"), stopped("depth 9"), stopped("interrupted")
+    ('stopped: max-states limit reached', 'stopped at depth 9', 'interrupted')
     """
-    said = {"interrupted": "interrupted", "walks": "random walks do not see everything"}
-    return said.get(bound) or f"stopped at {visible(bound)}"
+    said = {"interrupted": "interrupted", "walks": "random walks do not visit all states"}
+    if bound in ("max-states", "max-depth", "timeout", "memory"):
+        return f"stopped: {bound} limit reached"
+    return said.get(bound) or f"stopped{' at' if bound.startswith('depth') else ':'} {visible(bound)}"
 
 
 def claim(verdict: Verdict) -> str:
-    """Exactly what was shown, and never more: the space that was searched, or the limit that cut it short."""
+    """Exactly what was shown: the states that were searched, or the limit that ended the search."""
     s = verdict.statistics
     if s.formula is not None:
         return _bounded_claim(verdict, s.formula)
     if s.graph_states in (0, s.states):
         return _searched_claim(verdict)
-    return f"{_searched_claim(verdict)} Runs were looked for in a graph of {plural(s.graph_states, 'state')}."
+    return f"{_searched_claim(verdict)} The graph of runs has {plural(s.graph_states, 'state')}."
 
 
 def _searched_claim(verdict: Verdict) -> str:
-    """What a search has shown."""
+    """What a search of states has shown."""
     s = verdict.statistics
     walks = f" in {plural(s.walks, 'random walk')}" if s.walks else ""
     states = plural(s.states, "state")
@@ -232,21 +238,21 @@ def _searched_claim(verdict: Verdict) -> str:
     if verdict.status == "inconclusive":
         bad = any(p.status == "violated" for p in verdict.properties)
         if verdict.bound == "walks":
-            limit = f"{states} seen{walks}"
+            limit = f"{states} visited{walks}"
         else:
-            limit = f"{stopped(verdict.bound) if verdict.bound else 'stopped at a limit'} after {states}{walks}"
+            limit = f"{stopped(verdict.bound) if verdict.bound else 'stopped: limit reached'} after {states}{walks}"
         found = "see the properties below" if bad else "no violation found so far"
         return f"Inconclusive: {limit}; {found}. More states may exist."
     if verdict.bound:
         within = f"Holds only within the bound {visible(verdict.bound)}"
-        return f"{within}: {states} searched{walks}; nothing is shown beyond it."
+        return f"{within}: {states} searched{walks}. Nothing is known beyond the bound."
     if s.search == "stateless":
         runs = (
             f"All runs, up to the order of independent steps ({applied}),"
             if (applied := reductions(verdict))
             else "All runs"
         )
-        return f"{runs} were searched, in {plural(s.states, 'visit')} to states (met again, a state counts again)."
+        return f"{runs} were searched, with {plural(s.states, 'visit')} to states (each visit of a state counts)."
     if applied := reductions(verdict):
         said = f"All {states} of the reduced state space ({applied}) were searched"
     else:
@@ -267,12 +273,12 @@ def _bounded_claim(verdict: Verdict, formula: FormulaStatistics) -> str:
     if verdict.statistics.states:
         what += f" ({plural(verdict.statistics.states, 'state')})"
     elif formula.projection:
-        what += ", by their projections on what a property reads"
+        what += ", by their projections on the variables that a property reads"
     if verdict.status == "holds":
-        return f"{what}; there are no longer ones, or they were shown to make no difference."
+        return f"{what}. Longer runs do not exist, or were shown to make no difference."
     if verdict.status == "violated":
         return f"A violation was found. {what}."
-    return f"Inconclusive: {stopped(verdict.bound) if verdict.bound else 'stopped at a limit'}. {what}."
+    return f"Inconclusive: {stopped(verdict.bound) if verdict.bound else 'stopped: limit reached'}. {what}."
 
 
 def _formula_rows(verdict: Verdict, formula: FormulaStatistics) -> list[tuple[str, str]]:
@@ -298,7 +304,7 @@ def _formula_rows(verdict: Verdict, formula: FormulaStatistics) -> list[tuple[st
 
 
 def property_note(verdict: Verdict, result: PropertyResult) -> str:
-    """The note of a property, and the length of its trace when that is not the one the report shows and not noted."""
+    """The note of a property. It gets the length of its trace, if the report shows another trace."""
     parts = [visible(result.note)] if result.note else []
     if result.trace is not None and result.trace != verdict.trace:
         steps = plural(len(result.trace), "step")
@@ -308,7 +314,7 @@ def property_note(verdict: Verdict, result: PropertyResult) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """A size for people.
+    """A size with a unit.
 
     >>> bytes_text(512), bytes_text(3 * 2**20)
     ('512 B', '3.0 MiB')
@@ -325,7 +331,7 @@ def _seconds(seconds: float) -> str:
 
 
 _MANY = 10_000
-"""With fewer states than this, memory per state only says how large empty tables are."""
+"""With fewer states than this, memory per state is not shown: it would measure empty tables."""
 
 
 def reductions(verdict: Verdict) -> str:
@@ -334,7 +340,7 @@ def reductions(verdict: Verdict) -> str:
 
 
 def reduction_rows(verdict: Verdict) -> list[tuple[str, str]]:
-    """What became of each reduction that was asked for or considered: its name, and why it was or was not applied."""
+    """For each reduction that was requested or considered: its name, and why it was applied or not."""
     rows = []
     for r in verdict.statistics.reductions:
         rows.append((visible(r.name), visible(r.reason) if r.applied else f"not applied: {visible(r.reason)}"))
@@ -342,7 +348,7 @@ def reduction_rows(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
-    """The statistics as label and value, in the order of reading."""
+    """The statistics as rows (label, value)."""
     s = verdict.statistics
     if s.formula is not None:
         return _formula_rows(verdict, s.formula)

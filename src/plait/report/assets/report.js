@@ -1,8 +1,8 @@
-// The walk through a trace: slider, buttons, arrow keys, clicks. The page is readable without this; here is only what moves.
+// The viewer of a trace: slider, buttons, arrow keys, clicks. The page is readable without this script.
 (() => {
   "use strict";
 
-  // Only textContent is ever set, so nothing that a model wrote can become markup.
+  // Only textContent is set, so text of a model cannot become markup.
   const element = (tag, className, text) => {
     const made = document.createElement(tag);
     if (className) made.className = className;
@@ -10,7 +10,7 @@
     return made;
   };
 
-  // Moves the pane itself: scrollIntoView would also move the page under the reader.
+  // Scrolls the pane only: scrollIntoView would also scroll the page.
   const reveal = (pane, target, margin) => {
     if (!target) return;
     const inside = target.getBoundingClientRect();
@@ -53,7 +53,7 @@
       this.show(0);
     }
 
-    // The lanes' names stay in sight while a long diagram scrolls under them.
+    // The names of the lanes stay visible while a long diagram scrolls.
     keepHeads() {
       const drawing = this.diagram.querySelector("svg");
       const heads = drawing.querySelector(".heads");

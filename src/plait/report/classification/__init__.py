@@ -1,4 +1,4 @@
 """The classification of an application's transactions as text, HTML and a conflict graph.
 
-In: a `Classification` of the kernel (`plait gyro`). Out: text. Open `text.py` first.
+In: a `Classification` of the kernel, which `plait gyro` makes. Out: text, HTML or SVG. Open `text.py` first.
 """

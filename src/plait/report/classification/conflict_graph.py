@@ -1,7 +1,8 @@
-"""The conflicts of an application as SVG: who writes on the left, who reads or writes the same on the right.
+"""The conflicts of an application as SVG: writers on the left, transactions that read or write the same on the right.
 
-A conflict that the partitioning puts at one server is a dashed line; one that may be between servers is a solid one.
-Shape says what colour says: global transactions have a thick border, those that are local at times a dashed one.
+A dashed line is a conflict that the partitioning puts at one server. A solid line is a conflict that may be between
+servers. Shapes carry the same information as colours: global transactions have a thick border, local/global ones a
+dashed border.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _LENGTH = 34
 
 
 def conflict_svg(found: Classification, *, standalone: bool = True) -> str:
-    """Draw who is in whose way."""
+    """Draw the conflicts between transactions."""
     merged: dict[tuple[str, str], list[Conflict]] = {}
     for conflict in found.conflicts:
         merged.setdefault((conflict.writer, conflict.other), []).append(conflict)
@@ -57,7 +58,7 @@ def conflict_svg(found: Classification, *, standalone: bool = True) -> str:
 
 
 def _tops(count: int, height: float) -> list[float]:
-    """The middles of the boxes of a column."""
+    """The vertical positions of the boxes of a column."""
     room = height - _HEAD - _MARGIN
     step = room / max(count, 1)
     return [_HEAD + step * (i + 0.5) for i in range(count)]

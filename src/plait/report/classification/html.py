@@ -1,6 +1,6 @@
-"""A classification of transactions as one HTML file that needs nothing else: classes, the conflict graph, every entry.
+"""A classification of transactions as one self-contained HTML file: classes, the conflict graph, all entries.
 
-The page is complete without its script, which only shows the conflicts of the transaction that the pointer is on.
+The page is complete without its script. The script shows the conflicts of the transaction under the pointer.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def classification_page(found: Classification) -> str:
         f'<div class="counts">{counts}</div>{warnings}</header><main>',
         '<section class="panel"><h2>Transactions</h2>',
         _table(found),
-        '</section><section class="panel"><h2>Conflicts</h2><p class="legend">A solid line: the two may be at different '
-        "servers, so the writer is global, or local at times. A dashed line: a key that both have makes them meet at one "
-        "server.</p>",
+        '</section><section class="panel"><h2>Conflicts</h2><p class="legend">Solid line: the two operations may run '
+        "at different servers, so the writer is global or local/global. Dashed line: a common key routes both "
+        "operations to the same server.</p>",
         conflict_svg(found, standalone=False),
         '</section><section class="panel"><h2>Reasons, and read and write sets</h2>',
         *(_details(o) for o in sorted(found.operations, key=lambda o: o.classed == "local")),
@@ -78,7 +78,7 @@ def _details(operation: Operation) -> str:
         for reason, change in refusals(operation)
     ]
     if operation.blockers and operation.classed != "local":
-        parts.append("<h3>What is in the way</h3><ul>")
+        parts.append("<h3>Conflicts that prevent local execution</h3><ul>")
         for blocker in operation.blockers:
             first, *rest, change = blocker_lines(operation, blocker)
             where = "<br>".join(escape(line.strip()) for line in rest)

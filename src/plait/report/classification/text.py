@@ -1,4 +1,4 @@
-"""A classification of transactions as text: who is local, who is not, why not, and what would change that."""
+"""A classification of transactions as text: the class of each, why some are not local, and what would change that."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from plait.report.markup import shorten
 from plait.report.wording import plural, visible
 
 _MOST = 4
-"""So many blockers of a transaction are shown."""
+"""The number of blockers that are shown for a transaction."""
 _ATTRIBUTES = 5
 _BOLD, _OFF = "\x1b[1m", "\x1b[0m"
 
 
 def summary(found: Classification) -> str:
-    """The classes and how many are in each.
+    """The number of transactions in each class.
 
     >>> summary(Classification("shop.py", [], [], 0, 0, 3, "server", True, 1, 1, 0, 0.0))
     '0 local, 0 global, 0 local/global'
@@ -25,29 +25,30 @@ def summary(found: Classification) -> str:
 
 
 def effort(found: Classification) -> str:
-    """How the partitioning was found."""
-    if found.exhaustive:
-        arrays = "the only array of keys" if found.arrays == 1 else f"the cheapest of {found.arrays:,} arrays of keys"
-        return f"It is {arrays}."
-    return f"It is the cheapest array of keys that a search found; not all {found.arrays:,} were looked at."
+    """How complete the search for a partitioning was."""
+    if not found.exhaustive:
+        return f"This is the cheapest way to partition the keys that was found; not all {found.arrays:,} were tried."
+    if found.arrays == 1:
+        return "This is the only way to partition the keys."
+    return f"This is the cheapest of {found.arrays:,} ways to partition the keys."
 
 
 def cost(found: Classification) -> str:
-    """What the partitioning costs."""
+    """The cost of the partitioning."""
     weight = sum(o.weight for o in found.operations)
-    return f"Operations that need coordination weigh {found.cost:.4g} of {weight:g}, with {found.servers} servers."
+    return f"Weight of operations that need coordination: {found.cost:.4g} of {weight:g}, with {found.servers} servers."
 
 
 def routed(operation: Operation) -> str:
-    """Where its operations go."""
+    """How its operations are routed."""
     made = ", ".join(f"new {g}" for g in operation.generated)
     keys = " and ".join(operation.keys)
     return f"{keys} ({made})" if keys and made else keys or made or "anywhere"
 
 
 def blocker_lines(operation: Operation, blocker: Blocker) -> list[str]:
-    """Why not local: who, what, which rows; and what would take that away."""
-    who = "another operation of it" if blocker.other == operation.name else visible(blocker.other)
+    """Why a transaction is not local: the other transaction, columns and rows, and what would remove the conflict."""
+    who = "another operation of this transaction" if blocker.other == operation.name else visible(blocker.other)
     names = [a if a != "*" else "(whether the row is there)" for a in blocker.attributes]
     shown = ", ".join(names[:_ATTRIBUTES]) + (
         f", … {len(names) - _ATTRIBUTES} more" if len(names) > _ATTRIBUTES else ""
@@ -55,13 +56,13 @@ def blocker_lines(operation: Operation, blocker: Blocker) -> list[str]:
     return [
         f"{who} {blocker.kind} {blocker.table}: {visible(shown)}",
         f"  where {visible(shorten(blocker.theirs, 160))}  ({visible(blocker.other_place)})",
-        f"  and it writes where {visible(shorten(blocker.mine, 160))}  ({visible(blocker.place)})",
+        f"  this transaction writes where {visible(shorten(blocker.mine, 160))}  ({visible(blocker.place)})",
         f"  to change that: {visible(blocker.change)}",
     ]
 
 
 def classification_text(found: Classification, *, width: int = 120, color: bool = False) -> str:
-    """The table of transactions, then a paragraph for each that is not local."""
+    """The table of transactions, then a paragraph for each transaction that is not local."""
     bold, off = (_BOLD, _OFF) if color else ("", "")
     read_only = sum(o.read_only for o in found.operations)
     lines = [
@@ -86,7 +87,7 @@ def classification_text(found: Classification, *, width: int = 120, color: bool 
 
 
 def refusals(operation: Operation) -> list[tuple[str, str]]:
-    """Why its SQL is not known, and what to change."""
+    """The reasons why its SQL is not known, each with what to change."""
     pairs = itertools.zip_longest(operation.refused, operation.remedies, fillvalue="write constant SQL")
     return [(visible(reason), f"to change that: {visible(change)}") for reason, change in pairs]
 
@@ -104,5 +105,5 @@ def _paragraph(operation: Operation, width: int, bold: str, off: str) -> list[st
             mark = "- " if i == 0 else "  "
             lines += textwrap.wrap(f"  {mark}{line}", width, subsequent_indent="        ", break_on_hyphens=False)
     if len(operation.blockers) > _MOST:
-        lines.append(f"  … and {len(operation.blockers) - _MOST} more: see --html or --json")
+        lines.append(f"  … and {len(operation.blockers) - _MOST} more: the HTML report and the JSON output list all")
     return lines

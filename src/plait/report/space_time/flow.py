@@ -1,6 +1,6 @@
-"""What became of each message and of each lane in a trace: the facts that every drawing needs.
+"""What happened to each message and each lane in a trace. All drawings need this.
 
-Steps are counted as the formats count them: 0 is the initial state and k the state after the k-th event.
+Steps are counted as in all formats: 0 is the initial state, and k is the state after event k.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from plait.kernel.trace import Event, Sent, Snapshot, Trace
 
 @dataclasses.dataclass(frozen=True)
 class Journey:
-    """The life of one message instance."""
+    """What happened to one message instance, from its send to its end."""
 
     message: Sent
     born: int
-    """The step that sent it; 0 when it is there from the start."""
+    """The step that sent it. 0 if it is pending in the initial state."""
     deliveries: tuple[int, ...] = ()
-    """The steps that took it: more than one on a network whose delivery does not remove."""
+    """The steps that took it. On a duplicating network there may be several."""
     lost: int | None = None
     dropped: int | None = None
-    """The step at which it vanished with its receiver: a crash, or a send to a process that had crashed."""
+    """The step that dropped it: its receiver crashed in this step, or had crashed before the send."""
     copy_of: int | None = None
-    """The message the network copied, when this one was made by a duplication."""
+    """The original, if the network made this message as a copy."""
     copied: tuple[int, ...] = ()
-    """The steps at which the network copied this one."""
+    """The steps at which the network copied this message."""
     merged: int | None = None
-    """The equal message that waited already, on a network that keeps only one of them."""
+    """The equal message that was pending already, on a network that keeps only one of them."""
     pending: bool = False
-    """Still waiting in the last state."""
+    """Whether it is pending in the last state."""
 
 
 def states(trace: Trace) -> list[Snapshot]:
-    """All the states of the run, the initial one first."""
+    """All states of the run, beginning with the initial state."""
     return [trace.initial, *(event.state for event in trace.events)]
 
 
@@ -42,19 +42,19 @@ def _waiting(state: Snapshot) -> set[int]:
 
 
 def _original(trace: Trace, event: Event, copy: Sent, born: dict[int, int]) -> int | None:
-    """The message that a copy was made of: the one named by the event, else an equal one sent earlier."""
+    """The original of a copy: the message that the event names, else an equal message that was sent earlier."""
     if event.consumed:
         return event.consumed[0]
     return next((m.id for m in trace.messages if m.id in born and m.id != copy.id and _equal(m, copy)), None)
 
 
 def _equal(one: Sent, other: Sent) -> bool:
-    """The same content between the same two."""
+    """Whether two messages have the same content, sender and receiver."""
     return (one.type, one.fields, one.sender, one.receiver) == (other.type, other.fields, other.sender, other.receiver)
 
 
 def journeys(trace: Trace) -> list[Journey]:
-    """One journey per message of the trace, in the order of `trace.messages`."""
+    """A journey for each message of the trace, in the order of `trace.messages`."""
     by_id = {m.id: m for m in trace.messages}
     snapshots = [_waiting(s) for s in states(trace)]
     tracked = any(snapshots)
@@ -69,7 +69,7 @@ def journeys(trace: Trace) -> list[Journey]:
         before, after = snapshots[step - 1], snapshots[step]
         vanished = before - after - set(event.consumed)
         if event.kind == "duplicate":
-            # The copy may be told as sent, or only show up among what waits.
+            # The event may list the copy as sent. Otherwise the copy is a new pending message.
             made = [*event.sent, *sorted(after - before)]
             for message in made:
                 if message in by_id and message not in born:
@@ -119,13 +119,13 @@ def journeys(trace: Trace) -> list[Journey]:
 
 
 def lane_status(trace: Trace) -> list[dict[str, str]]:
-    """Per state, the lanes that are not simply running, also when the recorder only said so by a crash event."""
+    """For each state, the lanes that are not running. A crash event counts even if no state records the crash."""
     result = [dict(trace.initial.status)]
-    told: dict[str, str] = {}
+    crashed: dict[str, str] = {}
     for event in trace.events:
         if event.kind == "crash":
-            told[event.lane] = "crashed"
+            crashed[event.lane] = "crashed"
         elif event.kind == "recover":
-            told.pop(event.lane, None)
-        result.append({**told, **event.state.status})
+            crashed.pop(event.lane, None)
+        result.append({**crashed, **event.state.status})
     return result

@@ -1,7 +1,7 @@
-"""Where things go in the space-time diagram: lanes are columns, steps are rows, time flows down.
+"""The geometry of the space-time diagram: lanes are columns, steps are rows, time goes down.
 
-Down, because a run has many more steps than processes, and pages scroll down; and because a handler's name is wider
-than high, so that rows can be close together. Only one event happens per row, which leaves room for its label.
+Time goes down because a run has many more steps than processes, and pages scroll down. Names of handlers are wide and
+not high, so rows can be close together. There is one event per row, which leaves room for its label.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from plait.report.wording import event_label, message_text, sent_groups, visible
 
 ROW = 38
 HEAD = 44
-"""Height of the lanes' names at the top."""
+"""Height of the names of the lanes at the top."""
 TOP = HEAD + 22
-"""Where the initial state is."""
+"""Vertical position of the initial state."""
 RADIUS = 5.0
 BAR = 11.0
-"""How far above its event the bar of a quorum transition is."""
+"""Distance between an event and the bar of its quorum transition, which is above it."""
 LINE = 11.0
 """Height of a line of a label."""
 SLOT = 8.0
 """Distance between the arrows that end in one bar."""
 _CHARACTER = 6.3
-"""Width of a character of a label, on the safe side."""
+"""An upper bound for the width of a character of a label."""
 _SMALL_CHARACTER = 5.4
 _LABEL_LIMIT = 24
 _CAREFUL = 1000
-"""Steps up to which labels keep out of the way of arrows; nobody reads a longer diagram as a whole."""
+"""In diagrams with more steps than this, labels may cover arrows."""
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -41,7 +41,7 @@ Box = tuple[float, float, float, float]
 
 @dataclasses.dataclass(frozen=True)
 class Arrow:
-    """One line of a message: from the event that sent it to the one that took or lost it, or into the open."""
+    """One line of a message: from the event that sent it to the event that took or lost it, or to an open end."""
 
     journey: Journey
     kind: str
@@ -50,12 +50,12 @@ class Arrow:
     end: Point
     to_step: int | None
     loops: bool = False
-    """Sent to its own sender: drawn as an arc beside the lane."""
+    """Whether sender and receiver are the same: then it is drawn as an arc beside the lane."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Label:
-    """What is written beside an event, and where."""
+    """The text beside an event, and its position."""
 
     lines: tuple[str, ...]
     x: float
@@ -65,19 +65,19 @@ class Label:
 
 
 class Layout:
-    """All the coordinates of one diagram."""
+    """All coordinates of a diagram."""
 
     def __init__(self, trace: Trace, rows: Sequence[int] | None = None) -> None:
         self.trace = trace
         self.rows = range(len(trace.events) + 1) if rows is None else rows
-        """Per step, its row: beside another diagram, some rows are empty."""
+        """For each step, its row. If two diagrams are side by side, some rows are empty."""
         names = [visible(lane.name) for lane in trace.lanes]
         longest = max((len(shorten(n, 18)) for n in names), default=6)
         self.spacing = max(104.0, longest * 7.2 + 26)
         self.left = 30.0 + 8 * len(str(len(trace.events))) + (26 if trace.loop is not None else 0)
         first = self.left + self.spacing / 2
         self.x = {lane.name: first + i * self.spacing for i, lane in enumerate(trace.lanes)}
-        # A lone lane has no neighbour's room for its labels.
+        # If there is only one lane, its labels need room of their own.
         self.width = self.left + self.spacing * max(len(names), 1) + (90 if len(names) < 3 else 24)
         self.bottom = TOP + ROW * self.rows[-1] + 26
         self.height = self.bottom + 14
@@ -94,7 +94,7 @@ class Layout:
 
     @functools.cached_property
     def _passing(self) -> list[list[Arrow]]:
-        """Per step, the arrows that pass through its row, so that a label is not compared with all of a long run."""
+        """For each step, the arrows that pass through its row. A label is compared with these arrows only."""
         rows: list[list[Arrow]] = [[] for _ in range(self.rows[-1] + 1)]
         if len(rows) > _CAREFUL:
             return rows
@@ -105,19 +105,19 @@ class Layout:
         return rows
 
     def y(self, step: int) -> float:
-        """Where a step is; 0 is the initial state."""
+        """The vertical position of a step. Step 0 is the initial state."""
         return TOP + ROW * self.rows[step]
 
     def at(self, lane: str, step: int) -> Point:
-        """A point on a lane. A lane the trace does not list (the environment) is the left margin."""
+        """A point on a lane. A lane that the trace does not list (the environment) is at the left margin."""
         return (self.x.get(lane, self.left), self.y(step))
 
     def event(self, step: int) -> Event | None:
-        """The event of a step; none for the initial state."""
+        """The event of a step. None for the initial state."""
         return self.trace.events[step - 1] if step else None
 
     def _slots(self) -> dict[tuple[int, int], Point]:
-        """Per (step, message): where in the bar of a quorum transition its arrow ends, so that arrows do not cross."""
+        """For each (step, message): where its arrow ends in the bar of a quorum transition. So arrows do not cross."""
         found = {j.message.id: j for j in self.journeys}
         slots: dict[tuple[int, int], Point] = {}
         for step, event in enumerate(self.trace.events, start=1):
@@ -142,7 +142,7 @@ class Layout:
         self.given_up = {i for mark in self.trace.marks for i in mark.lost}
         self.slots = self._slots()
         self.copies: dict[tuple[int, int], Point] = {}
-        """Per (step, original): where on the original's way the network copied it."""
+        """For each (step, original): where on the line of the original the network made the copy."""
         arrows: list[Arrow] = []
         for journey in self.journeys:
             arrows += self._of(journey)
@@ -175,7 +175,7 @@ class Layout:
             if not journey.deliveries:
                 result.append(Arrow(journey, kind, start, self._stub(start, m.receiver), None))
         for step in journey.copied:
-            # The copy is made on the original's line when that is still under way, else just before the receiver.
+            # The copy is made on the line of the original if that is still in transit, else just before the receiver.
             line = next((a for a in result if a.to_step is None or a.to_step > step), None)
             x, y = self.at(m.receiver, step)
             point = (x - towards * 20, y)
@@ -188,7 +188,7 @@ class Layout:
         return result
 
     def _stub(self, start: Point, receiver: str) -> Point:
-        """The open end of a message that nobody took: a short way towards its receiver."""
+        """The open end of a message that no step took: a short line towards its receiver."""
         x = self.x.get(receiver, start[0] + self.spacing)
         dx, dy = x - start[0], ROW * 0.8
         if dx == 0:
@@ -197,7 +197,7 @@ class Layout:
         return (start[0] + dx * scale, start[1] + dy * scale)
 
     def _label(self, step: int, event: Event) -> Label:
-        """Beside the event where the fewest arrows and lanes are crossed; always inside the drawing."""
+        """Put the label beside the event, inside the drawing, where it crosses the fewest arrows and lanes."""
         messages = self._messages
         main = event_label(event) or {"crash": "crash", "recover": "recovery"}.get(event.kind, "")
         if event.kind in ("lose", "duplicate"):
@@ -217,7 +217,7 @@ class Layout:
         spawned = [((x, y), self.at(child, step)) for child in event.spawned if child in self.x]
         choices: list[tuple[float, Label]] = []
         for side, left_cost in ((1, 0.0), (-1, 0.4)):
-            # Above, out of the way of what the event sends; or level with it.
+            # Above the event, so that it does not cover what the event sends; or at the same height.
             for top, level_cost in ((y - 2 - high, 0.1), (y - high / 2, 0.0)):
                 near = x + side * gap
                 low = near if side > 0 else near - wide
@@ -234,20 +234,20 @@ class Layout:
             (a.start, a.end, 2.0 if a.to_step is None else 1.0) for a in self._passing[self.rows[step]] if not a.loops
         ]
         lines += [(start, end, 1.0) for start, end in more]
-        # An arc to oneself stays close to its lane on the right: a narrow box stands in for it.
+        # An arc of a process to itself is close to its lane, on the right. A narrow box approximates it.
         arcs = [a for a in self._passing[self.rows[step]] if a.loops]
         cost += sum(1.0 for a in arcs if _crosses((a.start[0] + 20, a.start[1]), (a.end[0] + 20, a.end[1] + 4), box))
-        # A stub is so short that a label would hide all of it.
+        # An open end is so short that a label would hide all of it.
         return cost + sum(weight for start, end, weight in lines if _crosses(start, end, box))
 
 
 def is_quorum(event: Event) -> bool:
-    """Several messages taken at once."""
+    """Whether the event takes several messages."""
     return event.kind in ("step", "recover") and len(event.consumed) > 1
 
 
 def _crosses(start: Point, end: Point, box: Box) -> bool:
-    """Does the line pass through the box (Liang and Barsky's clipping)?"""
+    """Whether the line passes through the box (clipping by Liang and Barsky)."""
     left, top, right, bottom = box
     dx, dy = end[0] - start[0], end[1] - start[1]
     enter, leave = 0.0, 1.0

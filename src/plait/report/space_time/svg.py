@@ -1,8 +1,9 @@
 """The space-time diagram of a trace as SVG: a lane per process, time downwards, an arrow per message.
 
-Shape says what colour says, so that a grey print reads as well: lost messages end in a cross, pending ones are dotted
-and end in a ring, copies start at a plus, and a quorum transition gathers its arrows in a bar. Every event is a group
-with `data-step`, and every message one with `data-from` and `data-to`, by which the viewer finds what to highlight.
+Shapes carry the same information as colours, so that a print without colour is readable: lost messages end in a cross,
+pending messages are dotted and end in a ring, copies start at a plus, and a quorum transition collects its arrows in a
+bar. Every event is a group with `data-step`, every message a group with `data-from` and `data-to`. The viewer uses them
+to highlight parts.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ from plait.report.wording import idle_steps, message_text, plural, trace_heading
 
 
 def space_time(
-    trace: Trace, *, standalone: bool = True, rows: Sequence[int] | None = None, marked: Mapping[int, str] | None = None
+    trace: Trace,
+    *,
+    standalone: bool = True,
+    rows: Sequence[int] | None = None,
+    marked: Mapping[int, str] | None = None,
+    heading: str | None = None,
 ) -> str:
-    """Draw a trace. `standalone` adds what a file of its own needs; a page that inlines the drawing does without.
+    """Draw a trace. `standalone` adds what a separate file needs; a page that embeds the drawing does not need it.
 
-    `rows` are the rows of the steps, where some stay empty, and `marked` has classes for events that stand out.
+    `rows` has the row of each step, if some rows stay empty. `marked` has classes for highlighted events. `heading` is
+    the title of the trace.
     """
     layout = Layout(trace, rows)
     idle = {i + 1 for i in idle_steps(trace)}
@@ -30,7 +37,7 @@ def space_time(
     space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
     parts = [
         f'<svg{space} class="plait-diagram" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img">',
-        f"<title>{escape('Space-time diagram. ' + trace_heading(trace))}</title>",
+        f"<title>{escape('Space-time diagram. ' + (heading or trace_heading(trace)))}</title>",
         f"<style>{asset('space_time.css')}</style>",
         f'<rect class="paper" width="{w}" height="{h}"/>',
         *_rows(layout),
@@ -55,7 +62,7 @@ def _n(value: float) -> str:
 
 
 def _rows(layout: Layout) -> list[str]:
-    """A band per step: it shows which step is the current one, and takes the clicks."""
+    """A band for each step. It marks the current step, and can be clicked."""
     rows = []
     for step in range(len(layout.trace.events) + 1):
         y = layout.y(step)
@@ -69,7 +76,7 @@ def _rows(layout: Layout) -> list[str]:
 
 
 def _lanes(layout: Layout) -> list[str]:
-    """Each lane as segments of equal status: solid while it runs, dashed while it is down, absent before it is born."""
+    """Each lane as segments of equal status: solid if it runs, dashed if it is down, nothing before it is created."""
     status = lane_status(layout.trace)
     lines = []
     for lane in layout.trace.lanes:
@@ -88,7 +95,7 @@ def _lanes(layout: Layout) -> list[str]:
 
 
 def _heads(layout: Layout) -> list[str]:
-    """The lanes' names: last, so that nothing covers them; a group, so that a viewer can keep it in sight."""
+    """The names of the lanes, last, so that nothing covers them. They are a group, which the viewer keeps visible."""
     parts = ['<g class="heads">', f'<rect class="paper" width="{_n(layout.width)}" height="{HEAD - 6}"/>']
     for lane in layout.trace.lanes:
         x, name = layout.x[lane.name], visible(lane.name)
@@ -102,7 +109,7 @@ def _heads(layout: Layout) -> list[str]:
 
 
 def _loop(layout: Layout) -> list[str]:
-    """A bracket on the left around the steps that repeat, with an arrow back to the first of them."""
+    """A bracket on the left around the steps that repeat, with an arrow back to the first step."""
     loop = layout.trace.loop
     if loop is None:
         return []
@@ -118,7 +125,7 @@ def _loop(layout: Layout) -> list[str]:
 
 
 def _marks(layout: Layout) -> list[str]:
-    """A line across, with what begins there."""
+    """For each mark, a horizontal line with its label."""
     parts = []
     for mark in layout.trace.marks:
         y = layout.y(mark.before) + ROW / 2
@@ -153,7 +160,7 @@ def _toward(start: Point, end: Point, distance: float) -> Point:
 
 
 def _tip(tip: Point, tail: Point) -> str:
-    """An arrow head as a path of its own: markers would need ids, which clash when a page has two diagrams."""
+    """An arrow head as a separate path. Markers need ids, which would not be unique in a page with two diagrams."""
     base = _toward(tip, tail, 9)
     dx, dy = (tip[0] - base[0]) / 9 * 3.6, (tip[1] - base[1]) / 9 * 3.6
     points = [tip, (base[0] - dy, base[1] + dx), (base[0] + dy, base[1] - dx)]
@@ -175,7 +182,7 @@ def _arrow(arrow: Arrow, idle: bool) -> str:
         "lost": ", lost",
         "dropped": ", dropped",
         "redelivered": ", delivered again",
-        "merged": ", merged with an equal one that waits already",
+        "merged": ", merged with an equal pending message",
     }
     parts = [
         f'<g class="message {kind}" data-message="{m.id}" data-from="{arrow.journey.born}"{to}>',
@@ -202,7 +209,7 @@ def _arrow(arrow: Arrow, idle: bool) -> str:
 
 
 def _self_arrow(arrow: Arrow) -> str:
-    """A message to oneself: an arc on the right of the lane."""
+    """A message of a process to itself: an arc on the right of the lane."""
     (x1, y1), (x2, y2) = arrow.start, arrow.end
     bulge = min(46.0, 18 + (y2 - y1) / 6)
     end = (x2 + RADIUS * 0.9, y2 - RADIUS * 0.7)
@@ -219,7 +226,7 @@ def _plus(x: float, y: float) -> str:
 
 
 def _initial(layout: Layout) -> list[str]:
-    """A small ring where a message was there from the start."""
+    """A small ring for messages that are pending in the initial state."""
     senders = {a.journey.message.sender for a in layout.arrows if a.journey.born == 0}
     points = [layout.at(s, 0) for s in sorted(senders) if s in layout.x]
     return [f'<circle class="origin" cx="{_n(x)}" cy="{_n(y)}" r="{RADIUS - 1}"/>' for x, y in points]

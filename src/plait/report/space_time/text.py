@@ -1,7 +1,7 @@
 """The space-time drawing for a terminal: a column per lane, a row per step, message numbers at both ends of an arrow.
 
-A send draws a line from the sender to each receiver, with the message's number at the head; the step that takes the
-message shows the same number behind its mark. Time passes between the two, so a line is a promise, not a delivery.
+A send is a line from the sender to each receiver, with the number of the message at the head. The step that takes the
+message shows the same number after its mark. The line is drawn in the row of the send: delivery is later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GAP = 2
 
 
 def draw(trace: Trace, width: int) -> list[str]:
-    """The rows of the drawing, or none when it does not fit or there is nothing to draw."""
+    """The rows of the drawing. Empty if it does not fit, or if there is nothing to draw."""
     if not trace.events or not trace.lanes:
         return []
     full = [visible(lane.name) for lane in trace.lanes]
@@ -34,7 +34,7 @@ def draw(trace: Trace, width: int) -> list[str]:
 
 
 def _short(names: list[str]) -> list[str]:
-    """Capitals and digits (`LockServer10` → `LS10`), unless two lanes would then look the same."""
+    """The capitals and digits of names (`LockServer10` → `LS10`). The full names, if two short names were equal."""
     short = ["".join(re.findall(r"[A-Z]|\d+", name)) or name for name in names]
     return short if len(set(short)) == len(short) else names
 
@@ -52,7 +52,7 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
             rows.append(f"{' ' * (gutter - 2)}── {label} ──"[:width])
         row = [" "] * right
         for lane in trace.lanes:
-            # A lane that falls or comes back in this step shows that by its mark, so rest follows the state before.
+            # If a process crashes or recovers in this step, its mark shows it. So the line follows the state before.
             row[at[lane.name]] = _REST.get(status[step - 1].get(lane.name, ""), "│")
         loop = " "
         if trace.loop is not None and step > trace.loop:
@@ -83,8 +83,8 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
 
 
 def _draw_event(row: list[str], own: int, event: Event, targets: dict[int, int | None], columns: list[int]) -> None:
-    """The mark, what was taken, and a line to every receiver: lines first, so that numbers stay on top of them."""
-    # What a duplication adds appears at the receiver, which is the lane of the event itself: there is no line to draw.
+    """The mark, the numbers of messages taken, and a line to every receiver. Numbers are drawn over lines."""
+    # A copy appears at the receiver, which is the lane of the event itself. So there is no line.
     heads = {i: x for i, x in targets.items() if x is not None and x != own}
     for x in heads.values():
         low, high = min(own, x), max(own, x)

@@ -10,7 +10,7 @@ _LINE = 60
 
 
 def dot(graph: StateGraph) -> str:
-    """A `digraph` with a box per state; it has the full state as its tooltip."""
+    """A `digraph` with a box for each state. The tooltip of a box has the full state."""
     lines = [
         f"digraph {_quote(graph.model)} {{",
         f"  label={_quote(states.heading(graph) + _below(states.missing(graph)))};",
@@ -43,7 +43,7 @@ def _lines(lines: list[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    r"""A string of the language, in which a backslash would begin an escape.
+    r"""A string in the language of Graphviz, with backslashes and quotes escaped.
 
     >>> print(_quote('say "\\N"'))
     "say \"\\N\""

@@ -1,13 +1,15 @@
-"""Where the boxes of a directed graph go, from the top down (Sugiyama, Tagawa, Toda, IEEE SMC 1981).
+"""A layered layout of a directed graph, from top to bottom (Sugiyama, Tagawa and Toda 1981).
 
-1. Links that close a cycle are turned round for the layout. The others lead down: a box is one layer below the lowest of
-   those that lead to it. Where all ways to a state are equally long, its layer is its breadth-first depth.
-2. Between two layers is a row of labels. A link is a chain of points, one in each row between its ends, one of which
-   is as wide as its label: labels get room just as boxes do, and lie over nothing.
-3. The order within rows is improved by sweeps that put everything at the mean position of its neighbours (barycenters);
-   the order with the fewest crossings is kept.
-4. Then everything moves sideways to the mean place of its neighbours as far as the order permits, which is a problem of
-   isotonic regression and solved exactly for a row at a time.
+1. Links that close a cycle are reversed for the layout. All other links go down: a box is one layer below the lowest of
+   its predecessors. If all paths to a state have the same length, its layer is its breadth-first depth.
+2. Between two layers there is a row of labels. A link is a chain of points, one in each row between its ends. One of
+these
+   points is as wide as the label. So labels get room, as boxes do, and cover nothing.
+3. Sweeps improve the order within rows: each puts all nodes at the mean position of their neighbours (barycenters). The
+   order with the fewest crossings is used.
+4. Then nodes move horizontally to the mean position of their neighbours, as far as the order permits. This is a problem
+of
+   isotonic regression. It is solved exactly, row by row.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from collections.abc import Sequence
 
 SWEEPS = 24
 GAP = 20.0
-"""Between neighbours in a row."""
+"""The distance between neighbours in a row."""
 RISE = 17.0
-"""Between rows, at least; more where a line has a long way to go sideways."""
+"""The least distance between rows. It is larger if a line goes far to the side."""
 STEEP = 0.13
 MOST_RISE = 64.0
 THREAD = 7.0
@@ -32,7 +34,7 @@ Point = tuple[float, float]
 
 @dataclasses.dataclass(frozen=True)
 class Box:
-    """The room that something needs: to the left and the right of its middle, and its height."""
+    """The size of a box: its width to the left and to the right of its centre, and its height."""
 
     left: float
     right: float
@@ -41,7 +43,7 @@ class Box:
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """From box to box, by their positions in the list; not to itself."""
+    """A link between two different boxes, by their positions in the list."""
 
     source: int
     target: int
@@ -49,8 +51,8 @@ class Link:
 
 
 @dataclasses.dataclass(frozen=True)
-class Way:
-    """Where a link goes: the points of the chain from its source to its target, and the middle of its label."""
+class LinkPath:
+    """The path of a link: the points of the chain from its source to its target, and the centre of its label."""
 
     points: list[Point]
     label: Point
@@ -59,16 +61,16 @@ class Way:
 
 @dataclasses.dataclass(frozen=True)
 class Arrangement:
-    """Middles of the boxes, ways of the links, and the size of all."""
+    """The layout: the centres of the boxes, the paths of the links, and the total size."""
 
     places: list[Point]
-    ways: list[Way]
+    paths: list[LinkPath]
     width: float
     height: float
 
 
 def arrange(boxes: Sequence[Box], links: Sequence[Link]) -> Arrangement:
-    """Lay out a graph; the first box is the root. Boxes are in an order in which they were discovered."""
+    """Lay out a graph. The first box is the root. The boxes are in the order of their discovery."""
     return _Layout(boxes, links).result()
 
 
@@ -91,7 +93,7 @@ class _Layout:
         ]
 
     def _chain(self, number: int) -> list[int]:
-        """The points of a link from the upper to the lower end; the label is next to where the link begins."""
+        """The points of a link from the upper to the lower end. The label is next to the source of the link."""
         link, up = self.links[number], self.upward[number]
         top, bottom = (link.target, link.source) if up else (link.source, link.target)
         label_row = self.row[bottom] - 1 if up else self.row[top] + 1
@@ -133,7 +135,7 @@ class _Layout:
         return best
 
     def _crossings(self, upper: list[int], lower: list[int]) -> int:
-        """Pairs of lines between two rows that cross: inversions in the order of their lower ends."""
+        """The number of pairs of lines between two rows that cross: inversions in the order of their lower ends."""
         place = {node: i for i, node in enumerate(lower)}
         ends: list[int] = []
         count = 0
@@ -145,7 +147,7 @@ class _Layout:
         return count
 
     def _spread(self) -> list[float]:
-        """Middles of all nodes, so that links are straight where they can be."""
+        """The horizontal positions of all nodes, chosen so that links are straight if possible."""
         x = [0.0] * len(self.nodes)
         for row in self.rows:
             wanted = [0.0] * len(row)
@@ -156,7 +158,7 @@ class _Layout:
             for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
                 wanted, weights = [], []
                 for n in row:
-                    # Lines that pass a row are kept straight rather than boxes kept in the middle.
+                    # Straight lines are more important than boxes in the middle.
                     pulls = [(x[m], 8.0 if n >= real and m >= real else 1.0) for m in self.above[n] + self.below[n]]
                     total = sum(w for _, w in pulls)
                     wanted.append(sum(p * w for p, w in pulls) / total if total else x[n])
@@ -167,9 +169,9 @@ class _Layout:
         return [value - left for value in x]
 
     def _apart(self, row: list[int], wanted: list[float], weights: list[float]) -> list[float]:
-        """The places nearest to the wanted ones (least squares) that keep the order and the distances.
+        """The positions nearest to the wanted ones (least squares) that keep the order and the distances.
 
-        With distances taken off, the places have to be ascending: neighbours that violate this are pooled.
+        Without the distances, positions must be ascending. Neighbours that violate this are pooled.
         """
         offsets = [0.0]
         for a, b in itertools.pairwise(row):
@@ -194,20 +196,20 @@ class _Layout:
             y += height + rise
         middle = [tops[self.row[n]] + heights[self.row[n]] / 2 for n in range(len(self.nodes))]
         ends = self._ends()
-        ways = []
+        paths = []
         for number, chain in enumerate(self.chains):
             points = [(self.x[n], middle[n]) for n in chain]
             points[0] = (ends[number, True], middle[chain[0]] + self.nodes[chain[0]].height / 2)
             points[-1] = (ends[number, False], middle[chain[-1]] - self.nodes[chain[-1]].height / 2)
             up = self.upward[number]
             label = points[-2] if up else points[1]
-            ways.append(Way(points[::-1] if up else points, label, up))
+            paths.append(LinkPath(points[::-1] if up else points, label, up))
         count = len(self.nodes) - sum(len(chain) - 2 for chain in self.chains)
         width = max((self.x[n] + self.nodes[n].right for n in range(len(self.nodes))), default=0.0)
-        return Arrangement([(self.x[n], middle[n]) for n in range(count)], ways, width, max(0.0, y - RISE))
+        return Arrangement([(self.x[n], middle[n]) for n in range(count)], paths, width, max(0.0, y - RISE))
 
     def _ends(self) -> dict[tuple[int, bool], float]:
-        """By link, and whether at its upper end: where it meets its box, next to each other in the order they come."""
+        """For each link and end (True: upper end), where it meets its box. Links at a box are side by side."""
         meeting: dict[tuple[int, bool], list[tuple[float, int]]] = {}
         for number, chain in enumerate(self.chains):
             meeting.setdefault((chain[0], True), []).append((self.x[chain[1]], number))
@@ -222,7 +224,7 @@ class _Layout:
 
 
 def _closing(count: int, links: Sequence[Link]) -> list[bool]:
-    """Which links close a cycle: within a strongly connected component, those back to what was discovered earlier."""
+    """Which links close a cycle: links within a strongly connected component to a box that was discovered earlier."""
     component = _components(count, links)
     return [component[e.source] == component[e.target] and e.target < e.source for e in links]
 
@@ -260,7 +262,7 @@ def _components(count: int, links: Sequence[Link]) -> list[int]:
 
 
 def _layers(count: int, downward: Sequence[tuple[int, int]]) -> list[int]:
-    """The longest way from above to each node of an acyclic graph."""
+    """For each node of an acyclic graph, the length of the longest path to it."""
     below: list[list[int]] = [[] for _ in range(count)]
     waiting = [0] * count
     for upper, lower in downward:

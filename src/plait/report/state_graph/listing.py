@@ -1,4 +1,4 @@
-"""A state graph as text: every state with what is new in it, and where it leads."""
+"""A state graph as text: every state with its changes and its successors."""
 
 from __future__ import annotations
 

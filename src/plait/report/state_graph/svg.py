@@ -1,8 +1,9 @@
-"""A state graph as SVG: a box per state with what is new in it, and arrows with what leads from one to the other.
+"""A state graph as SVG: a box for each state with its changes, and arrows with the transitions.
 
-As in the space-time diagram, shape says what colour says: an arrow from nowhere points to the initial state, terminal
-states have a double border, violations a thick one and a cross, states with successors beyond the limit a dashed one.
-Every state is a group with `data-state`, every arrow one with `data-from` and `data-to`; tooltips have everything.
+Shapes carry the same information as colours, as in the space-time diagram. An arrow without source points to the
+initial state. Terminal states have a double border, violations a thick border and a cross, states with successors
+beyond the limit a dashed border. Every state is a group with `data-state`, every arrow a group with `data-from` and
+`data-to`. Tooltips have all details.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import Counter
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.report.markup import asset, escape, shorten, text_width
 from plait.report.state_graph import wording as states
-from plait.report.state_graph.layers import Arrangement, Box, Link, Point, Way, arrange
+from plait.report.state_graph.layers import Arrangement, Box, Link, LinkPath, Point, arrange
 from plait.report.wording import plural, visible
 
 MARGIN = 26.0
@@ -23,21 +24,21 @@ HEAD = 26.0
 LINE = 13.0
 PAD = 9.0
 SMALL = 10.5
-"""Size of labels and details; the stylesheet has the same."""
+"""Font size of labels and details, as in the stylesheet."""
 BOLD = 14.0
-"""Size of a plain text that is as wide as bold names are."""
+"""Font size of a plain text that is as wide as bold names."""
 LOOP = 22.0
-"""How far a self-loop stands out."""
+"""Width of a self-loop."""
 _DETAILS = 9
 _DETAIL_LENGTH = 46
 _LABELS = 4
 _LABEL_LENGTH = 34
 _CROWDED = 12
-"""From so many arrows out of one layer on, labels get short process names."""
+"""If a layer has at least this number of outgoing arrows, labels have short names of processes."""
 
 
 def graph_svg(graph: StateGraph, *, standalone: bool = True) -> str:
-    """Draw a state graph. `standalone` adds what a file of its own needs."""
+    """Draw a state graph. `standalone` adds what a separate file needs."""
     drawing = _Drawing(graph)
     w, h = _n(drawing.width), _n(drawing.height)
     space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
@@ -69,7 +70,7 @@ class _Drawing:
         self.graph = graph
         self.arrows: list[_Arrow] = []
         self.loops: dict[int, list[Edge]] = {}
-        """Of a state, the transitions that do not leave it, and those that fail."""
+        """For each state, the transitions that lead back to it, and those that fail."""
         by_pair: dict[tuple[int, int], _Arrow] = {}
         for edge in graph.edges:
             if edge.target is None or edge.target == edge.source:
@@ -95,7 +96,7 @@ class _Drawing:
     # -- words and sizes ---------------------------------------------------------------------------------------------
 
     def _short_names(self) -> dict[str, str]:
-        """Short names of the processes if the drawing would become too wide with their full ones, and they differ."""
+        """Short names of the processes. Empty if full names are not too wide, or if two short names were equal."""
         depth = {state.number: state.depth for state in self.graph.states}
         layers: dict[int, int] = {}
         for arrow in self.arrows:
@@ -107,7 +108,7 @@ class _Drawing:
         return short if len(set(short.values())) == len(names) else {}
 
     def _said(self, line: str) -> str:
-        """A line with short names, if there are any."""
+        """A line with short names, if they are used."""
         for name, short in self.short.items():
             for mark in (":", ".", " is"):
                 line = line.replace(f"{name}{mark}", f"{short}{mark}", 1)
@@ -119,7 +120,7 @@ class _Drawing:
         if len(lines) > _DETAILS:
             lines = [*lines[: _DETAILS - 1], f"… {len(lines) - _DETAILS + 1} more"]
         if state.hidden:
-            lines.append(f"… {plural(state.hidden, 'way')} on")
+            lines.append(f"… {plural(state.hidden, 'hidden transition')}")
         return lines
 
     def _title(self, state: State) -> str:
@@ -136,7 +137,7 @@ class _Drawing:
         return Box(wide / 2, wide / 2 + beside, high)
 
     def _labels(self, edges: list[Edge]) -> list[str]:
-        """A line for transitions that are called the same."""
+        """A line for transitions with the same text."""
         said = Counter(("✕ " if m.target is None else "") + self._said(states.edge_text(m)) for m in edges)
         lines = [shorten(line, _LABEL_LENGTH) + (f" ×{count}" if count > 1 else "") for line, count in said.items()]
         return lines if len(lines) <= _LABELS else [*lines[: _LABELS - 1], f"… {len(lines) - _LABELS + 1} more"]
@@ -152,7 +153,7 @@ class _Drawing:
         return (point[0] + self.left, point[1] + self.top)
 
     def _heading(self) -> list[tuple[str, str, float]]:
-        """The model and the size of the graph; what is missing in it, and what short names stand for."""
+        """The heading: the model and the size of the graph, what is left out, and the meaning of short names."""
         lines = [("heading", states.heading(self.graph), 15.0)]
         if (cut := states.missing(self.graph)) is not None:
             lines.append(("missing", cut, 13.0))
@@ -168,7 +169,7 @@ class _Drawing:
         ]
 
     def state(self, state: State) -> str:
-        """A box, and the transitions that stay in it beside it."""
+        """A box, with its self-loops beside it."""
         (x, y), half, tall = self._at(self.plan.places[state.number - 1]), *self._size(state.number)
         left, top = x - half, y - tall / 2
         kinds = ["state", *("terminal" for _ in range(state.terminal)), *("violating" for _ in state.violated[:1])]
@@ -216,8 +217,8 @@ class _Drawing:
         return [*parts, "</g>"]
 
     def arrow(self, number: int) -> str:
-        """A curve that is vertical wherever it passes a row, with its tip."""
-        arrow, way = self.arrows[number], self.plan.ways[number]
+        """A curve with its tip. It is vertical where it passes a row."""
+        arrow, way = self.arrows[number], self.plan.paths[number]
         points = [self._at(point) for point in way.points]
         (x, y), below = points[-1], 1.0 if way.upward else -1.0
         points[-1] = (x, y + below * 7)
@@ -230,7 +231,7 @@ class _Drawing:
             f'<title>{escape(self._tooltip(arrow))}</title><path class="line" d="{path}"/>{_tip((x, y), (0.0, below))}</g>'
         )
 
-    def _kind(self, arrow: _Arrow, way: Way) -> str:
+    def _kind(self, arrow: _Arrow, way: LinkPath) -> str:
         fault = " fault" if all(edge.kind != "step" for edge in arrow.edges) else ""
         return f"arrow{' upward' if way.upward else ''}{fault}"
 
@@ -238,8 +239,8 @@ class _Drawing:
         return "\n".join(states.edge_details(self.graph, edge) for edge in arrow.edges)
 
     def label(self, number: int) -> str:
-        """What happens along an arrow; after all arrows, so that none covers it."""
-        arrow, way = self.arrows[number], self.plan.ways[number]
+        """The label of an arrow. Labels are drawn after all arrows, so that no arrow covers them."""
+        arrow, way = self.arrows[number], self.plan.paths[number]
         x, y = self._at(way.label)
         box = self._label_box(arrow.edges)
         paper = (
@@ -260,7 +261,7 @@ def _rect(kind: str, x: float, y: float, w: float, h: float) -> str:
 
 
 def _text(lines: list[str], x: float, y: float, anchor: str) -> list[str]:
-    """Lines around a middle."""
+    """Lines of text, centred at a point."""
     top = y - LINE * (len(lines) - 1) / 2 + 3.5
     return [
         f'<text class="edge-label{" failing" if line.startswith("✕") else ""}" x="{_n(x)}" y="{_n(top + LINE * i)}" '
@@ -270,7 +271,7 @@ def _text(lines: list[str], x: float, y: float, anchor: str) -> list[str]:
 
 
 def _tip(tip: Point, tail: Point, kind: str = "tip") -> str:
-    """An arrow head; `tail` is the direction from which the arrow comes."""
+    """An arrow head. `tail` is a point from which the arrow comes."""
     (x, y), (dx, dy) = tip, tail
     length = (dx * dx + dy * dy) ** 0.5 or 1.0
     dx, dy = dx / length * 8, dy / length * 8

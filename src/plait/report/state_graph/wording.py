@@ -1,4 +1,4 @@
-"""What the drawings and listings of a state graph say, in words: one place, so that formats never disagree."""
+"""The sentences of drawings and listings of a state graph. They are in one place, so that all formats say the same."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from plait.report.wording import FAULTS, STATUS_WORDS, message_text, plural, rec
 
 
 def heading(graph: StateGraph) -> str:
-    """The model, and how large the graph is."""
+    """The model, and the size of the graph."""
     parameters = f" ({record_text(graph.parameters)})" if graph.parameters else ""
     return f"{visible(graph.model)}{parameters}: {size(graph)}"
 
 
 def size(graph: StateGraph) -> str:
-    """States, transitions, and the reductions that made them fewer."""
+    """The numbers of states and transitions, and the reductions that were applied."""
     count = plural(len(graph.states), "state")
     reduced = f", reduced by {', '.join(map(visible, graph.reductions))}" if graph.reductions else ""
     only = "" if graph.complete else "the first "
@@ -25,17 +25,18 @@ def size(graph: StateGraph) -> str:
 
 
 def missing(graph: StateGraph) -> str | None:
-    """What a graph that hit its limit leaves out, and where."""
+    """What a graph leaves out because of its limit, and where. None if it is complete."""
     cut = [state for state in graph.states if state.hidden]
     if not cut:
         return None
     names = _ranges([state.number for state in cut])
-    ways = plural(sum(state.hidden for state in cut), "transition")
-    return f"Not all states are shown: {ways} to further states left out, from {names}."
+    left_out = sum(state.hidden for state in cut)
+    lead = "leads to a state that is" if left_out == 1 else "lead to states that are"
+    return f"Not all states are shown: {plural(left_out, 'transition')} from {names} {lead} left out."
 
 
 def _ranges(numbers: list[int]) -> str:
-    """Numbers of states, in short.
+    """The names of states, with ranges.
 
     >>> _ranges([3, 5, 6, 7, 9])
     's3, s5–s7, s9'
@@ -57,7 +58,7 @@ def marks(state: State) -> list[str]:
 
 
 def edge_text(edge: Edge) -> str:
-    """`process: handler`, with what it chose; or the fault."""
+    """`process: handler` with its choices, or the fault."""
     what = FAULTS[edge.kind].split(" ", 1)[1].lower() if edge.kind in FAULTS else visible(edge.label)
     if edge.kind == "recover" and edge.label != "recover":
         what = f"{what} ({visible(edge.label)})"
@@ -66,8 +67,8 @@ def edge_text(edge: Edge) -> str:
 
 
 def edge_details(graph: StateGraph, edge: Edge) -> str:
-    """A transition in full: from where to where, what it does, and the messages that it takes."""
-    target = f"s{edge.target}" if edge.target is not None else "nowhere"
+    """A transition in full: source, target, handler, and the messages that it takes."""
+    target = f"s{edge.target}" if edge.target is not None else "a failed assertion"
     verb = {"lose": "loses", "duplicate": "copies"}.get(edge.kind, "takes")
     taken = [f"{verb} {message_text(m)} from {visible(m.sender)}" for m in (graph.messages[i] for i in edge.consumed)]
     noted = [visible(line) for line in (edge.note or "").splitlines()]
@@ -75,7 +76,7 @@ def edge_details(graph: StateGraph, edge: Edge) -> str:
 
 
 def whole(graph: StateGraph, state: State) -> list[str]:
-    """Everything there is in a state, a line for each process, monitor and pending message."""
+    """The whole state: a line for each process, monitor and pending message."""
     snapshot = state.snapshot
     lines = []
     for lane, fields in snapshot.fields.items():
@@ -90,7 +91,7 @@ def whole(graph: StateGraph, state: State) -> list[str]:
 
 
 def new(graph: StateGraph, state: State) -> list[str]:
-    """What is different from the state that it was first reached from; of the initial state, all fields and messages."""
+    """The changes since the state from which it was first reached. For the initial state, all fields and messages."""
     before = _before(graph, state)
     lines = []
     now = state.snapshot
@@ -117,7 +118,7 @@ def new(graph: StateGraph, state: State) -> list[str]:
 
 
 def gone(graph: StateGraph, state: State) -> list[str]:
-    """The messages that were pending before, and are no longer."""
+    """The messages that were pending in the state before, and are not pending any more."""
     before = _before(graph, state)
     lines = []
     for lane, pending in before.pending.items():
