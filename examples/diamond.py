@@ -1,11 +1,11 @@
-"""Two processes that have nothing to do with each other, and all the orders in which they can do it.
+"""Two independent processes, and all orders of their steps.
 
-Each baker bakes two loaves, one after the other, and says nothing to the other baker. There are nine states and six runs,
-all of which end in the same state: in whichever order two steps of different bakers happen, the state after both is the
-same. A search with `--reduce por` takes one run, and meets five states. `plait graph` draws both.
+Each baker bakes two loaves, one after the other. The bakers exchange no messages. There are nine states and six runs.
+All runs end in the same state, because the order of two steps of different bakers does not matter. A search with
+`--reduce por` takes one run, and visits five states. `plait graph` draws both graphs.
 
-That is possible because the property asks for the end only. One that compares the bakers on the way would see the order
-of their steps, and nothing could be left out.
+The reduction is possible because the property is about the last state only. If a property compared the bakers during
+the run, the order of steps would matter, and no state could be left out.
 """
 
 from plait import Process, System, action, final
@@ -22,10 +22,10 @@ class Baker(Process):
 
 @final
 def everybody_has_bread(s):
-    """In the end there are as many loaves as were ordered."""
+    """In the end, the bakers have baked all the loaves that were ordered."""
     return sum(baker.loaves for baker in s[Baker]) == 4
 
 
 def diamond(missing: int = 0) -> System:
-    """Two bakers; `missing` orders got lost on their way to the second."""
+    """Two bakers. The second baker did not get `missing` of its orders."""
     return System([Baker(orders=2), Baker(orders=2 - missing)], properties=[everybody_has_bread])

@@ -1,7 +1,7 @@
-"""An election in which voters may crash and come back: what has to be on disk?
+"""An election in which voters may crash and recover. Which fields must be on disk?
 
-Each candidate asks every voter, a voter votes once, and a candidate with a majority becomes the leader. A voter that
-keeps its vote in memory only may vote again after a crash. With `persistent=True` the vote is a durable field.
+Each candidate asks every voter. A voter votes once. A candidate with a majority of votes becomes the leader. If a voter
+keeps its vote in memory only, it may vote again after a crash. With `persistent=True` the vote is a durable field.
 """
 
 from plait import Message, Pid, Process, System, always, crash_recovery, durable, init, majority, on, reachable
@@ -12,11 +12,11 @@ class Ask(Message):
 
 
 class Vote(Message):
-    """The answer."""
+    """A voter votes for the candidate that asked."""
 
 
 class Voter(Process):
-    """Votes for who asks first, and forgets that in a crash."""
+    """Votes for the first candidate that asks. It forgets its vote when it crashes."""
 
     voted: Pid | None = None
 
@@ -48,18 +48,18 @@ class Candidate(Process):
 
 @always
 def at_most_one_leader(s):
-    """Two majorities have a voter in common, and it votes once."""
+    """Two majorities have a common voter, which votes once. So there are never two leaders."""
     return sum(candidate.leader for candidate in s[Candidate]) <= 1
 
 
 @reachable
 def a_leader(s):
-    """Somebody can win."""
+    """Some candidate can win."""
     return any(candidate.leader for candidate in s[Candidate])
 
 
 def election(candidates: int = 2, voters: int = 3, crashes: int = 1, persistent: bool = False) -> System:
-    """Candidates, voters, and how many crashes of voters there may be in a run."""
+    """Candidates and voters. In a run, at most `crashes` voters crash."""
     kind = PersistentVoter if persistent else Voter
     return System(
         [*(Candidate() for _ in range(candidates)), *(kind() for _ in range(voters))],

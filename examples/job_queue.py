@@ -1,8 +1,9 @@
-"""A queue behind a network that may deliver twice: is it still a queue to those who use it?
+"""A queue behind a network that may duplicate messages. Do clients still see a queue?
 
-Clients announce when an operation starts and when it returns; the `Linearizability` monitor asks in every state whether
-some sequential run of a queue explains what they saw. A server that takes each message as a new request enqueues a
-value twice when its message is copied. With `deduplicate=True` it knows requests by their client and number.
+Clients announce when an operation starts and when it returns. In every state, the `Linearizability` monitor decides
+whether a sequential run of a queue explains the results. If the server handles each message as a new request, it
+enqueues a value twice when the network copies a message. With `deduplicate=True` it identifies requests by client and
+number.
 """
 
 from plait import Message, Pid, Process, System, action, duplicating, field, on, reachable
@@ -30,7 +31,7 @@ class Reply(Message):
 
 
 class Server(Process):
-    """Holds the queue."""
+    """Stores the queue."""
 
     deduplicate: bool
     queue: list[str] = field(default_factory=list)
@@ -48,11 +49,11 @@ class Server(Process):
             self.answer(m, self.queue.pop(0) if self.queue else None)
 
     def is_new(self, m: Put | Take) -> bool:
-        """Whether a request was not answered yet, as far as this server cares."""
+        """Whether a request is new. Without deduplication, every request is new."""
         return not self.deduplicate or (m.sender, m.request) not in self.replies
 
     def answer(self, m: Put | Take, value: str | None):
-        """Reply, and remember that."""
+        """Reply, and remember the request."""
         if self.deduplicate:
             self.replies[m.sender, m.request] = Reply(m.request, value)
         self.send(m.sender, Reply(m.request, value))
@@ -89,7 +90,7 @@ def everybody_finishes(s):
 
 
 def job_queue(copies: int = 1, deduplicate: bool = False) -> System:
-    """One client enqueues, another dequeues twice; the network makes at most so many copies of messages in a run."""
+    """One client enqueues, another one dequeues twice. The network makes at most `copies` copies in a run."""
     return System(
         [Server(deduplicate=deduplicate), Client(todo=(Enqueue("a"),)), Client(todo=(Dequeue(), Dequeue()))],
         network=duplicating(duplications=copies),

@@ -1,9 +1,9 @@
 """A protocol that is not round-based: a late message still counts.
 
-A chair asks one question after the other, and goes on as soon as one member raises its hand. A hand that was raised for an
-earlier question and arrives late counts for the current one. So what happens depends on how late messages are, and no
-order of rounds explains it: `plait rounds tags examples/late_votes.py` says so, and names the guard. With `strict=True`
-the chair looks at the question that a hand is for, and the protocol is round-based.
+A chair asks one question after the other. It continues as soon as one member raises its hand. A hand that was raised
+for an earlier question and arrives late counts for the current question. So the result depends on the delay of
+messages, and the protocol is not round-based: `plait rounds tags examples/late_votes.py` says so, and names the guard.
+With `strict=True` the chair checks the question of each hand, and the protocol is round-based.
 """
 
 from plait import Message, Process, System, always, init, on, reachable, tagged
@@ -53,7 +53,7 @@ class StrictChair(Chair):
 
 @always
 def no_late_hand(s):
-    """The hand that counts for a question was raised for it."""
+    """Each hand that counts for a question was raised for this question."""
     return all(hand == number for chair in s[Chair] for number, hand in enumerate(chair.hands, 1))
 
 

@@ -1,30 +1,30 @@
-"""Dining philosophers: who eats, and what that takes. Deadlock, starvation, and fairness.
+"""Dining philosophers: deadlock, starvation and fairness.
 
-Each fork is a process that lends itself to one neighbour at a time. A philosopher asks for one fork, then for the other,
-eats, and gives both back.
+Each fork is a process that serves one philosopher at a time. A philosopher asks for one fork, then for the other, eats,
+and gives both back.
 
-    plait check examples/philosophers.py                    no philosopher starves, if forks serve who asks again and again
+    plait check examples/philosophers.py                    no philosopher starves, with strong fairness
     plait check examples/philosophers.py -p polite=false    all take the left fork first: deadlock
-    plait check examples/philosophers.py -p fair=weak       weak fairness is not enough: a neighbour is always faster
+    plait check examples/philosophers.py -p fair=weak       weak fairness is not enough: a neighbour is faster
 """
 
 from plait import Message, Pid, Process, System, action, always_eventually, deadlock_free, on, strong, weak
 
 
 class Ask(Message):
-    """Please."""
+    """A philosopher asks for the fork."""
 
 
 class Lend(Message):
-    """It is yours."""
+    """The fork is lent to the philosopher."""
 
 
 class Return(Message):
-    """Thank you."""
+    """The philosopher gives the fork back."""
 
 
 class Fork(Process):
-    """Serves one at a time; the others wait."""
+    """Serves one philosopher at a time. The others wait."""
 
     lent: bool = False
 
@@ -65,12 +65,12 @@ class Philosopher(Process):
 
 @always_eventually
 def the_first_one_eats(s):  # type: ignore[no-untyped-def]
-    """Philosopher 0 eats again and again."""
+    """Philosopher 0 eats infinitely often."""
     return s[Philosopher][0].forks == 2
 
 
 def philosophers(number: int = 3, polite: bool = True, fair: str = "strong") -> System:
-    """The table; if they are polite, the last one takes the forks in the other order."""
+    """The table. With `polite`, the last philosopher takes the forks in the other order."""
     forks = [Fork.pid(i) for i in range(number)]
     hands = [(forks[i], forks[(i + 1) % number]) for i in range(number)]
     if polite:

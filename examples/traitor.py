@@ -1,28 +1,28 @@
-"""Consistent broadcast with a Byzantine sender: nobody may be told one thing while others are told another.
+"""Consistent broadcast with a Byzantine sender: honest receivers never deliver different values.
 
-A sender sends a value to all receivers; each echoes the first value it gets to all, and delivers a value that enough
-receivers echoed (the echo broadcast of Bracha and Toueg). The sender here is a traitor, and has an accomplice among the
-receivers that echoes both values. With n receivers of which f are traitors, a quorum of more than (n + f) / 2
-echoes is enough: two such quorums have an honest receiver in common, and it echoes once.
+A sender sends a value to all receivers. Each receiver echoes the first value that it gets to all receivers. It delivers
+a value that enough receivers echoed (the echo broadcast of Bracha and Toueg). Here the sender is a traitor. It has an
+accomplice among the receivers, which echoes both values. With n receivers, of which f are traitors, a quorum of more
+than (n + f) / 2 echoes is enough: two such quorums have a common honest receiver, which echoes one value only.
 """
 
 from plait import Message, Process, System, action, always, init, on, reachable
 
 
 class Initial(Message):
-    """What the sender says."""
+    """The value of the sender."""
 
     value: str
 
 
 class Echo(Message):
-    """What a receiver heard."""
+    """A receiver echoes a value."""
 
     value: str
 
 
 class Receiver(Process):
-    """Follows the protocol."""
+    """An honest receiver, which follows the protocol."""
 
     quorum: int
     echoed: str | None = None
@@ -39,7 +39,7 @@ class Receiver(Process):
 
 
 class Accomplice(Process, role=Receiver):
-    """Counts as a Receiver (it is sent what they are sent), but has its own handlers: it echoes both values at once."""
+    """Counts as a Receiver, so it gets the same messages. It has its own handlers, and echoes both values at once."""
 
     @init
     def echo_everything(self):
@@ -48,7 +48,7 @@ class Accomplice(Process, role=Receiver):
 
 
 class Traitor(Process):
-    """Tells each receiver what it likes: every combination is explored."""
+    """Sends any value to each receiver. The search explores every combination."""
 
     lied: bool = False
 
@@ -60,7 +60,7 @@ class Traitor(Process):
 
 
 def delivered(s) -> set[str]:
-    """What honest receivers delivered: s[Receiver] has the accomplice too, which has no such field."""
+    """The values that honest receivers delivered. s[Receiver] includes the accomplice, which has no such field."""
     return {r.delivered for r in s[Receiver] if r.id.role == "Receiver" and r.delivered is not None}
 
 
@@ -72,12 +72,12 @@ def consistency(s):
 
 @reachable
 def delivery(s):
-    """An honest receiver can deliver something."""
+    """An honest receiver can deliver a value."""
     return bool(delivered(s))
 
 
 def traitor(honest: int = 3, quorum: int = 3) -> System:
-    """A traitor, one accomplice and some honest receivers, which wait for so many echoes: with 3 honest, 3 are enough."""
+    """A traitor, one accomplice and `honest` receivers, which wait for `quorum` echoes. With 3 honest, 3 are enough."""
     return System(
         [Traitor(), Accomplice(), *(Receiver(quorum=quorum) for _ in range(honest))],
         properties=[consistency, delivery],

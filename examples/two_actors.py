@@ -1,12 +1,12 @@
-"""Two processes that nobody can tell apart, and two states that are one but for their names.
+"""Two interchangeable processes, and two states that are equal up to their names.
 
-A driver gives the numbers 1 and 2 to two actors, in one order or the other, and each actor makes itself an object with a
-value that depends on its number. This is the example of DBSS, Figure 3. In the end either the first actor is
-(1, 11) and the second (2, 12), or the other way round. The actors are declared `symmetric`: exchanging them leads from
-one of the two states to the other, and a search with `--reduce symmetry` keeps one of each such pair.
+A driver gives the numbers 1 and 2 to two actors, in either order. Each actor makes an object with a value that depends
+on its number. This is the example of DBSS, Figure 3. In the end, either the first actor is (1, 11) and the second is
+(2, 12), or the other way round. The actors are declared `symmetric`: exchanging them leads from one of the two states
+to the other. A search with `--reduce symmetry` keeps one state of each such pair.
 
-That takes states in which it is known which values belong to which process. A state written down field by field, as
-1, 2, 11, 12, does not tell: it might as well be (1, 12) and (2, 11).
+This needs states in which it is known which value belongs to which process. If a state were a list of values, such as
+1, 2, 11, 12, it could also mean (1, 12) and (2, 11).
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ class Number(Message):
 
 @dataclasses.dataclass
 class Foo:
-    """An object inside of an actor."""
+    """An object of an actor."""
 
     foo: int
 
@@ -59,12 +59,12 @@ def numbers_differ(s):
 
 @always
 def objects_match(s):
-    """The object of an actor is its own."""
+    """The object of an actor belongs to the number of the actor."""
     return all(actor.inner.foo == actor.number + 10 for actor in s[FooActor] if actor.inner is not None)
 
 
 def two_actors(forgetful: bool = False) -> System:
-    """A driver and two actors; a forgetful driver may give a number twice."""
+    """A driver and two actors. With `forgetful`, the driver may give a number twice."""
     return System(
         [Driver(forgetful=forgetful), FooActor(), FooActor()],
         properties=[numbers_differ, objects_match],

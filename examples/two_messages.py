@@ -1,17 +1,17 @@
-"""What a process remembers only to be looked at makes states different that behave alike.
+"""A field for debugging makes states different although they behave the same.
 
-A sender sends two messages; its receiver takes the first alone and then the second, or both in one step, and then
-acknowledges. For whoever debugs it, it keeps a *history*: what its last step took. This is the example of DBSS,
-section II. There are seven states, named as in Figure 1(a):
+A sender sends two messages. The receiver takes the first and then the second, or both in one step. Then it acknowledges
+them. For debugging, it stores a *history*: the messages that its last step took. This is the example of DBSS, section
+II. There are seven states, named as in Figure 1(a):
 
     s1 --send_both--> s2 --wake--> s3 --take_first--> s4 --take_second--> s5 --acknowledge--> s
                               s3 --take_both----------------------> s6 --acknowledge--> s
 
-s5 and s6 differ in the history alone, and nothing depends on it: neither what may happen next, nor the property. So it
-is declared `aux`, auxiliary, and a search that keeps only the *relevant* part of a state sees one state instead of two
-(`plait check examples/two_messages.py --reduce decomposition`): the six states of Figure 1(b). `plait graph` draws both.
+s5 and s6 differ only in the history. No step and no property depends on it. So it is declared `aux` (auxiliary), and a
+search of the *relevant* part of states has one state instead of two: the six states of Figure 1(b)
+(`plait check examples/two_messages.py --reduce decomposition`). `plait graph` draws both graphs.
 
-The network keeps what was delivered, so that the receiver's own fields say what is left to take.
+The network keeps delivered messages, so the fields of the receiver say which messages it has not taken yet.
 """
 
 from plait import Message, Process, System, action, always, aux, duplicating, final, on
@@ -41,11 +41,11 @@ class Receiver(Process):
     awake: bool = False
     received: frozenset[str] = frozenset()
     acknowledged: bool = False
-    history: frozenset[str] = aux(frozenset())  # what the last step took
+    history: frozenset[str] = aux(frozenset())  # the messages that the last step took
 
     @on(First, where=lambda self, m: not self.awake)
     def wake(self, m: First):
-        self.awake = True  # it is scheduled, because there is something to take
+        self.awake = True  # it is scheduled, because messages are pending
 
     @on(First, where=lambda self, m: self.awake and not self.received)
     def take_first(self, m: First):
@@ -57,7 +57,7 @@ class Receiver(Process):
 
     @on(Second, where=lambda self, m: self.awake and not self.received)
     def take_both(self, m: Second):
-        self.take("first", "second")  # the first is there as well: they were sent together
+        self.take("first", "second")  # the first is pending too: both were sent in one step
 
     def take(self, *names):
         self.received |= frozenset(names)
@@ -72,18 +72,18 @@ class Receiver(Process):
 
 @always
 def acknowledged_means_received(s):
-    """Nothing is acknowledged that did not arrive."""
+    """The receiver acknowledges only messages that arrived."""
     return all(r.received == {"first", "second"} for r in s[Receiver] if r.acknowledged)
 
 
 @final
 def everything_is_received(s):
-    """In the end, both messages have been taken, and acknowledged."""
+    """In the end, both messages are taken and acknowledged."""
     return all(len(r.received) == 2 and r.acknowledged for r in s[Receiver])
 
 
 def two_messages(hasty: bool = False) -> System:
-    """A sender and a receiver; a hasty one acknowledges as soon as anything has arrived."""
+    """A sender and a receiver. With `hasty`, the receiver acknowledges as soon as one message has arrived."""
     return System(
         [Sender(), Receiver(hasty=hasty)],
         network=duplicating(),

@@ -1,14 +1,14 @@
-"""A dispatcher spawns a worker for every job, and each worker answers to whoever sent the job.
+"""A dispatcher spawns a worker for every job. Each worker answers the client that sent the job.
 
-The System declares spare slots, one for every process that may be spawned in a run. The faulty dispatcher tells its
-workers to send the result back to it, and passes it on to the client it heard of last.
+The System declares spare slots, one for every process that may be spawned in a run. The workers of the faulty
+dispatcher send their results to the dispatcher, which forwards each to the client that sent the last job.
 """
 
 from plait import Message, Pid, Process, System, final, init, on
 
 
 class Job(Message):
-    """Square this number."""
+    """A request to square a number."""
 
     number: int
 
@@ -20,7 +20,7 @@ class Result(Message):
 
 
 class Client(Process):
-    """Wants its own number squared."""
+    """Sends its number, and waits for the square."""
 
     number: int
     result: int | None = None
@@ -35,7 +35,7 @@ class Client(Process):
 
 
 class Worker(Process):
-    """Is told what to do when it is spawned, and starts when its first message arrives."""
+    """Gets its parameters when it is spawned, and starts when its first message arrives."""
 
     reply_to: Pid
 
@@ -45,7 +45,7 @@ class Worker(Process):
 
 
 class Dispatcher(Process):
-    """Hands every job to a new worker."""
+    """Gives every job to a new worker."""
 
     @on(Job)
     def dispatch(self, m: Job):
@@ -54,7 +54,7 @@ class Dispatcher(Process):
 
 
 class FaultyDispatcher(Dispatcher):
-    """Wants to see the results, and remembers one client only."""
+    """Collects the results itself, but remembers one client only."""
 
     last: Pid | None = None
 
@@ -71,12 +71,12 @@ class FaultyDispatcher(Dispatcher):
 
 @final
 def everybody_has_its_square(s):
-    """When all is done, every client has the square of its own number."""
+    """In the end, every client has the square of its own number."""
     return all(client.result == client.number**2 for client in s[Client])
 
 
 def workers(clients: int = 2, faulty: bool = False) -> System:
-    """Clients, a dispatcher, and a spare slot for a worker per client."""
+    """Clients, a dispatcher, and a spare slot for one worker per client."""
     return System(
         [*(Client(number=i + 2) for i in range(clients)), FaultyDispatcher() if faulty else Dispatcher()],
         spare={Worker: clients},

@@ -1,4 +1,4 @@
-"""The same counter as threads in Python. `plait bmc examples/bmc/counter.py`"""
+"""The counter of counter.plait, as threads in Python. Run `plait bmc examples/bmc/counter.py`."""
 
 from plait.bmc import Program, build, lock, thread
 
@@ -17,6 +17,6 @@ def careful_adder(s):
 
 
 def counter(n: int = 2, careful: bool = False) -> Program:
-    """A program of n threads, with or without a lock."""
+    """A program with n threads. With `careful`, they use a lock."""
     one = careful_adder if careful else adder
     return build({"x": 0, "m": lock}, [one() for _ in range(n)], final={"nothing_is_lost": f"s.x == {n}"})

@@ -70,7 +70,7 @@ def test_bad_input(traces: Path, tmp_path: Path, capsys: Any) -> None:
     assert "no such file" in refused(["diff", a, "nothing.json"], capsys).lower()
     assert "cannot be read" in refused(["diff", "nothing.json", a], capsys)
     assert "there is no protocol 'nothing'" in refused(["diff", a, "nothing"], capsys)
-    assert "-p is for a model" in refused(["diff", a, a, "-p", "faulty=none"], capsys)
+    assert "-p sets parameters of a model, but" in refused(["diff", a, a, "-p", "faulty=none"], capsys)
     assert main(["check", "ping_pong", "--json"]) == 0
     verdict = tmp_path / "holds.json"
     verdict.write_text(capsys.readouterr().out)

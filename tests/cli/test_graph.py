@@ -55,7 +55,7 @@ def test_a_limit_that_is_hit_is_told(capsys: pytest.CaptureFixture[str]) -> None
     assert code == 0
     said = "Not all states are shown: 1 transition from s2 leads to a state that is left out."
     assert said in out.splitlines()
-    assert err == f"note: {said}\nhint: give a greater --max-states\n"
+    assert err == f"note: {said}\nhint: give a larger --max-states\n"
 
 
 @pytest.mark.usefixtures("counter")

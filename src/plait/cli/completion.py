@@ -1,4 +1,4 @@
-"""`plait completion`: completion scripts for shells."""
+"""`plait completion`: prints completion scripts for shells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:
     Parameters
     ----------
     shell
-        The shell to complete in.
+        The shell: bash, zsh or fish.
     """
     from plait.cli.main import app
 

@@ -1,4 +1,4 @@
-"""`plait diff`: two traces side by side, and where they part."""
+"""`plait diff`: two traces side by side, and how they differ."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def diff(
     Parameters
     ----------
     first
-        A saved trace, what plait check --json printed, or the folder of a trace that plait epa run recorded.
+        A saved trace, the output of plait check --json, or a folder that plait epa run recorded.
     second
-        The other one; or a model, on which the steps of the first are taken as far as they are possible.
+        Another trace. Or a model: the first trace is replayed on it as far as possible.
     parameters
-        Set a parameter of that model, as in -p faulty=none.
+        Set a parameter of this model, as in -p faulty=none.
     json
         Print exactly one JSON object on stdout.
     html
-        Write a page with both diagrams on the same lanes to this file.
+        Write a page with both diagrams to this file.
     quiet
         Print one line.
     """
@@ -52,8 +52,8 @@ def diff(
     found = msgspec.structs.replace(align(one, other), unfair=unfair)
     names = (str(first), second if _is_trace(second) else f"the steps of A on {second}")
     if json:
-        told = {"same": found.same, "headline": words.headline(one, other, found), "renamed": as_named}
-        emit(msgspec.json.encode(told | msgspec.to_builtins(found)).decode())
+        summary = {"same": found.same, "headline": words.headline(one, other, found), "renamed": as_named}
+        emit(msgspec.json.encode(summary | msgspec.to_builtins(found)).decode())
     elif quiet:
         emit(words.headline(one, other, found))
     else:
@@ -72,10 +72,10 @@ def diff(
 
 
 def _other(one: Trace, second: str, parameters: dict[str, str]) -> tuple[Trace, str | None]:
-    """The second trace, or what the first becomes on a model, with the assumption that its loop breaks there."""
+    """The second trace; or the first one replayed on a model, with the fairness assumption that its loop breaks."""
     if _is_trace(second):
         if parameters:
-            raise UsageError(f"-p is for a model, and {second} is a trace", hint="leave -p out, or name a model")
+            raise UsageError(f"-p sets parameters of a model, but {second} is a trace", hint="leave -p out")
         return load(Path(second)), None
     if second.endswith(".json"):
         raise TraceError(f"{second}: cannot be read: there is no such file", hint="give a trace that plait check saved")
@@ -88,13 +88,13 @@ def _other(one: Trace, second: str, parameters: dict[str, str]) -> tuple[Trace, 
 
 
 def _is_trace(given: str) -> bool:
-    """Whether it is a file or folder with a trace, and not a model."""
+    """Whether a file or folder is a trace, not a model."""
     path = Path(given)
     return path.is_dir() or (path.is_file() and path.suffix not in (".py", ".distal"))
 
 
 def load(path: Path) -> Trace:
-    """A trace from a file or folder of any kind that Plait writes."""
+    """The trace in a file or folder. It reads all formats that Plait writes."""
     from plait.report.itf import load_trace
 
     if path.is_dir():
@@ -110,16 +110,16 @@ def load(path: Path) -> Trace:
     if verdict.get("trace") is None:
         raise TraceError(
             f"{path}: this verdict ({verdict['verdict']}) has no trace",
-            hint="a verdict has a trace if a property is violated",
+            hint="give a verdict with a violated property: only such a verdict has a trace",
         )
     try:
         return msgspec.convert(verdict["trace"], Trace)
     except msgspec.ValidationError as error:
-        raise TraceError(f"{path}: the trace in it is not as expected: {error}", hint="run plait check again") from None
+        raise TraceError(f"{path}: the trace is not as expected: {error}", hint="run plait check again") from None
 
 
 def _verdict(path: Path) -> dict[str, object] | None:
-    """What `plait check --json` printed; None for other files."""
+    """The output of `plait check --json`. None for other files."""
     import msgspec
 
     try:

@@ -1,4 +1,4 @@
-"""`plait graph`: a model's states and the transitions between them, drawn or listed."""
+"""`plait graph`: draws or lists the states of a model and the transitions between them."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ def graph(
     history: Literal["none", "last"] = "none",
     json: Flag = False,
 ) -> int:
-    """Draw or list a model's states (the help text is in `plait.cli.main`).
+    """Draw or list the states of a model (the help text is in `plait.cli.main`).
 
     Parameters
     ----------
     target
-        A zoo name, a Python file (models/token.py or models/token.py:ring), or package.module:function.
+        A name of the zoo, a Python file (models/token.py or models/token.py:ring), or package.module:function.
     parameters
-        Set a parameter of the model, as in -p acceptors=3; plait show TARGET lists them.
+        Set a parameter of the model, as in -p acceptors=3. plait show TARGET lists the parameters.
     output
         Write to this file: a drawing (.svg), Graphviz (.dot) or data (.json).
     max_states
-        Show so many states, the nearest to the initial one.
+        Show at most this number of states, nearest to the initial state first.
     reduce
         Show the states of a reduced search: decomposition, por, symmetry, separated by commas; auto, or none.
     history
-        last makes the messages of each process's last step part of the state.
+        With last, the messages of the last step of each process are part of the state.
     json
         Print exactly one JSON object on stdout.
     """
     writable(output, "--output")
     if output is not None and output.suffix.lower() not in _SUFFIXES:
         raise UsageError(
-            f"--output: {output} does not end in {', '.join(_SUFFIXES)}", hint="the ending says what to write"
+            f"--output: {output} does not end in {', '.join(_SUFFIXES)}", hint="choose one of these endings"
         )
     from plait.check.explain.graph import state_graph
     from plait.model.loader import load
@@ -74,7 +74,7 @@ def graph(
     elif output is None:
         emit(_written(found, ""))
     if cut is not None:
-        note(f"note: {cut}\nhint: give a greater --max-states")
+        note(f"note: {cut}\nhint: give a larger --max-states")
     return 0
 
 

@@ -1,7 +1,7 @@
-"""`plait`: the entry point, and what each way of ending means to the caller.
+"""`plait`: the entry point, the help of all commands, and the exit codes.
 
 Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error. Commands are loaded when they
-are called, so that `plait --help` imports neither the engine nor the model of anyone.
+are called. So `plait --help` imports neither the engine nor a model.
 """
 
 from __future__ import annotations
@@ -168,26 +168,26 @@ _COMMANDS = {
 
 A counterexample is always saved, and the command that replays it is printed. Ctrl-C ends the search with what was \
 found so far. A limit that is hit makes the verdict inconclusive.""",
-    "show": "List a model's parameters, processes, handlers and properties.",
-    "graph": """Draw or list a model's states and the transitions between them.
+    "show": "List the parameters, processes, handlers and properties of a model.",
+    "graph": """Draw or list the states of a model and the transitions between them.
 
-States are numbered breadth first; each shows what is new in it. Without a file, the graph is listed on stdout. A model \
-with more states than --max-states is drawn in part, and it says which states lead to others that are not shown.""",
+States are numbered in breadth-first order. Each state shows its changes. Without a file, the graph is listed on stdout. \
+If a model has more states than --max-states, only a part is shown; a note names the states with hidden successors.""",
     "replay": """Re-execute a saved trace on its model, step by step.
 
-Every step shows the messages it took and sent and the fields it changed. The exit code is 0 if the model reproduces \
-the violation, and 2 if it no longer does; then the message names the step.""",
-    "diff": """Compare two traces: what is the same, where they part, what differs in the end.
+Each step shows the messages that it takes and sends, and the fields that it changes. The exit code is 0 if the model \
+reproduces the violation, and 2 if it does not; then the message names the step.""",
+    "diff": """Compare two traces: which steps are the same, where they differ first, how the last states differ.
 
-A trace is a file that plait check saved, what plait check --json printed, or a folder that plait epa run recorded. With a \
-model in place of the second one, the steps of the first are taken there as far as they are possible: with a fix, say. The \
-exit code is 0 if the runs are the same, and 1 if they differ.""",
+A trace is a file that plait check saved, the output of plait check --json, or a folder that plait epa run recorded. If \
+the second argument is a model, plait diff replays the first trace on it as far as possible, for example on a fixed \
+model. The exit code is 0 if the runs are the same, and 1 if they differ.""",
     "bmc": """Check a program whose processes share variables, with a solver, up to a depth.
 
 A program is a .plait file, or Python functions marked @thread. Without --depth, the depth grows until a property is \
 violated or all runs are covered. With projections, the solver considers only runs in which every step can influence the \
 property. Plait executes a counterexample before it shows it, saves it, and prints the command that replays it.""",
-    "zoo": "List the protocols that ship with Plait.",
+    "zoo": "List the protocols that come with Plait.",
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 
 Messages are @tagged with a phase and a round, and System(rounds=[…]) gives the order: see docs/reference/rounds.md.""",
@@ -262,7 +262,7 @@ type of fault, with the share of runs in which the error spread.""",
 }
 _GROUPS = {"epa": _EPA, "gyro": _GYRO, "rounds": _ROUNDS}
 _PLACES = {"rounds import": "plait.cli.distal:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
-"""Where a command of a group is, unless it is the function of its name in the module of the group."""
+"""The places of commands that are not the function with their name in the module of the group."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name in _GROUPS:
         _group = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
@@ -309,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         complain(
             f"internal error: {type(error).__name__}: {error}",
-            "this is a bug in Plait, not in your model: please report it with the lines above",
+            "this is a bug in Plait, not in your model: report it with the lines above",
         )
         code = INTERNAL_ERROR
     close()

@@ -1,4 +1,4 @@
-"""Where output goes: data to stdout, errors and notes to stderr; a reader that went away ends nothing."""
+"""Output of commands: data goes to stdout, errors and notes go to stderr. A closed pipe does not end a command."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import TextIO
 from plait.kernel.errors import UsageError
 
 FOLDER = Path(".plait")
-"""Where traces go that were given no file."""
+"""The folder for traces, if no file is given."""
 
 _PLAIN_WIDTH = 120
 _CONTROL = re.compile(r"[^\w.+=,-]+")
 
 
 def emit(text: str) -> None:
-    """Print data. When the reader is gone (`plait … | head`), the rest is dropped and the exit code stays."""
+    """Print data. If the reader closes the pipe (`plait … | head`), the rest is dropped; the exit code stays."""
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -29,7 +29,7 @@ def emit(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Tell the user something that is not data."""
+    """Print a text for the user that is not data."""
     with suppress(BrokenPipeError):
         print(text, file=sys.stderr, flush=True)  # noqa: T201
 
@@ -41,7 +41,7 @@ def complain(message: str, hint: str | None = None) -> None:
 
 
 def close() -> None:
-    """Flush what is left, so that Python does not do it with a traceback."""
+    """Flush the streams, so that Python does not print a traceback at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -55,19 +55,19 @@ def _discard(stream: TextIO) -> None:
 
 
 def colored(stream: TextIO) -> bool:
-    """Whether to colour: a terminal, unless NO_COLOR says otherwise (or FORCE_COLOR insists)."""
+    """Whether to use colours: on a terminal, or if FORCE_COLOR is set; never if NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def width() -> int:
-    """How wide text on stdout may be."""
+    """The number of columns of text on stdout."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else _PLAIN_WIDTH
 
 
 def file_name(*parts: str) -> str:
-    """A file name out of model and property names.
+    """A file name, made of names of models and properties.
 
     >>> file_name("test_paxos[3]", "agreement")
     'test_paxos-3-agreement'
@@ -76,12 +76,12 @@ def file_name(*parts: str) -> str:
 
 
 def default_trace_path(model: str, violated: str) -> Path:
-    """Where the counterexample of a property goes when no file was given."""
+    """The file for the counterexample of a property, if no file is given."""
     return FOLDER / f"{file_name(model, violated)}.itf.json"
 
 
 def writable(path: Path | None, option: str) -> None:
-    """Refuse a file that cannot be written before a long search, not after it."""
+    """Refuse a file that cannot be written. Call this before a long search."""
     if path is None:
         return
     if path.is_dir() or not path.parent.is_dir():

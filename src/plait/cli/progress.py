@@ -1,4 +1,4 @@
-"""Live progress on stderr: a line that changes on a terminal, a plain line now and then elsewhere."""
+"""Progress on stderr: one line that is updated on a terminal; elsewhere, a new line every few seconds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from plait.check.progress import Progress
 from plait.cli.output import note
 
 _PLAIN_INTERVAL = 10.0
-"""Seconds between plain lines."""
+"""Seconds between lines, if stderr is not a terminal."""
 
 
 class ProgressLine:
-    """Shows the Progress it is called with, while it is entered."""
+    """A context manager. Inside it, a call shows the given Progress."""
 
     def __init__(self, *, terminal: bool | None = None) -> None:
         self._terminal = sys.stderr.isatty() if terminal is None else terminal
@@ -47,7 +47,7 @@ class ProgressLine:
 
 
 def line(progress: Progress) -> str:
-    """What is known so far, the most telling numbers first; a narrow terminal wraps it."""
+    """The progress as one line. The most important numbers come first, because a narrow terminal wraps the line."""
     p = progress
     rate = p.states / p.seconds if p.seconds > 0 else 0.0
     parts = [

@@ -1,4 +1,4 @@
-"""`plait replay`: run a saved trace again, on the model as it is now."""
+"""`plait replay`: executes a saved trace again, on the current model."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def replay(
     file
         A trace that plait check saved.
     step
-        Stop after this step, and show the whole state there.
+        Stop after this step, and show the whole state.
     target
-        Where the model is now, if it moved since the trace was saved.
+        The target of the model, if it changed since the trace was saved.
     quiet
         Print the result only.
     """
@@ -45,7 +45,7 @@ def replay(
     try:
         system = load(target or trace.target, trace.parameters, parse=False)
     except PlaitError as error:
-        moved = f"if the model moved, say where it is now: plait replay {file} --target …"
+        moved = f"if the model moved, give its new target: plait replay {file} --target …"
         raise TraceError(
             f"{file}: its model does not load: {error.message}",
             hint=f"{error.hint}; {moved}" if error.hint else moved,
@@ -86,7 +86,7 @@ def _reproduced(trace: Trace, kind: str | None) -> str:
 
 
 def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) -> int:
-    """Replay the run of a program with shared variables, on its interpreter."""
+    """Replay the run of a program with shared variables on the interpreter."""
     from plait.bmc.execution.tracing import WIDTH, replay
     from plait.bmc.load import load
     from plait.report.wording import step_details
@@ -119,7 +119,7 @@ def _step(event: Event, number: int, details: list[tuple[str, str]]) -> str:
 
 
 def _state(trace: Trace, state: Snapshot) -> str:
-    """Every process's fields and pending messages."""
+    """The fields and pending messages of all processes."""
     from plait.kernel.values import text
     from plait.report import wording as facts
 

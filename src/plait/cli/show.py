@@ -1,4 +1,4 @@
-"""`plait show`: what a model is made of, without searching it."""
+"""`plait show`: lists the parts of a model. It does not search."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def show(
     decomposition: Flag = False,
     json: Flag = False,
 ) -> int:
-    """List a model's parameters, processes, handlers and properties.
+    """List the parameters, processes, handlers and properties of a model.
 
     Parameters
     ----------
     target
-        A zoo name, a Python file (models/token.py or models/token.py:ring), or package.module:function.
+        A name of the zoo, a Python file (models/token.py or models/token.py:ring), or package.module:function.
     parameters
-        Set a parameter of the model: -p acceptors=3. Give it once per parameter.
+        Set a parameter of the model, as in -p acceptors=3. Give -p once per parameter.
     decomposition
-        Tell for every field whether it is relevant to the properties or auxiliary, and why.
+        Show for every field whether it is relevant to the properties or auxiliary, and why.
     json
         Print exactly one JSON object on stdout.
     """
@@ -55,7 +55,7 @@ def show(
     else:
         emit("\n".join(_decomposition_lines(facts) if "decomposition" in facts else _lines(facts)))
         if missing:
-            emit(f"\nTo see the rest, give {' '.join(f'-p {name}=…' for name in missing)}")
+            emit(f"\nTo see the other parts, give {' '.join(f'-p {name}=…' for name in missing)}")
     return 0
 
 
@@ -120,7 +120,7 @@ def _handler(system: System, handler: Handler) -> dict[str, Any]:
 
 
 def _decomposition(system: System) -> list[dict[str, Any]]:
-    """Which fields are relevant to the properties, per class."""
+    """For each class, which fields are relevant to the properties."""
     from plait.check.reduce.decomposition import decompose
 
     fields = decompose(system, "auto").fields
@@ -145,22 +145,22 @@ def _decomposition(system: System) -> list[dict[str, Any]]:
 
 def _decomposition_lines(facts: dict[str, Any]) -> list[str]:
     properties = ", ".join(p["name"] for p in facts["properties"]) or "no properties"
-    lines = [f"{facts.get('name', facts['target'])}: what its fields are to {properties}"]
+    lines = [f"{facts.get('name', facts['target'])}: relevant and auxiliary fields for {properties}"]
     for process in facts["decomposition"]:
         lines += ["", f"process {process['role']}" + ("" if process["fields"] else ": no fields")]
         longest = max((len(f["name"]) for f in process["fields"]), default=0)
         for f in process["fields"]:
             kind = "auxiliary" if f["auxiliary"] else "relevant"
-            first, *rest = f["reason"] or ["proven: nothing that can be observed depends on it"]
+            first, *rest = f["reason"] or ["proven: no observable effect depends on it"]
             if f["audited"]:
-                first, rest = "declared, and audited by the search, because of:", [f"{first}", *rest]
+                first, rest = "declared; the search audits it, because of:", [f"{first}", *rest]
             lines.append(f"  {f['name']:<{longest}}  {kind:<9}  {first}")
             lines += [f"  {'':<{longest}}  {'':<9}  -> {link}" for link in rest]
     return lines
 
 
 def _type(annotation: Any) -> str:
-    """An annotation as it is written: `Pid | None`, not `plait.kernel.pid.Pid | None`.
+    """An annotation as the user wrote it: `Pid | None`, not `plait.kernel.pid.Pid | None`.
 
     >>> _type(int), _type(list[int]), _type(Process | None), _type("Vote | None")
     ('int', 'list[int]', 'Process | None', 'Vote | None')
@@ -181,7 +181,7 @@ def _default(field: dataclasses.Field[Any]) -> str | None:
 
 
 def _doc(cls: type) -> str:
-    """The first line of a class's own documentation, not the signature that dataclasses write when there is none."""
+    """The first line of the docstring of a class. Empty if it is only the signature, which dataclasses add."""
     doc = (cls.__dict__.get("__doc__") or "").strip().split("\n")[0]
     return "" if doc.startswith(f"{cls.__name__}(") else doc
 

@@ -1,4 +1,4 @@
-"""`plait zoo`: the protocols that ship with Plait."""
+"""`plait zoo`: lists the protocols of the zoo."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from plait.model import loader
 
 
 def zoo(*, json: Flag = False) -> int:
-    """List the protocols that ship with Plait; each is a target of `plait check` and `plait show`.
+    """List the protocols that come with Plait. Each name is a target of `plait check` and `plait show`.
 
     Parameters
     ----------
     json
-        Print one JSON object: documentation by name.
+        Print one JSON object: for each name, the first line of its documentation.
     """
     protocols = loader.zoo()
     if json:
