@@ -154,8 +154,10 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
             if self.friend:
                 self.send(self.friend, Note(1, self.id))
         case "pass on":
-            for m in received[:1]:
-                self.send(m.about or self.id, Note(m.value))
+            contents = {(m.value, m.about) for m in received}
+            if len(contents) == 1:  # among different messages, to choose the first would not be symmetric
+                ((value, about),) = contents
+                self.send(about or self.id, Note(value))
         case "ask":
             self.send(self.choose(self.ids(Worker)), Note(n % 2))
         case "odd":
