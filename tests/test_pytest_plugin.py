@@ -80,6 +80,7 @@ def test_counter() -> System:
     result.stdout.fnmatch_lines(
         [
             "property small is violated",
+            "Counterexample to small: 2 steps",
             "*Counter0*tick*",
             "*number: 0 → 1*",
             "*number: 1 → 2*",

@@ -111,8 +111,8 @@ def _keys(trace: Trace) -> list[str]:
     found = []
     for e in trace.events:
         taken, sent = ([messages.get(i) for i in ids] for ids in (e.consumed, e.sent))
-        told = [e.announced, e.choices, e.spawned, {k: list(v) for k, v in e.changed.items()}, e.note]
-        found.append(exact([e.lane, e.kind, e.label, sorted(map(exact, taken)), sorted(map(exact, sent)), *told]))
+        effects = [e.announced, e.choices, e.spawned, {k: list(v) for k, v in e.changed.items()}, e.note]
+        found.append(exact([e.lane, e.kind, e.label, sorted(map(exact, taken)), sorted(map(exact, sent)), *effects]))
     return found
 
 

@@ -72,5 +72,5 @@ def final(predicate: Any = None, *, name: str | None = None) -> Any:
 def deadlock_free(unless: Callable[[Any], Any] | None = None, *, name: str = "deadlock_free") -> Property:
     """There is no terminal state, except states in which `unless` is true."""
     predicate = unless or (lambda s: False)
-    doc = "no state is terminal" + (" unless it is meant to be" if unless else "")
+    doc = "no state is terminal" + (", except where this is allowed" if unless else "")
     return Property(name, "final", predicate, doc, wants_no_end=True)
