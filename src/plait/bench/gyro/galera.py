@@ -30,6 +30,7 @@ from plait.kernel.extras import needs
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so", "/usr/lib/libgalera_smm.so")
 _START = 120.0
+_ATTEMPTS = 4
 INSTALL = "make galera, or apt-get install mariadb-server galera-4"
 
 
@@ -103,19 +104,32 @@ class Galera:
                 f"mariadb-install-db failed: {' '.join((done.stderr or done.stdout).split())[-300:]}",
                 hint="see whether MariaDB starts by itself",
             )
-        for number in range(1, len(self._delays)):
-            (self._folder / str(number)).mkdir()
-            self._owned(self._folder / str(number))
         try:
             for number in range(len(self._delays)):
-                self._spawn(number)
-                self._await(number, "wsrep_ready", "ON")
+                self._join(number)
             for number in range(len(self._delays)):
                 self._await(number, "wsrep_cluster_size", str(len(self._delays)))
             self._fill(schema)
         except BaseException:
             self.close()
             raise
+
+    def _join(self, number: int) -> None:
+        """Start a node, and wait until it is ready. A node that exits because its first state came too late starts again."""
+        folder = self._folder / str(number)
+        for attempt in range(_ATTEMPTS):
+            if number:  # the first node has the installed tables
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                self._owned(folder)
+            self._spawn(number)
+            try:
+                self._await(number, "wsrep_ready", "ON")
+                break
+            except UsageError:
+                if attempt == _ATTEMPTS - 1 or self._processes[number].poll() is None:
+                    raise
+                self._processes.pop()
 
     def _spawn(self, number: int) -> None:
         here = address(number)
