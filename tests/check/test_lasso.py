@@ -115,7 +115,7 @@ def test_the_loop_is_reordered_and_nothing_else_is_left() -> None:
     raw = lasso(raw=True)
     assert raw.tidied is None
     assert switches([e.lane for e in raw.events]) >= 1
-    assert trace.explanation == "steps 1 to 4 repeat for ever, and F finished is false on it"
+    assert trace.explanation == "steps 1 to 4 repeat for ever, and F finished is false on this run"
     assert trace.why is not None
     assert [(c.text, c.value) for c in trace.why.clauses] == [("finished", "never true")]
 

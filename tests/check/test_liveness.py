@@ -252,7 +252,7 @@ def test_a_lasso_says_what_repeats() -> None:
     found = check(System([Flip(), Worker()], properties=[eventually(done)]))
     assert found.trace is not None
     assert (found.property, found.trace.loop, len(found.trace)) == ("done", 0, 2)
-    assert found.trace.explanation == "steps 1 to 2 repeat for ever, and F done is false on it"
+    assert found.trace.explanation == "steps 1 to 2 repeat for ever, and F done is false on this run"
     assert "no fairness assumed" in str(found)
     assert "; the last 2 repeat for ever" in str(found)
 
@@ -363,7 +363,7 @@ def test_formulas_that_demand_many_things_are_refused_and_not_misread() -> None:
 
     assert status([Flip()], demanding(63)) == "holds"
     for number in (64, 65):
-        with pytest.raises(ModelError, match=f"demanding is too large: .* {number} things, more than 63"):
+        with pytest.raises(ModelError, match=f"demanding is too large: .* {number} acceptance sets, more than 63"):
             status([Flip()], demanding(number))
 
 

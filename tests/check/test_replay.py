@@ -192,7 +192,7 @@ def test_a_changed_model_is_noticed() -> None:
     assert "Taker0 sum was" in refused(coins(taker=renamed("Taker", Twice)), trace)
     extra = System([Giver(), Taker(), Taker()], properties=[poor])
     assert "the initial state differs: process Taker1 is new" in refused(extra, trace)
-    assert "process Giver0 left" in refused(System([Taker()], properties=[poor]), trace)
+    assert "process Giver0 is missing" in refused(System([Taker()], properties=[poor]), trace)
 
 
 def test_a_removed_guard_makes_the_end_no_end() -> None:

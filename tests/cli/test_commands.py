@@ -261,7 +261,7 @@ def test_replay_of_a_lasso_that_is_not_fair_any_more(
     assert code == 2
     assert "reproduced" not in out
     assert "not fair any more" in err
-    assert "weak(Worker): Worker0 work is enabled all along the loop and never happens" in err
+    assert "weak(Worker): Worker0 work is enabled in all states of the loop and never happens" in err
 
 
 def test_replay_of_a_run_that_ends(

@@ -54,7 +54,7 @@ def test_a_lasso_and_its_model(tmp_path: Path, capsys: Any, monkeypatch: Any) ->
     found = json.loads(capsys.readouterr().out)
     assert (found["same"], found["loops"]) == (False, [1, 1])
     assert found["headline"] == "The same steps, but the loop is not fair in B."
-    assert found["unfair"] == "weak(Worker): Worker0 work is enabled all along the loop and never happens"
+    assert found["unfair"] == "weak(Worker): Worker0 work is enabled in all states of the loop and never happens"
 
 
 def refused(arguments: list[str], capsys: Any) -> str:

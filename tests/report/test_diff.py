@@ -143,7 +143,7 @@ def test_a_lasso_on_a_model() -> None:
     assert align(trace, again).same
     assert unfairness(blinking(weak(Lamp)), trace) is None
     broken = unfairness(blinking(weak(Eye)), trace)
-    assert broken == "weak(Eye): Eye0 close is enabled all along the loop and never happens"
+    assert broken == "weak(Eye): Eye0 close is enabled in all states of the loop and never happens"
     found = msgspec.structs.replace(align(trace, again), unfair=broken)
     assert not found.same
     assert headline(trace, again, found) == "The same steps, but the loop is not fair in B."

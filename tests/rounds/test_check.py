@@ -369,9 +369,9 @@ def test_the_parts_of_a_round_have_all_that_they_use(model: Any) -> None:
     ("arguments", "words"),
     [
         (["check", "paxos", "--rounds"], "declares no rounds"),
-        (["check", "ben_or", "--assume", "n-f"], "--assume is about rounds"),
-        (["check", "ben_or", "--phases", "2"], "--phases is about rounds"),
-        (["check", "ben_or", "--rounds", "--reduce", "por"], "--rounds with --reduce por"),
+        (["check", "ben_or", "--assume", "n-f"], "--assume needs --rounds"),
+        (["check", "ben_or", "--phases", "2"], "--phases needs --rounds"),
+        (["check", "ben_or", "--rounds", "--reduce", "por"], "--rounds cannot be combined with --reduce por"),
         (["check", "ben_or", "--rounds", "--assume", "some"], "there is no network assumption 'some'"),
         (["check", "ben_or", "--rounds", "--assume", ""], "there is no network assumption ''"),
         (["check", "ben_or", "--rounds", "--assume", "n-3"], "--assume n-3: of 3 processes, all messages may be lost"),

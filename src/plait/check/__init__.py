@@ -1,12 +1,12 @@
 """Explicit-state checking: search all states of a System for violations of its properties.
 
 In: a System (`plait.model`) and the options of a search. Out: a Verdict, with a Trace if a property is violated. Open
-`api.py` first: it has `check`. `runner.py` ties a System to the native engine; the folders are the stages: `tabulate/`
-answers the engine's questions, `source/` reads the text of handlers, `reduce/` chooses reductions, `live/` checks
-temporal properties, `explain/` makes traces, `cover/` measures coverage.
+`api.py` first: it has `check`. `runner.py` connects a System and the native engine. The folders are the stages:
+`tabulate/` answers the engine's questions, `source/` reads the text of handlers, `reduce/` chooses reductions, `live/`
+checks temporal properties, `explain/` makes traces, `cover/` measures coverage.
 
-`plait.check` is the function that users call, and this room has the same name. Importing a module of the room puts the
-room in the function's place, so the room can be called too: it calls `plait.check.api.check`.
+`plait.check` is the function that users call, and this room has the same name. An import of a module of the room
+replaces the function by the room. So the room is callable too: it calls `plait.check.api.check`.
 """
 
 from __future__ import annotations

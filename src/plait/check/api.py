@@ -33,7 +33,7 @@ def check(
 
     `plait.check.options.Options` describes the options. Give them as keyword arguments, as an `Options`, or both: keyword
     arguments then change the given `Options`. A limit that is hit makes the verdict inconclusive. Ctrl-C ends the search
-    with what was found so far. `progress` is called some times a second while the search runs.
+    with what was found so far. `progress` is called a few times per second.
 
     >>> from plait import Process, action, always
     >>> class Counter(Process):
@@ -63,11 +63,11 @@ def check(
         )
     asked = premises(temporal) if options.coverage else []
     if len(liveness.predicates(checked, [premise.atom for premise in asked])) > liveness.MOST_PREDICATES:
-        asked = []  # to cover more must not make a model too large to check
+        asked = []  # coverage must not make a model too large to check
     more = [premise.atom for premise in asked]
     system = with_properties(system, liveness.flattened(checked, more))
     reductions = plan(system, options, temporal)
-    if reductions.dpor:  # it decides what to try by what it met before
+    if reductions.dpor:  # it chooses transitions by what it has seen before
         options = dataclasses.replace(options, workers=1)
     runner = reductions.runner(system, Recorder(system) if options.coverage else None)
     try:
@@ -88,12 +88,12 @@ def _searched(
     more: list[Atom],
     progress: Callable[[Progress], None] | None,
 ) -> tuple[SearchReport, liveness.Findings | None]:
-    """What the engine reports of states, and of runs if there are temporal properties to decide."""
+    """The report of the engine about states, and about runs if there are temporal properties."""
     system = runner.system
     told = (lambda counters: progress(Progress.of(options.search, counters))) if progress else None
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
     if temporal and options.search == "bfs" and options.max_depth is None and not reduced:
-        # The graph has all states: what is asked of states can be asked on the way, breadth first.
+        # The graph has all states, breadth first: properties of states are checked in the same search.
         runs = liveness.search(runner, temporal, more, options, safety=True, progress=told)
         if not violated(system, runs.report):
             return runs.report, runs

@@ -23,13 +23,13 @@ Seeds = Literal["fewest", "instance"]
 History = Literal["none", "last"]
 
 STATELESS_DEPTH = 10_000
-"""A search without a visited set follows a cycle for ever: it ends at this depth unless `max_depth` says otherwise."""
+"""A search without a visited set follows a cycle forever. So it ends at this depth if there is no `max_depth`."""
 _MEMORY_SHARE = 0.85
 
 
 @dataclasses.dataclass(frozen=True)
 class Number:
-    """A number that is at least `least`; `unit` tells the command line how people write it."""
+    """A number that is at least `least`. `unit` says how people write it on the command line."""
 
     least: int = 0
     unit: Literal["count", "seconds", "bytes"] = "count"
@@ -37,7 +37,7 @@ class Number:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a search is told. All fields have defaults; `check(system, search="dfs")` changes one of them.
+    """The options of a search. All fields have defaults; `check(system, search="dfs")` changes one of them.
 
     >>> Options(search="dfs", max_states=1_000).workers is None
     True
@@ -153,7 +153,7 @@ class Changes(TypedDict, total=False):
 
 
 def options_from(changes: Mapping[str, Any], start: Options | None = None, caller: str = "check()") -> Options:
-    """Options with some of them changed; a name that is no option is refused, as `caller` would.
+    """Options with some of them changed. An unknown name is a UsageError of `caller`.
 
     >>> options_from({"search": "dfs"}).search
     'dfs'
@@ -175,7 +175,7 @@ def options_from(changes: Mapping[str, Any], start: Options | None = None, calle
 
 @functools.cache
 def _accepted() -> dict[str, Any]:
-    """For each option a function that says what was expected instead of a value, or None if the value fits."""
+    """For each option a function: None if a value fits, else a text with the values that are expected."""
     return {name: _accepts(hint) for name, hint in get_type_hints(Options, include_extras=True).items()}
 
 
@@ -209,7 +209,7 @@ def _names(value: object, *, optional: bool, text: bool) -> str | None:
 
 
 def _most_memory() -> int | None:
-    """Most of the machine's memory: a search that fills it ends with a verdict instead of being killed."""
+    """Most of the machine's memory. A search that reaches this limit ends with a verdict, and is not killed."""
     try:
         return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _MEMORY_SHARE)
     except (ValueError, OSError, AttributeError):

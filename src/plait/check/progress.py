@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """A glance at a search that goes on; handed to `check(..., progress=…)` some times a second."""
+    """The counters of a running search. `check(..., progress=…)` gets them a few times per second."""
 
     search: str
     states: int
     transitions: int
     depth: int
     frontier: int
-    """States that wait to be expanded (the depth of the stack, for dfs)."""
+    """States that are not expanded yet (for dfs, the depth of the stack)."""
     memory_bytes: int
     python_calls: int
     seconds: float
@@ -26,6 +26,6 @@ class Progress:
 
     @classmethod
     def of(cls, search: str, counters: Counters) -> Progress:
-        """What the engine counted so far."""
+        """The counters of the engine so far."""
         names = [field.name for field in dataclasses.fields(cls) if field.name != "search"]
         return cls(search=search, **{name: getattr(counters, name) for name in names})

@@ -1,4 +1,4 @@
-"""A System with its engine: what a search, a trace and a replay all need."""
+"""A System with its engine, for a search, a trace or a replay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plait.model.system import System, plays
 
 
 class Runner:
-    """Ties a System, its tabulation and the native engine together."""
+    """Connects a System, its tabulation and the native engine."""
 
     def __init__(
         self,
@@ -57,15 +57,15 @@ class Runner:
         return self.tabulation.evaluate(number, locals_, inboxes, monitors)[0]
 
     def is_terminal(self, state: Sequence[int]) -> bool:
-        """No step of a process leads out of the state."""
+        """Whether no step of a process leads out of the state."""
         steps = [t for t in self.engine.successors(state) if t.kind == "step"]
         return all(t.state == list(state) and not t.failure for t in steps)
 
     def may_end(self, state: Sequence[int]) -> bool:
-        """A run may stay in the state for ever: no step leads out of it, or each that does fails."""
+        """Whether a run may stay in the state forever: no step leads out of it, or every such step fails."""
         steps = [t for t in self.engine.successors(state) if t.kind == "step"]
         return all(t.failure or t.state == list(state) for t in steps)
 
     def failing(self, state: Sequence[int]) -> Transition | None:
-        """The step in which an assertion fails here, if there is one."""
+        """A step out of this state in which an assertion fails, or None."""
         return next((t for t in self.engine.successors(state) if t.failure and t.failure.violation), None)

@@ -46,7 +46,7 @@ def check(
     parameters
         Set a parameter of the model, as in -p acceptors=3; plait show TARGET lists them.
     rounds
-        Check the sequential program of a round-based protocol instead (plait rounds --help); violations are of the protocol.
+        Check the sequential program of a round-based protocol (plait rounds --help). Violations are shown on the protocol.
     assume
         What the network delivers, with --rounds: none, reliable, n-f (n-1, …), majority, common, kernel, module:predicate.
     phases
@@ -56,7 +56,7 @@ def check(
     trace
         Save the counterexample in this file instead of in .plait/, as ITF (JSON).
     html
-        Write a report to this file, to be opened in a browser.
+        Write a report to this HTML file.
     quiet
         Print no progress, and only one line of the verdict.
     """
@@ -73,7 +73,7 @@ def check(
         run = _rounds(phases, assume, options)
     elif assume is not None or phases is not None:
         given = "--assume" if assume is not None else "--phases"
-        raise UsageError(f"{given} is about rounds", hint=f"give --rounds too: plait check {target} --rounds {given} …")
+        raise UsageError(f"{given} needs --rounds", hint=f"add --rounds: plait check {target} --rounds {given} …")
     system = load(target, assignments(parameters))
     with nullcontext() if quiet else ProgressLine() as progress:
         verdict = run(system, options, progress=progress)
@@ -88,7 +88,7 @@ def check(
 
 
 def _rounds(phases: int | None, assume: str | None, options: Options) -> Callable[..., Verdict]:
-    """Checking by way of the sequential program."""
+    """The check of the sequential program."""
     from functools import partial
 
     from plait.rounds.check import check_rounds
@@ -96,13 +96,13 @@ def _rounds(phases: int | None, assume: str | None, options: Options) -> Callabl
 
     if options.reduce != "none":
         raise UsageError(
-            f"--rounds with --reduce {options.reduce}",
-            hint="in a sequential program nothing is interleaved: leave --reduce out",
+            f"--rounds cannot be combined with --reduce {options.reduce}",
+            hint="leave --reduce out: a sequential program has no interleavings to reduce",
         )
     if options.coverage:
         raise UsageError(
-            "--rounds with --coverage: a sequential program has no handlers",
-            hint="leave --rounds out to see what the protocol itself does",
+            "--rounds cannot be combined with --coverage: a sequential program has no handlers",
+            hint="leave --rounds out for the coverage of the protocol itself",
         )
     return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
 
@@ -134,7 +134,7 @@ def write_report(verdict: Verdict, file: Path) -> None:
 
 
 def save_traces(verdict: Verdict, model: str, chosen: Path | None) -> list[str]:
-    """Save every counterexample, the first one to the chosen file; the lines that say how to replay them."""
+    """Save every counterexample, the first one to the chosen file. Return the lines that say how to replay them."""
     found: list[tuple[str, Trace]] = []
     if verdict.status == "violated" and verdict.trace is not None:
         found.append((verdict.property or "counterexample", verdict.trace))
@@ -155,7 +155,7 @@ def save_traces(verdict: Verdict, model: str, chosen: Path | None) -> list[str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             save_trace(counterexample, path)
         except (OSError, TraceError) as error:
-            # The verdict stands; only its replay is lost.
+            # The verdict is valid; only its replay is lost.
             note(f"warning: the counterexample is not saved: {error}\nhint: give --trace FILE")
         else:
             lines.append(replay_line(path))

@@ -164,10 +164,10 @@ app = App(
     result_action="return_value",
 )
 _COMMANDS = {
-    "check": """Check a model's properties; print the verdict, and the counterexample if there is one.
+    "check": """Check the properties of a model. Print the verdict, and the counterexample if there is one.
 
 A counterexample is always saved, and the command that replays it is printed. Ctrl-C ends the search with what was \
-found so far. A limit that is hit makes the verdict inconclusive.""",
+found so far. If the search reaches a limit, the verdict is inconclusive.""",
     "show": "List the parameters, processes, handlers and properties of a model.",
     "graph": """Draw or list the states of a model and the transitions between them.
 

@@ -1,7 +1,7 @@
-"""What the commands have in common: numbers as people write them, `-p name=value`, and options of the library as flags.
+"""Shared by the commands: numbers as people write them, `-p name=value`, and options of the library as flags.
 
-`flags` makes command-line options of a dataclass such as `plait.check.options.Options`. `flag` is how an error of the
-library names one of its arguments on the command line.
+`flags` makes command-line options from a dataclass such as `plait.check.options.Options`. `flag` gives the name that an
+argument of the library has on the command line, for errors.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ Seconds = Annotated[float | None, Parameter(converter=_converter(seconds, 0))]
 
 
 _NAMES = {"properties": "--property"}
-"""Flags that are not spelled like the argument that they set."""
+"""Flags with another name than their argument."""
 _UNITS = {"count": count, "bytes": size, "seconds": seconds}
 
 
@@ -161,7 +161,7 @@ def _texts_below_fields(options: type) -> dict[str, str]:
 
 
 def _targets(context: Any) -> list[tuple[str, str]]:
-    """What the shell offers for TARGET: the zoo, Python files, and folders on the way to them."""
+    """Completions for TARGET: the zoo, Python files, and folders."""
     from glob import glob
 
     from plait.model.loader import zoo
@@ -176,7 +176,7 @@ Parameters = Annotated[tuple[str, ...], Parameter(name=["--parameter", "-p"], ne
 
 
 def split(parameters: Sequence[str]) -> dict[str, str]:
-    """Of `name=value` strings, the values by name.
+    """The values of `name=value` strings, by name.
 
     >>> split(["acceptors=3", "faulty=none"])
     {'acceptors': '3', 'faulty': 'none'}
@@ -186,7 +186,7 @@ def split(parameters: Sequence[str]) -> dict[str, str]:
         name, equals, value = item.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
-            raise UsageError(f"-p {item}: not of the form name=value", hint="write for example -p acceptors=3")
+            raise UsageError(f"-p {item}: expected name=value", hint="for example -p acceptors=3")
         if name in found:
             raise UsageError(f"-p {name} is given twice: {found[name]!r} and {value!r}", hint="keep one of them")
         found[name] = value
@@ -197,7 +197,7 @@ _after_dashes: list[str] = []
 
 
 def split_dashes(tokens: Sequence[str]) -> list[str]:
-    """Keep what follows `--` for the program or compiler that it is meant for; the tokens before it."""
+    """Store the tokens after `--` for the program or compiler. Return the tokens before it."""
     found = list(tokens)
     at = found.index("--") if "--" in found else len(found)
     _after_dashes[:] = found[at + 1 :]
@@ -205,5 +205,5 @@ def split_dashes(tokens: Sequence[str]) -> list[str]:
 
 
 def after_dashes() -> list[str]:
-    """What followed `--`."""
+    """The tokens after `--`."""
     return list(_after_dashes)

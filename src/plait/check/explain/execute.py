@@ -1,4 +1,4 @@
-"""Execute a run that another analysis found on the model itself, so that only real runs are reported."""
+"""Execute a run of another analysis on the model itself. So only real runs are reported."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from plait.model.temporal import Temporal
 
 
 def execute(system: System, steps: Sequence[Step], name: str | None = None) -> Trace:
-    """The Trace of a run, as the model executes it; with the name of a property, the run must decide it.
+    """The Trace of a run, as the model executes it. With the name of a property, the run must decide this property.
 
-    A property that must always hold is false in the last state, one that is to be reachable is true there, and
+    This means: an `always` property is false in the last state, a `reachable` property is true there. The name
     `assertions` means that the last step fails.
     """
     tracer, events = execution(system, steps)
@@ -38,7 +38,7 @@ def execute(system: System, steps: Sequence[Step], name: str | None = None) -> T
 
 
 class Execution(NamedTuple):
-    """Steps executed on a System: their events, and the values of the model that no Trace has."""
+    """Steps executed on a System: their events, and values of the model that a Trace does not contain."""
 
     tracer: Tracer
     events: list[Event]
@@ -49,21 +49,21 @@ class Execution(NamedTuple):
         return [[decode(choice) for choice in transition.choices] for transition in self.tracer.taken]
 
     def fields(self) -> list[dict[str, Any]]:
-        """For each process, its fields in the last state; none for a process that was not created."""
+        """For each process, its fields in the last state. A process that was not created has none."""
         runner = self.tracer.runner
         locals_ = runner.engine.components(self.tracer.state)[0]
         return [dict(runner.tabulation.local_value(i, local)[1]) for i, local in enumerate(locals_)]
 
 
 def execution(system: System, steps: Sequence[Step]) -> Execution:
-    """Execute steps on a System; a TraceError if one of them is not possible."""
+    """Execute steps on a System. Raise a TraceError if a step is not possible."""
     runner = Runner(system)
     tracer = Tracer(runner)
     return Execution(tracer, [tracer.step(transition) for transition in _path(runner, tracer, steps)])
 
 
 def tidied(system: System, steps: Sequence[Step], name: str | None) -> tuple[list[Step], str | None]:
-    """The steps that are needed, with few changes from process to process within each round, and what was saved."""
+    """The needed steps, with few changes from process to process in each round, and a text that says what was saved."""
     found = list(steps)
     if not 1 < len(found) <= MOST_STEPS:
         return found, None
@@ -89,16 +89,16 @@ def tidied(system: System, steps: Sequence[Step], name: str | None) -> tuple[lis
 
 
 def retraced(system: System, trace: Trace) -> Trace:
-    """The run that another trace becomes on this System: steps that are not possible are left out.
+    """Execute the steps of a trace on another System. Steps that are not possible there are left out.
 
-    A process with another name stands for the one in the same place. A lasso stays one if it comes back here, too.
+    A process with another name stands for the process at the same position. A lasso stays one if it closes here too.
     """
     lasso = _retaken(system, trace)
     return lasso.tracer.trace(lasso.events, None, loop=lasso.loop)
 
 
 def unfairness(system: System, trace: Trace) -> str | None:
-    """Which assumption of this System the run that a lasso becomes on it breaks, in words."""
+    """The fairness assumption that a lasso violates on this System, as text; None if it meets all."""
     return broken(_retaken(system, trace), system, _assumed(system, trace))
 
 
@@ -132,7 +132,7 @@ def _retaken(system: System, trace: Trace) -> Lasso:
 
 
 def _path(runner: Runner, tracer: Tracer, steps: Sequence[Step]) -> list[Transition]:
-    """The transitions that the steps are. Two crashes may look alike and be of different faults: then one of them fits."""
+    """The transitions for the steps. Two crashes may look equal and belong to different faults: one of them fits."""
     path: list[Transition] = []
     choices = [_fitting(runner, tracer, tracer.state, steps[0])] if steps else []
     furthest = 0
@@ -144,7 +144,7 @@ def _path(runner: Runner, tracer: Tracer, steps: Sequence[Step]) -> list[Transit
                 step = steps[furthest]
                 raise TraceError(
                     f"step {furthest + 1} ({step.lane}: {step.label}) is not possible in {runner.system.name}",
-                    hint="this run does not belong to this model: please report this as a bug",
+                    hint="this run does not belong to this model: please report this as a bug of Plait",
                 )
             path.pop()
             continue
@@ -166,23 +166,23 @@ def _fits(tracer: Tracer, transition: Transition, step: Step) -> bool:
     decode = tracer.runner.tabulation.codec.decode
     consumed = sorted(exact(list(tracer.message(content, sender))) for _, sender, content in transition.consumed)
     choices = [to_data(decode(choice)) for choice in transition.choices]
-    if step.kind == "crash":  # what is dropped is not of its choice
+    if step.kind == "crash":  # a crash does not choose the messages that it drops
         return True
     return consumed == sorted(exact(list(m)) for m in step.consumed) and exact(choices) == exact(step.choices)
 
 
 def _confirmed(tracer: Tracer, events: list[Event], name: str | None) -> str | None:
-    """What the last state shows; an error if it does not."""
+    """What the last state shows, as text. Raise a TraceError if it does not decide the property."""
     runner = tracer.runner
     if name is None:
         return None
     if name == "assertions":
         if not (events and events[-1].note):
-            raise TraceError("no assertion fails at the end of the run", hint="please report this as a bug")
+            raise TraceError("no assertion fails at the end of the run", hint="please report this as a bug of Plait")
         return events[-1].note
     number, kind = next((i, p.kind) for i, p in enumerate(runner.system.properties) if p.name == name)
     if runner.holds(number, tracer.state) != (kind == "reachable"):
         raise TraceError(
-            f"{name} is not decided by the last state of the run", hint="please report this as a bug of Plait"
+            f"the last state of the run does not decide {name}", hint="please report this as a bug of Plait"
         )
     return f"{name} is {'true' if kind == 'reachable' else 'false'} in the last state"

@@ -1,7 +1,7 @@
 """The state graph of a System as plain data: breadth first, up to a limit, by the engine's own transitions.
 
-Two states are one if their fingerprints are: a runner that leaves something out of fingerprints (a decomposition does)
-gives the smaller graph, of which each state is a representative.
+States with equal fingerprints are one state. With decomposition, fingerprints leave auxiliary fields out: the graph is
+smaller, and each of its states is a representative.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def state_graph(
     history: History = "none",
     max_states: int = 200,
 ) -> StateGraph:
-    """The states that can be reached, breadth first, and all transitions between them.
+    """The reachable states, breadth first, and all transitions between them.
 
     >>> from plait.protocols.ping_pong import ping_pong
     >>> graph = state_graph(ping_pong(maximum=3))
@@ -37,7 +37,7 @@ def state_graph(
     (7, True)
     """
     if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
-        raise UsageError(f"max_states={max_states!r}", hint="give a number of states, at least 1")
+        raise UsageError(f"max_states={max_states!r} does not fit", hint="give a whole number, 1 or more")
     runner, reductions = _runner(system, reduce, decomposition, history)
     return _Builder(runner, max_states).build(reductions)
 
@@ -45,19 +45,19 @@ def state_graph(
 def _runner(
     system: System, reduce: str | Sequence[str], decomposition: Inference, history: History
 ) -> tuple[Runner, list[str]]:
-    """A runner whose fingerprints are those of the reduced search, and the names of the reductions."""
+    """A runner with the fingerprints of the reduced search, and the names of the applied reductions."""
     system = with_properties(system, flattened(system.properties))
     options = Options(reduce=reduce, decomposition=decomposition, history=history, workers=1)
     reductions = plan(system, options)
     runner = reductions.runner(system)
     if reductions.por or reductions.symmetry:
-        # What stubborn sets are computed from is known only after a search; and it makes sure that a symmetry is one.
+        # Stubborn sets need relations that are known only after a search. The search also verifies a declared symmetry.
         runner.engine.search(options, por=reductions.por)
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 
 class _Builder:
-    """Numbers states and messages in the order in which it meets them."""
+    """Numbers states and messages in the order in which they are found."""
 
     def __init__(self, runner: Runner, limit: int) -> None:
         self.runner, self.limit = runner, limit
@@ -70,10 +70,10 @@ class _Builder:
     def build(self, reductions: list[str]) -> StateGraph:
         start = self.runner.engine.initial()
         numbers = {self.runner.engine.fingerprint(start): 1}
-        # Of each state met: itself, its depth, and where it was met first.
+        # For each state: the state, its depth, and its first predecessor.
         queue: list[tuple[Sequence[int], int, int | None]] = [(start, 0, None)]
         states, edges = [], []
-        for number, (state, depth, predecessor) in enumerate(queue, start=1):  # grows while it is read
+        for number, (state, depth, predecessor) in enumerate(queue, start=1):  # the queue grows during the loop
             hidden, transitions = 0, self._transitions(state, numbers)
             for t in transitions:
                 if t.failure is not None and not t.failure.violation:
@@ -96,9 +96,9 @@ class _Builder:
         )
 
     def _transitions(self, state: Sequence[int], known: Collection[int]) -> list[Transition]:
-        """The transitions out of a state; with partial-order reduction, those of its stubborn set.
+        """The transitions out of a state; with partial-order reduction, the transitions of its stubborn set.
 
-        If these lead to nothing new, all are taken: so no transition is put off for ever.
+        If these lead to no new state, all transitions are taken. So no transition is postponed forever.
         """
         transitions = self.runner.engine.successors(state)
         chosen = self.runner.engine.stubborn(state)

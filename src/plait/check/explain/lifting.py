@@ -1,8 +1,8 @@
 """From a run of relevant parts to a run of the model: a counterexample shows every field (DBSS, Theorem 1).
 
-A search under a decomposition leaves a path whose local states have holes. By Definition 1 the same transitions can be
-taken from the full initial state, and lead to states with the same relevant parts; here they are taken, on an engine
-that knows nothing of the decomposition. That none fits would be a mistake of ours, and is never reported as a finding.
+After a search with decomposition, the local states of a path have holes. By Definition 1, the same transitions are
+possible from the full initial state, and lead to states with the same relevant parts. This module takes them on an
+engine without decomposition. If no transition fits, that is a bug of Plait. It is never reported as a violation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def lifted(runner: Runner, path: Sequence[Transition]) -> tuple[Tracer, list[Eve
     plain = Runner(runner.system)
     tracer = Tracer(plain)
     if _relevant(runner, plain, tracer.state) != _contents(runner, runner.engine.initial()):
-        raise RuntimeError("the initial state has another relevant part than the search started from")
+        raise RuntimeError("the relevant part of the initial state is not the one of the search")
     events = []
     for number, wanted in enumerate(path, 1):
         target = None if wanted.failure else _contents(runner, wanted.state)
@@ -34,7 +34,7 @@ def lifted(runner: Runner, path: Sequence[Transition]) -> tuple[Tracer, list[Eve
         )
         chosen = next(fits, None)
         if chosen is None:
-            raise RuntimeError(f"step {number} of a run of relevant parts is no step of the model")
+            raise RuntimeError(f"step {number} of a run of relevant parts is not possible in the model")
         events.append(tracer.step(chosen))
     return tracer, events
 
@@ -49,13 +49,13 @@ def confirm(tracer: Tracer, prop: Property) -> None:
 
 
 def signature(t: Transition) -> tuple[Any, ...]:
-    """What a transition does that does not depend on the fields."""
+    """The part of a transition that does not depend on fields."""
     consumed = sorted((sender, content) for _, sender, content in t.consumed)
     return t.kind, t.process, t.handler, consumed, t.choices, list(t.spawned), bool(t.failure)
 
 
 def _contents(runner: Runner, state: Sequence[int]) -> tuple[Any, ...]:
-    """A state by content: ids of two engines can't be compared."""
+    """A state as content. The ids of two engines cannot be compared."""
     locals_, inboxes, monitors, budgets = runner.engine.components(state)
     store = runner.engine.store
     return (
@@ -76,5 +76,5 @@ def _relevant(reduced: Runner, plain: Runner, state: Sequence[int]) -> tuple[Any
 def _inbox(runner: Runner, inbox: int) -> list[tuple[int, bytes]]:
     pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inbox)]
     if runner.system.network.kind == "fifo":
-        return sorted(pending, key=lambda message: message[0])  # the order within a queue counts
+        return sorted(pending, key=lambda message: message[0])  # the order within a queue matters
     return sorted(pending)

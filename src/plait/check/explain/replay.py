@@ -1,4 +1,4 @@
-"""Replay: execute a saved Trace on the model, step by step, and make sure that it still shows what it showed."""
+"""Replay: execute a saved Trace on the model, step by step, and check that the model still reproduces it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from plait.kernel.values import Data, exact, text, to_data
 from plait.model.system import System, with_properties
 from plait.model.temporal import Temporal
 
-_STALE = "the model has changed since the trace was made: check it again for a new one"
-_BROKEN = "the trace was edited or is damaged: check the model again for a new one"
+_STALE = "the model has changed since the trace was saved: check it again to get a new trace"
+_BROKEN = "the trace was edited or is damaged: check the model again to get a new trace"
 
 
 def replay(system: System, trace: Trace) -> Iterator[Event]:
-    """Yield each event as the model executes it now; raise TraceError where it no longer can.
+    """Yield each event as the model executes it now. Raise a TraceError if a step is not possible any more.
 
-    After the last event the property is evaluated again: a trace that does not show its finding any more is an error too.
-    A lasso must also come back to where its loop begins, and meet the fairness that is assumed now.
+    After the last event the property is evaluated again. It is also an error if the trace does not show the violation
+    any more. A lasso must return to the start of its loop, and must meet the fairness that is assumed now.
     """
     runner = Runner(with_properties(system, flattened(system.properties)))
     tracer = Tracer(runner)
@@ -37,7 +37,7 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
             raise TraceError(f"{here} is not possible any more", hint=_STALE)
         if event.note and number < len(trace.events):
             raise TraceError(f"{here} failed, but the trace goes on after it", hint=_BROKEN)
-        # Among steps that look alike (a fifo queue that loses one of two equal messages) take the one that fits.
+        # Several steps may look equal (a fifo queue loses one of two equal messages). Take the one that fits.
         chosen = next((t for t in candidates if _fits(tracer, t, trace, event)), candidates[0])
         now = tracer.step(chosen)
         _same(f"the state after {here}", trace, event.state, tracer, now.state)
@@ -73,7 +73,7 @@ def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: lis
 
 
 def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) -> bool:
-    """Whether a transition leads to the recorded state, down to the order of queues."""
+    """Whether a transition leads to the recorded state, with the same order in queues."""
     runner = tracer.runner
     locals_, inboxes, _, budgets = runner.engine.components(transition.state)
     queues = runner.system.network.kind == "fifo"
@@ -86,7 +86,7 @@ def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) ->
             return False
         there = [list(tracer.message(m, sender)) for _, sender, m in runner.engine.store.inbox(inboxes[index])]
         recorded = [known.get(i, [""]) for i in event.state.pending.get(name, [])]
-        # The order within a queue counts, the order among queues does not.
+        # The order within a queue matters; the order among queues does not.
         key = (lambda m: m[0]) if queues else exact
         if [exact(m) for m in sorted(there, key=key)] != [exact(m) for m in sorted(recorded, key=key)]:
             return False
@@ -97,7 +97,7 @@ def _same(place: str, trace: Trace, then: Snapshot, tracer: Tracer, now: Snapsho
     for name in sorted({*then.fields, *then.pending, *now.fields}):
         if name not in now.fields or name not in then.fields:
             raise TraceError(
-                f"{place} differs: process {name} {'is new' if name in now.fields else 'left'}", hint=_STALE
+                f"{place} differs: process {name} {'is new' if name in now.fields else 'is missing'}", hint=_STALE
             )
         _same_record(f"{place} differs: {name}", then.fields[name], now.fields[name])
         was = _messages(place, trace.messages, then.pending.get(name, []))
@@ -123,11 +123,11 @@ def _shown(data: Data) -> str:
     try:
         return text(data)
     except (TypeError, ValueError):
-        return repr(data)  # a tag that does not hold what it says
+        return repr(data)  # a tag with the wrong content
 
 
 def _same_effects(here: str, trace: Trace, then: Event, tracer: Tracer, now: Event) -> None:
-    """What a step did besides changing the state."""
+    """Compare the effects of a step, apart from the new state."""
     for what, was, is_now in (
         ("sent", _messages(here, trace.messages, then.sent), _messages(here, tracer.messages, now.sent)),
         ("announced", then.announced, now.announced),
@@ -135,21 +135,21 @@ def _same_effects(here: str, trace: Trace, then: Event, tracer: Tracer, now: Eve
         ("changed", {k: list(v) for k, v in then.changed.items()}, {k: list(v) for k, v in now.changed.items()}),
     ):
         if exact(was) != exact(is_now):
-            raise TraceError(f"{here} {what} something else in the trace than it does now", hint=_STALE)
+            raise TraceError(f"{here} {what} something else in the trace than now", hint=_STALE)
 
 
 def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> None:
-    """The property must be decided in the last state, or by the whole run, as the trace says."""
+    """The last state, or the whole run, must decide the property as the trace says."""
     if trace.property is None:
         return
     end = f"the last state of the trace (after step {len(trace.events)})" if trace.events else "the initial state"
     if trace.property == "assertions":
         if not (trace.events and trace.events[-1].note):
-            raise TraceError(f"{end} comes without a failed assertion", hint=_BROKEN)
+            raise TraceError(f"{end} has no failed assertion", hint=_BROKEN)
         return
     prop = next((p for p in system.properties if p.name == trace.property), None)
     if prop is None:
-        raise TraceError(f"the model has no property {trace.property!r} any more", hint=_STALE)
+        raise TraceError(f"the model does not have the property {trace.property!r} any more", hint=_STALE)
     if isinstance(prop, Temporal):
         _confirm_run(runner, Lasso(tracer, trace.events, trace.loop), prop, system)
         return
@@ -163,20 +163,20 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
 
 
 def _confirm_run(runner: Runner, lasso: Lasso, prop: Temporal, system: System) -> None:
-    """The run must go on for ever as the trace says, violate the formula, and be fair."""
+    """The run must repeat as the trace says, violate the formula, and be fair."""
     loop, steps = lasso.loop, len(lasso.events)
     if loop is not None and not 0 <= loop < steps:
         raise TraceError(f"the trace goes back to step {loop + 1}, which it does not have", hint=_BROKEN)
     if not comes_back(lasso, system, [prop]):
         if loop is None:
-            raise TraceError("the run does not end any more where the trace ends", hint=_STALE)
+            raise TraceError("the run does not end any more at the end of the trace", hint=_STALE)
         raise TraceError(f"after step {steps} the state is not the one before step {loop + 1}", hint=_BROKEN)
     atoms = predicates(system.properties)
     first = len(runner.system.properties) - len(atoms)
     if not violated(runner, prop.formula, first, atoms, lasso.tracer.visited, loop):
-        raise TraceError(f"the run of the trace satisfies {prop.name} now", hint=_STALE)
+        raise TraceError(f"the run of the trace now satisfies {prop.name}", hint=_STALE)
     unfair = broken(lasso, system, assumed(system, prop))
     if unfair is not None:
         raise TraceError(
-            f"the run of the trace is not fair any more, so that it does not violate {prop.name}: {unfair}", hint=_STALE
+            f"the run of the trace is not fair any more, so it does not violate {prop.name}: {unfair}", hint=_STALE
         )

@@ -1,14 +1,14 @@
-"""Counterexamples that people can read: the steps that matter, in an order with few changes from process to process.
+"""Counterexamples that people can read: the needed steps, in an order with few changes from process to process.
 
-Two changes that keep what a run shows, both made sure of by executing the changed run:
+A run is changed in two ways. Each changed run is executed, so it certainly shows the same violation.
 
-- *fewer steps*: what leads from a state to the same one is left out, and then a step, with all that depends on it, if the
-  run still ends in a violation;
-- *fewer switches*: steps of different processes that do not depend on each other are exchanged until as few neighbours as
-  possible belong to different processes. The order of dependent steps stays, hence so does the last state.
+- *Fewer steps*: steps that lead from a state back to the same state are left out. Then single steps are left out, with
+  all steps that depend on them, if the run still ends in a violation.
+- *Fewer switches*: independent steps of different processes are exchanged, so that the run changes from process to
+  process as seldom as possible. Dependent steps keep their order, so the last state stays the same.
 
-A step depends on earlier ones of the same process, on those that sent what it takes, and on the one that spawned its
-process; steps that announce something, or spawn, stay in the order in which monitors and slots saw them.
+A step depends on earlier steps of the same process, on the steps that sent its messages, and on the step that spawned
+its process. Steps that announce or spawn keep their order, because monitors and slots depend on it.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from plait.check.runner import Runner
 from plait.kernel.trace import Event
 
 Shows = Callable[[Tracer], bool]
-"""Whether a run that a tracer has followed shows what it is to show."""
+"""Whether the run of a tracer shows what it must show."""
 
 MOST_STEPS = 400
-"""Longer runs stay as they are: looking for better ones takes a time that grows with the square of the length."""
+"""Longer runs are not changed: the time to find a better run grows with the square of the length."""
 MOST_EXECUTED = 20_000
-"""Steps of changed runs that are executed; after that, the run is good enough. A few seconds, but the same run on every
-machine, however busy."""
+"""The limit of executed steps of changed runs, which takes a few seconds. It is a number of steps, not a time, so the
+result is the same on every machine."""
 MOST_CUTS = 20_000
-"""Places in a run from which orders are tried; after that, the best so far is taken."""
+"""The limit of positions from which orders are tried. After that, the best order so far is taken."""
 
 
 def tidied(
     tracer: Tracer, events: list[Event], shows: Shows, *, shorten: bool
 ) -> tuple[Tracer, list[Event], str | None]:
-    """A run that shows the same and reads better, and in words what was changed; or the same run."""
+    """A run that shows the same and is easier to read, and what was changed, as text; or the same run."""
     steps, saved, best = len(events), list[str](), len(events) + 1
     while len(events) < best:
         best, saved = len(events), []
@@ -56,25 +56,25 @@ def tidied(
             saved = rearranged(after, before)
         if not shorten or len(_unrepeated(tracer)) == len(events):
             break
-        # In this order, it comes by a state twice.
+        # In this order, the run visits a state twice.
     return tracer, events, "; ".join([*left_out(len(events), steps), *saved]) or None
 
 
 def _without_repeats(tracer: Tracer, events: list[Event], shows: Shows) -> tuple[Tracer, list[Event]]:
-    """The run without what leads from a state to the same one."""
+    """The run without steps that lead from a state back to the same state."""
     kept = _unrepeated(tracer)
     again = executed(tracer.runner, [tracer.taken[i] for i in kept]) if len(kept) < len(events) else None
     return again if again is not None and shows(again[0]) else (tracer, events)
 
 
 def _unrepeated(tracer: Tracer) -> list[int]:
-    if tracer.taken and tracer.taken[-1].failure:  # which need not change anything
+    if tracer.taken and tracer.taken[-1].failure:  # a failing step need not change the state
         return [*unrepeated(tracer.visited[:-1]), len(tracer.taken) - 1]
     return unrepeated(tracer.visited)
 
 
 def unrepeated(visited: Sequence[Sequence[int]]) -> list[int]:
-    """The steps of a run through these states that are left without those that lead from a state to the same one.
+    """The steps of a run through these states, without the steps that lead from a state back to the same state.
 
     >>> unrepeated([[0], [1], [2], [1], [3]])
     [0, 3]
@@ -88,17 +88,17 @@ def unrepeated(visited: Sequence[Sequence[int]]) -> list[int]:
 
 
 def left_out(now: int, before: int) -> list[str]:
-    """How many steps were saved, in words; nothing if none was."""
+    """The number of steps that were saved, as text; an empty list if none."""
     return [f"{before - now} of {before} steps were not needed, and are left out"] if now < before else []
 
 
 def rearranged(now: int, before: int) -> list[str]:
-    """How many switches were saved."""
+    """The number of switches that were saved, as text; an empty list if none."""
     return [f"reordered: {now} changes from process to process instead of {before}"] if now < before else []
 
 
 def switches(lanes: Sequence[str]) -> int:
-    """How often a run changes from one process to another.
+    """The number of times that a run changes from one process to another.
 
     >>> switches(["a", "a", "b", "a"])
     2
@@ -107,7 +107,7 @@ def switches(lanes: Sequence[str]) -> int:
 
 
 def executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[Event]] | None:
-    """The run of steps like these, if there is one."""
+    """The run of equal steps, or None if it is not possible."""
     tracer, events = Tracer(runner), []
     for step in steps:
         chosen = _like(runner, tracer.state, step)
@@ -118,13 +118,13 @@ def executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[
 
 
 def _like(runner: Runner, state: Sequence[int], step: Transition) -> Transition | None:
-    """The step out of a state that is like another, if there is one."""
+    """The step out of a state that is equal to another step, or None."""
     wanted = signature(step)
     return next((t for t in runner.engine.successors(state) if signature(t) == wanted), None)
 
 
 def dependence(events: Sequence[Event]) -> list[set[int]]:
-    """For each event, earlier ones that it depends on directly."""
+    """For each event, the earlier events that it depends on directly."""
     last: dict[str, int] = {}
     sender: dict[int, int] = {}
     found: list[set[int]] = []
@@ -147,8 +147,9 @@ def shortened(
 ) -> tuple[Tracer, list[Event], list[int]]:
     """Leave steps out as long as the run is accepted, from the last one to the first, until none can be left out.
 
-    With a step go those that take what it sends, and so on; if that is not enough, all that depend on it; or those that are
-    not possible any more. The run that is left, and the indices that its steps had.
+    A step is left out together with the steps that take its messages, and so on. If that is not enough, all steps that
+    depend on it are left out, or all steps that are not possible any more. Return the remaining run, and the indices of
+    its steps in the given run.
     """
     indices, number, found = list(range(len(events))), len(events), False
     left = MOST_EXECUTED
@@ -161,13 +162,13 @@ def shortened(
                 (tracer, events), indices, found = again, [indices[i] for i in kept], True
                 number = min(number, len(events))
                 break
-        if number == 0 and found:  # what seemed needed may not be any more
+        if number == 0 and found:  # a step that was needed may not be needed any more
             number, found = len(events), False
     return tracer, events, indices
 
 
 def _ways_without(tracer: Tracer, events: Sequence[Event], number: int) -> Iterator[list[int]]:
-    """What may be left of a run without a step."""
+    """The ways to leave one step out: which steps remain."""
     for before in (_needs(events), dependence(events)):
         dropped = {number}
         for later in range(number + 1, len(events)):
@@ -184,9 +185,9 @@ def _ways_without(tracer: Tracer, events: Sequence[Event], number: int) -> Itera
 
 
 def _needs(events: Sequence[Event]) -> list[set[int]]:
-    """For each event, earlier ones without which it is surely not possible.
+    """For each event, the earlier events without which it is certainly not possible.
 
-    They send what it takes, start its process, or stop the process that it makes come back.
+    They send its messages, start its process, or stop the process that it restarts.
     """
     sender: dict[int, int] = {}
     started: dict[str, int] = {}
@@ -208,9 +209,9 @@ def _needs(events: Sequence[Event]) -> list[set[int]]:
 def ordered(events: Sequence[Event]) -> list[int]:
     """An order with the fewest switches.
 
-    To go on with a process while it can is never worse than to leave it: whoever comes back to it later could have stayed.
-    So only where a process cannot go on is there a choice, and places reached after as many switches are tried breadth
-    first.
+    It is never worse to continue with a process while it can: a run that returns to it later could have stayed. So
+    there is a choice only if a process cannot continue. These positions are tried breadth first, by their number of
+    switches.
     """
     before = dependence(events)
     if events[-1].note:  # a failed assertion ends the run
@@ -225,7 +226,7 @@ def ordered(events: Sequence[Event]) -> list[int]:
     needs = [[position[i] for i in before[number]] for number in range(len(events))]
 
     def run(cut: tuple[int, ...], lane: int) -> tuple[int, ...]:
-        """As far as a process can go."""
+        """Continue with a process as far as possible."""
         own = mine[lanes[lane]]
         at = cut[lane]
         while at < len(own) and all(other == lane or place < cut[other] for other, place in needs[own[at]]):
@@ -243,7 +244,7 @@ def ordered(events: Sequence[Event]) -> list[int]:
                 if there not in parents:
                     parents[there] = (cut, lane)
                     following.append(there)
-        if len(parents) > MOST_CUTS:  # go on from what is done most
+        if len(parents) > MOST_CUTS:  # continue from the longest prefix
             following = [max(following, key=sum)]
         layer = following
     order: list[int] = []

@@ -1,4 +1,4 @@
-"""From transitions of the engine to a Trace: plain data, with every message an instance of its own."""
+"""From transitions of the engine to a Trace: plain data in which every message has its own id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plait.model.system import System
 
 
 class Tracer:
-    """Follows a run from the initial state, and keeps track of which message instance is pending where."""
+    """Follows a run from the initial state. It knows which message instances are pending in which inbox."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
@@ -114,7 +114,7 @@ class Tracer:
         return number
 
     def _take(self, transition: Transition, index: int, message: int) -> int:
-        """The oldest pending instance of a message; a set keeps it, as does a copy that the network makes."""
+        """The oldest pending instance of a message. It stays pending in a set, and when the network makes a copy."""
         pending = self._pending[index]
         found = next(entry for entry in pending if entry[0] == message)
         if transition.kind == "lose":
@@ -124,7 +124,7 @@ class Tracer:
         return found[1]
 
     def _lost(self, transition: Transition, index: int, message: int) -> tuple[int, int]:
-        """Of equal messages in a queue, the one whose loss leaves what the engine has."""
+        """One of several equal messages in a queue: the one whose loss gives the queue of the engine."""
         inbox = self.runner.engine.components(transition.state)[1][index]
         left = [m for m, _, _ in self.runner.engine.store.inbox(inbox)]
         equal = [entry for entry in self._pending[index] if entry[0] == message]
@@ -139,7 +139,7 @@ class Tracer:
         return self.system.network.kind == "duplicating" and self.system.network.duplications is None
 
     def _settle(self) -> None:
-        """Drop instances that the engine does not have: merged into an equal one in a set, or sent to the crashed."""
+        """Drop instances that the engine does not have: merged with an equal one, or sent to a crashed process."""
         for index, inbox in enumerate(self.runner.engine.components(self.state)[1]):
             there = [message for message, _, _ in self.runner.engine.store.inbox(inbox)]
             kept = []
@@ -165,7 +165,7 @@ def label(system: System, transition: Transition) -> str:
 
 
 def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]) -> Snapshot:
-    """A state as data; only its caller knows how it numbers messages."""
+    """A state as data. The caller gives the ids of the pending messages."""
     locals_, _, monitors, budgets = runner.engine.components(state)
     system, tabulation = runner.system, runner.tabulation
     names = [repr(pid) for pid in system.pids]

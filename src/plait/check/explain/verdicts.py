@@ -20,7 +20,7 @@ from plait.model.temporal import Temporal
 
 
 def violated(system: System, report: SearchReport) -> bool:
-    """Whether a search has found a violation: of a property, or a failed assertion."""
+    """Whether a search has found a violation of a property or a failed assertion."""
     found = (finding.number for finding in report.findings)
     return any(n == len(system.properties) or system.properties[n].kind != "reachable" for n in found)
 
@@ -33,9 +33,9 @@ def judge(
     report: SearchReport,
     runs: Findings | None,
 ) -> Verdict:
-    """The verdict on a search, given what the engine reports and the fair runs that were found.
+    """The verdict of a search, from the report of the engine and the fair runs that were found.
 
-    The runner's System has temporal properties flattened; `temporal` are these.
+    In the runner's System, temporal properties are flattened. `temporal` are the original ones.
     """
     search, keep_going = options.search, options.keep_going
     system = runner.system
@@ -62,7 +62,7 @@ def judge(
     )
     found = {finding.number: finding for finding in report.findings}
     stopped = violated(system, report) and not keep_going
-    tidy, shorten = not options.raw, search != "bfs"  # breadth first, a run is a shortest one
+    tidy, shorten = not options.raw, search != "bfs"  # bfs finds shortest runs
     results = []
     for number, prop in enumerate(system.properties):
         if prop.kind == "predicate":
@@ -92,7 +92,7 @@ def judge(
 
 
 def _collision(states: int, images: int) -> float:
-    """The probability that two states share a fingerprint; of an orbit it is the least of its images', hence small."""
+    """The probability that two states share a fingerprint. An orbit has the least one of its images."""
     return -math.expm1(-images * states * (states - 1) / 2 / 2**64)
 
 
@@ -131,7 +131,7 @@ def _after(trace: Trace) -> str:
 def _run_result(
     system: System, prop: Temporal, trace: Trace | None, bound: str | None, stopped: bool
 ) -> PropertyResult:
-    """The result of a temporal property, with what it assumes."""
+    """The result of a temporal property, with its fairness assumptions."""
     given = ", ".join(str(one) for one in assumed(system, prop))
     assuming = f"assuming {given}" if given else "no fairness assumed"
     if trace is not None:
@@ -150,11 +150,11 @@ def _message(first: PropertyResult | None, bound: str | None) -> str | None:
 
 
 def _warnings(runner: Runner, temporal: Sequence[Temporal], statistics: Statistics, *, complete: bool) -> list[str]:
-    """What a user should look at although nothing is violated."""
+    """Warnings for the user when no property is violated."""
     system = runner.system
     warnings = []
     if not system.properties and not temporal:
-        warnings.append("the system has no properties: give System(..., properties=[…]) something to check")
+        warnings.append("the system has no properties, so nothing is checked: add System(..., properties=[…])")
     if complete and statistics.search != "stateless":
         never = never_ran(runner.tabulation).items()
         warnings += [f"{cls.__name__}.{name} never ran: {why}" for (cls, name), why in never]

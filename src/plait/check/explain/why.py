@@ -1,11 +1,11 @@
-"""Why a property is false in the last state of a run: its clauses, what it read, who wrote that, and what led there.
+"""Why a property is false in the last state of a run: its clauses, its reads, and the steps that caused them.
 
-- *Clauses*: the statement in which the property ended (a return, a failed assertion), with the tests and loops around it, is
-  taken apart down to the part that makes it false, with the values in it.
-- *Reads*: each field that the property read, its value, and the step that wrote it last; what is pending in inboxes; who is
-  not running.
-- *Slice*: the steps that those writes go back to: what a step read of its own process, and the messages it took, were
-  written and sent by earlier steps, and so on. The other steps have no part in it.
+- *Clauses*: the property ended in a statement (a return, a failed assertion). This statement, with the tests and loops
+  around it, is divided into parts, down to the part that makes it false. Each part is shown with its values.
+- *Reads*: each field that the property read, with its value and the last step that wrote it; pending messages in
+  inboxes; processes that are not running.
+- *Slice*: the steps that caused these writes. A step reads fields of its own process and takes messages. Earlier steps
+  wrote and sent them, and so on. The other steps did not contribute.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from plait.model.properties import Property
 from plait.model.view import View
 
 MOST_CLAUSES = 12
-"""Lines of explanation; more would explain less."""
+"""The maximum number of lines: a longer explanation is harder to read."""
 
 
 def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) -> Why:
@@ -59,17 +59,17 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
             step = next((i for i, e in reversed([*enumerate(events)]) if {*e.sent} & {*last.pending[lane]}), None)
             reads.append(Read(lane, "inbox", [to_data(m) for m in tabulation.inbox_value(inboxes[index])], step))
     roots = {read.step for read in reads if read.step is not None}
-    if any(read.field is None for read in reads):  # a monitor remembers everything that was announced
+    if any(read.field is None for read in reads):  # a monitor depends on all announcements
         roots |= {i for i, e in enumerate(events) if e.announced}
     roots |= _of_inboxes(tracer, components, events)
-    if prop.kind == "final":  # each step has a part in that no other is possible
+    if prop.kind == "final":  # every step contributes to the state being terminal
         roots |= set(range(len(events)))
     clauses = list(_clauses(prop.predicate, view))[:MOST_CLAUSES]
     return Why(clauses, sorted(reads, key=lambda r: (r.step is None, r.step)), _sliced(tracer, events, roots))
 
 
 def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
-    """Why an assertion failed in the last step: what the step read, and where that came from."""
+    """Why an assertion failed in the last step: the reads of the step, and their causes."""
     failing = events[-1]
     before = events[-2].state if len(events) > 1 else tracer.initial
     reads = [
@@ -86,7 +86,7 @@ def _sliced(tracer: Tracer, events: Sequence[Event], roots: set[int]) -> list[in
 
 
 def _standing(events: Sequence[Event], lane: str) -> int | None:
-    """The last step that made a process start, stop or come back."""
+    """The last step that started, stopped or restarted a process."""
     for i in reversed(range(len(events))):
         if lane in events[i].spawned or (events[i].lane == lane and events[i].kind in ("crash", "recover")):
             return i
@@ -105,14 +105,14 @@ def _writer(events: Sequence[Event], lane: str, name: str, before: int | None = 
 
 
 def _of_inboxes(tracer: Tracer, components: Sequence[tuple[str, int]], events: Sequence[Event]) -> set[int]:
-    """The steps that sent what is pending in inboxes that were read."""
+    """The steps that sent the pending messages of inboxes that were read."""
     read = {tracer.names[index] for kind, index in components if kind == "inbox"}
     pending = {m for lane in read for m in (events[-1].state.pending.get(lane, []) if events else [])}
     return {i for i, event in enumerate(events) if pending & {*event.sent}}
 
 
 def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> set[int]:
-    """The steps that others go back to. Where messages queue up, by sender, one is taken after those before it."""
+    """The steps that these steps depend on. In a queue, a message is taken after the messages before it."""
     senders = {message: i for i, event in enumerate(events) for message in event.sent}
     found: set[int] = set()
     waiting = sorted(roots)
@@ -138,15 +138,15 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
 
 
 def _clauses(predicate: Callable[[Any], Any], view: View) -> Iterator[Clause]:
-    """The parts that make a property what it is, each with its value; nothing for what has no source."""
+    """The parts that decide the value of a property, each with its value. Nothing if there is no source."""
     try:
         yield from _inside(predicate, [view], set())
-    except Exception:  # what it calls may not like to be asked in pieces; the verdict does not depend on this
+    except Exception:  # a part may raise if it is evaluated alone; the verdict does not depend on this
         return
 
 
 def _inside(function: Any, arguments: Sequence[Any], told: set[str]) -> Iterator[Clause]:
-    """Why a function returns what it does."""
+    """Why a function returns its value."""
     node = definition(function) if isinstance(function, types.FunctionType) else None
     if node is None:
         return
@@ -161,7 +161,7 @@ def _inside(function: Any, arguments: Sequence[Any], told: set[str]) -> Iterator
 
 
 def _ending(function: types.FunctionType, arguments: Sequence[Any]) -> tuple[int, dict[str, Any]]:
-    """The line in which a function returns, or an assertion in it fails, and its variables there."""
+    """The line in which a function returns or an assertion fails, and the variables there."""
     found: tuple[int, dict[str, Any]] = (0, {})
 
     def follow(frame: types.FrameType, event: str, argument: Any) -> Any:
@@ -183,7 +183,7 @@ def _ending(function: types.FunctionType, arguments: Sequence[Any]) -> tuple[int
 
 
 def _statement(body: Sequence[ast.stmt], line: int, names: dict[str, Any], told: set[str]) -> Iterator[Clause]:
-    """Why the statement in this line was reached, and what it says."""
+    """Why the statement in this line was reached, and its parts."""
     here = next((node for node in body if node.lineno <= line <= (node.end_lineno or 0)), None)
     match here:
         case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
@@ -240,7 +240,7 @@ def _explained(node: ast.expr, names: dict[str, Any], told: set[str]) -> Iterato
                     told.add(ast.unparse(part))
                     yield _clause(part, _value(part, names))
         case ast.Constant():
-            return  # it says nothing
+            return  # it explains nothing
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if _is_users(names.get(name)):
             yield _clause(node, value)
             if not any(isinstance(part, ast.Starred) for part in given):
@@ -250,7 +250,7 @@ def _explained(node: ast.expr, names: dict[str, Any], told: set[str]) -> Iterato
 
 
 def _is_users(value: Any) -> bool:
-    """Whether it is a function that the model has written: not one of ours, nor of a library."""
+    """Whether this is a function of the model, not of Plait or a library."""
     if not isinstance(value, types.FunctionType):
         return False
     package = value.__module__.partition(".")[0]
@@ -264,7 +264,7 @@ def _with(found: dict[str, Any], told: set[str]) -> Clause:
 
 
 def _instance(loop: ast.GeneratorExp, wanted: bool, names: dict[str, Any]) -> dict[str, Any]:
-    """The first values of the loop's variables for which its element is true, or false."""
+    """The first values of the loop's variables for which its element is true (or false)."""
     bound = [n.id for g in loop.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
     elements: list[ast.expr] = [ast.Name(name, ast.Load()) for name in bound]
     pairs = ast.GeneratorExp(ast.Tuple([loop.elt, *elements], ast.Load()), loop.generators)
@@ -283,7 +283,7 @@ def _clause(node: ast.expr, value: Any) -> Clause:
     text = ast.unparse(node)
     match node:
         case ast.Call(args=[ast.GeneratorExp() as loop], keywords=[]):
-            text = f"{ast.unparse(node.func)}{ast.unparse(loop)}"  # once in parentheses is enough
+            text = f"{ast.unparse(node.func)}{ast.unparse(loop)}"  # one pair of parentheses is enough
     return Clause(text, _shown(value))
 
 

@@ -1,8 +1,8 @@
 """From formulas of linear temporal logic to generalized Büchi automata: the tableau of Gerth, Peled, Vardi and Wolper.
 
-A node of the automaton stands for what must be true from now on: the formulas it has decided for the present state (of
-which the literals are its label) and those it leaves to the next. For each Until there is a set of nodes that do not
-wait for it any more; a run is accepted if it is in each of these sets again and again.
+A node of the automaton stands for formulas that must be true from now on: some are decided in the present state (their
+literals are the label of the node), the others are left to the next state. For each Until there is an acceptance set:
+the nodes that do not wait for it any more. A run is accepted if it visits each of these sets infinitely often.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from plait.model.temporal import (
 
 
 class Node(NamedTuple):
-    """What must be true (`yes`) and false (`no`) here, as bits of predicates; where to go; which sets it is in."""
+    """Predicates that must be true (`yes`) and false (`no`) here, as bits; the next nodes; its acceptance sets."""
 
     yes: int
     no: int
@@ -46,7 +46,7 @@ class Automaton(NamedTuple):
 
 
 def normal(formula: Formula, negated: bool = False) -> Formula:
-    """The same (or its negation) with Not before predicates only, of And, Or, Next, Until and Release."""
+    """The negation normal form of a formula, or of its negation: And, Or, Next, Until, Release, Not of predicates."""
     match formula:
         case Atom():
             return Not(formula) if negated else formula
@@ -68,7 +68,7 @@ def normal(formula: Formula, negated: bool = False) -> Formula:
             duals = {And: Or, Or: And, Until: Release, Release: Until}
             kind = duals[type(formula)] if negated else type(formula)
             return kind(normal(formula.left, negated), normal(formula.right, negated))
-    raise TypeError(f"{formula!r} is no formula")
+    raise TypeError(f"{formula!r} is not a formula")
 
 
 @dataclasses.dataclass(eq=False)
@@ -105,11 +105,11 @@ def automaton(formula: Formula, predicates: Sequence[Atom]) -> Automaton:
     untils = sorted({f for node in done for f in node.old if isinstance(f, Until)}, key=str)
     nodes = [_node(number, node, done, untils, predicates) for number, node in enumerate(done)]
     initial = [number for number, node in enumerate(done) if _START in node.incoming]
-    return told_apart(merged(Automaton(nodes, initial, len(untils))))
+    return with_fewer_choices(merged(Automaton(nodes, initial, len(untils))))
 
 
 def merged(found: Automaton) -> Automaton:
-    """The same with one node for all that are alike: in label, acceptance and what follows."""
+    """The same automaton, in which nodes with equal labels, acceptance sets and successors are one node."""
     while True:
         firsts: dict[tuple[int, int, tuple[int, ...], int], int] = {}
         place = [firsts.setdefault((n.yes, n.no, tuple(n.next), n.accepting), len(firsts)) for n in found.nodes]
@@ -123,11 +123,11 @@ def merged(found: Automaton) -> Automaton:
         found = Automaton(nodes, mapped(found.initial), found.sets)
 
 
-def told_apart(found: Automaton) -> Automaton:
-    """The same with fewer choices: a run need not take a node where another one does as well.
+def with_fewer_choices(found: Automaton) -> Automaton:
+    """The same automaton with fewer choices: a run need not take a node if another node serves as well.
 
-    If A follows wherever B does, leads to where B leads and is in the sets that B is in, then a run that is in B while the
-    label of A is true can be in A instead, each time. If A asks for one literal more than B, B may ask for its negation.
+    Suppose A has all predecessors, all successors and all acceptance sets of B. Then a run that is in B while the label
+    of A is true can be in A instead, each time. If A requires one literal more than B, B may require its negation.
     """
     nodes = list(found.nodes)
 
@@ -147,7 +147,7 @@ def told_apart(found: Automaton) -> Automaton:
 
 
 def _decide(node: _Tableau, formula: Formula) -> list[_Tableau]:
-    """The ways to make one more formula true now."""
+    """The ways to make one more formula true in the present state."""
     rest = node.new[:-1]
     old = node.old | {formula}
 

@@ -1,10 +1,9 @@
 """Lassos that people can read: fewer steps, and fewer changes from process to process, in the stem and in the loop.
 
-As for other runs (`plait.check.explain.tidy`), what is left out or exchanged is made sure of by executing the changed
-run. Its loop must be of steps that change something, come back to where it begins, violate the formula by the
-definition of the operators, and be fair: steps that the loop leaves out or takes in another order lead through other
-states, where other steps are enabled. Stem and loop are reordered each by itself, so that the state in which the loop
-begins stays.
+As for other runs (`plait.check.explain.tidy`), each changed run is executed. The steps of its loop must change
+something and return to the start of the loop. The run must violate the formula by the definition of the operators, and
+must be fair: a changed loop visits other states, in which other steps are enabled. Stem and loop are reordered
+separately, so that the first state of the loop stays the same.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from plait.kernel.trace import Event
 
 
 class Lasso(NamedTuple):
-    """A run that ends where its loop begins; without a loop, in a terminal state."""
+    """A run that ends at the start of its loop; without a loop, in a terminal state."""
 
     tracer: Tracer
     events: list[Event]
@@ -39,7 +38,7 @@ class Lasso(NamedTuple):
 
     @property
     def stem(self) -> int:
-        """How many steps come before the loop."""
+        """The number of steps before the loop."""
         return len(self.events) if self.loop is None else self.loop
 
 
@@ -47,7 +46,7 @@ Shows = Callable[[Lasso], bool]
 
 
 def closes(lasso: Lasso) -> bool:
-    """Whether the run goes on for ever as it says."""
+    """Whether the loop returns to its first state; without a loop, whether the run may end there."""
     tracer = lasso.tracer
     if lasso.loop is None:
         return tracer.runner.may_end(tracer.state)
@@ -55,16 +54,16 @@ def closes(lasso: Lasso) -> bool:
 
 
 def changes(lasso: Lasso) -> bool:
-    """Whether there is a loop, of steps that change something: one that changes nothing is none."""
+    """Whether there is a loop whose steps change something. A step that changes nothing does not count."""
     if lasso.loop is None or lasso.loop >= len(lasso.events):
         return False
     return all(here != there for here, there in pairwise(lasso.tracer.visited[lasso.loop :]))
 
 
 def is_fair(lasso: Lasso, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]) -> bool:
-    """Whether the loop meets assumptions: strong or not, the handlers with their processes, whether for each message.
+    """Whether the loop meets assumptions: (strong?, handlers with their processes, for each message?).
 
-    A class of steps that is enabled in all states of the loop happens in it; a strong one, if it is enabled in any.
+    Weak: steps that are enabled in all states of the loop happen in it. Strong: steps that are enabled in any state do.
     """
     if lasso.loop is None:
         return True
@@ -88,13 +87,13 @@ def _classes(step: Transition, assumed: Sequence[tuple[bool, Sequence[tuple[int,
 def _enabled(
     runner: Runner, state: Sequence[int], assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]
 ) -> set[Any]:
-    """The classes that have a step here; one that changes nothing, or fails, is none."""
+    """The classes that have a step here. Steps that change nothing or fail do not count."""
     steps = (t for t in runner.engine.successors(state) if not t.failure and t.state != list(state))
     return set().union(*(_classes(t, assumed) for t in steps))
 
 
 def tidied_lasso(lasso: Lasso, shows: Shows) -> tuple[Lasso, str | None]:
-    """A lasso that shows the same and reads better, and in words what was changed; or the same lasso."""
+    """A lasso that shows the same and is easier to read, and what was changed, as text; or the same lasso."""
     if not 1 < len(lasso.events) <= MOST_STEPS or not shows(lasso):
         return lasso, None
     steps, begin = len(lasso.events), lasso.loop
@@ -113,7 +112,7 @@ def tidied_lasso(lasso: Lasso, shows: Shows) -> tuple[Lasso, str | None]:
 
 
 def _rolled(lasso: Lasso, shows: Shows) -> Lasso:
-    """The same endless run, whose loop begins as early as it can."""
+    """The same infinite run. Its loop begins as early as possible."""
     tracer, loop, end = lasso.tracer, lasso.loop, len(lasso.events)
     if loop is None:
         return lasso
@@ -124,7 +123,7 @@ def _rolled(lasso: Lasso, shows: Shows) -> Lasso:
 
 
 def _without_repeats(lasso: Lasso, shows: Shows) -> Lasso:
-    """Leave out, of the stem and of the loop, what leads from a state to the same one, unless that is needed."""
+    """Leave out steps of stem and loop that lead from a state back to the same state, unless they are needed."""
     stem = unrepeated(lasso.tracer.visited[: lasso.stem + 1])
     lasso = _accepted(lasso, [*stem, *range(lasso.stem, len(lasso.events))], lasso.loop and len(stem), shows)
     if lasso.loop is None:
@@ -135,7 +134,7 @@ def _without_repeats(lasso: Lasso, shows: Shows) -> Lasso:
 
 
 def _accepted(lasso: Lasso, kept: Sequence[int], loop: int | None, shows: Shows) -> Lasso:
-    """The lasso of some of its steps, if it shows the same; or all of it."""
+    """The lasso with some of its steps, if it shows the same; otherwise the whole lasso."""
     if len(kept) < len(lasso.events):
         again = executed(lasso.tracer.runner, [lasso.tracer.taken[i] for i in kept])
         if again is not None and shows(made := Lasso(*again, loop)):
@@ -144,7 +143,7 @@ def _accepted(lasso: Lasso, kept: Sequence[int], loop: int | None, shows: Shows)
 
 
 def _reordered(lasso: Lasso, shows: Shows) -> Lasso:
-    """As few changes from process to process as there can be in the stem, and in the loop."""
+    """The lasso with the fewest changes from process to process, in the stem and in the loop."""
     for start, end in ((0, lasso.stem), (lasso.stem, len(lasso.events))):
         part = lasso.events[start:end]
         if len(part) < 2:

@@ -1,7 +1,7 @@
-"""Whether a run repeats, and fairly, on a model as it is now; and if not, which assumption it breaks.
+"""Whether a run repeats fairly on the present model. If not, which assumption it violates.
 
-What fairness means for a loop is said in one place, `plait.check.live.lasso.is_fair`. Here it is asked about one
-assumption at a time, in order to name the one that fails.
+`plait.check.live.lasso.is_fair` defines fairness of a loop. This module asks about one assumption at a time, to name
+the one that fails.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from plait.model.system import System, with_properties
 
 
 def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> bool:
-    """Whether the run goes on for ever as it says; fields that are auxiliary to the properties may go on changing.
+    """Whether the loop of the run repeats. Fields that are auxiliary for the properties may change all the time.
 
-    A lasso of relevant parts (`plait.check.explain.lifting`) repeats in all that predicates and steps depend on.
+    A lasso of relevant parts (`plait.check.explain.lifting`) repeats everything that predicates and steps read.
     """
     if closes(lasso):
         return True
@@ -42,23 +42,23 @@ def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> 
 
 
 def broken(lasso: Lasso, system: System, given: Sequence[Fairness]) -> str | None:
-    """The first assumption that the loop does not meet, and what is put off for ever, in words; None if it meets all."""
+    """The first assumption that the loop does not meet, and what never happens, as text; None if it meets all."""
     for one in given:
         for strong, places, by_message in engine_fairness(system, [one]):
             for process in sorted({process for process, _ in places}):
                 own = [place for place in places if place[0] == process]
                 if not is_fair(lasso, [(strong, own, by_message)]):
-                    often = "again and again in the loop" if strong else "all along the loop"
+                    often = "in some states of the loop" if strong else "in all states of the loop"
                     if by_message:
-                        said = f"{_message(lasso, own, strong)} is deliverable {often} and never delivered"
+                        missed = f"{_message(lasso, own, strong)} is deliverable {often} and never delivered"
                     else:
-                        said = f"{_steps(lasso, own)} is enabled {often} and never happens"
-                    return f"{one}: {said}"
+                        missed = f"{_steps(lasso, own)} is enabled {often} and never happens"
+                    return f"{one}: {missed}"
     return None
 
 
 def _possible(lasso: Lasso, places: Sequence[tuple[int, int]]) -> list[list[Transition]]:
-    """Per state of the loop, the steps of these handlers that lead out of it."""
+    """For each state of the loop, the steps of these handlers that lead out of the state."""
     successors = lasso.tracer.runner.engine.successors
     return [
         [
@@ -78,7 +78,7 @@ def _steps(lasso: Lasso, places: Sequence[tuple[int, int]]) -> str:
 
 
 def _message(lasso: Lasso, places: Sequence[tuple[int, int]], strong: bool) -> str:
-    """A message that could be taken by the process, and is not."""
+    """A message that the process could take, and does not."""
     tracer = lasso.tracer
     waiting = [{(sender, m) for t in steps for _, sender, m in t.consumed} for steps in _possible(lasso, places)]
     some = set.union(*waiting) if strong else set.intersection(*waiting)
@@ -89,9 +89,9 @@ def _message(lasso: Lasso, places: Sequence[tuple[int, int]], strong: bool) -> s
         for _, sender, m in t.consumed
     }
     sender, content = min(some - taken)
-    return f"{_told(tracer, content, sender)} to {tracer.names[places[0][0]]}"
+    return f"{_message_text(tracer, content, sender)} to {tracer.names[places[0][0]]}"
 
 
-def _told(tracer: Tracer, content: bytes, sender: int) -> str:
+def _message_text(tracer: Tracer, content: bytes, sender: int) -> str:
     name, kind, fields = tracer.message(content, sender)
     return f"{kind}({', '.join(f'{key}={text(value)}' for key, value in fields.items())}) from {name}"

@@ -1,8 +1,8 @@
 """Temporal properties: look for a fair run that violates one, in the graph of all states.
 
-The negation of the formula becomes an automaton (`plait.check.live.buchi`); the engine looks for a fair run of its
-product with the graph (`rust/src/live/product.rs`). A run that is found is executed again, and its formula evaluated on it
-by the definition of the operators, before it is reported.
+The negation of the formula becomes an automaton (`plait.check.live.buchi`). The engine looks for a fair run of its
+product with the graph (`rust/src/live/product.rs`). Before such a run is reported, it is executed again, and the
+formula is evaluated on it by the definition of the operators.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ from plait.model.temporal import (
 )
 
 MOST_PREDICATES = 63
-"""In all temporal properties together."""
+"""The maximum for all temporal properties together."""
 MOST_SETS = 63
-"""Acceptance sets of an automaton."""
+"""The maximum of acceptance sets of an automaton."""
 
 
 def flattened(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Property]:
-    """The properties, with the predicates of temporal ones in their place: what the engine can evaluate in a state."""
+    """The properties that the engine evaluates in a state: each temporal property is replaced by its predicates."""
     plain = [p for p in properties if not isinstance(p, Temporal)]
     return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties, more)]
 
 
 def predicates(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Atom]:
-    """The predicates of the temporal properties, and others, each once."""
+    """The predicates of the temporal properties, and more, without duplicates."""
     atoms = (a for p in properties if isinstance(p, Temporal) for a in p.formula.atoms())
     return list(dict.fromkeys([*atoms, *more]))
 
 
 class Findings(NamedTuple):
-    """What a search for fair runs found."""
+    """The result of a search for fair runs."""
 
     traces: list[Trace | None]
-    """Per temporal property, a run that violates it."""
+    """For each temporal property, a run that violates it, or None."""
     report: SearchReport
-    """What the engine met on the way."""
+    """The report of the engine about states."""
 
 
 def search(
@@ -78,10 +78,10 @@ def search(
     por: bool = False,
     progress: Callable[[Counters], None] | None = None,
 ) -> Findings:
-    """Look for a fair run that violates each of the properties; evaluate more predicates in all states on the way.
+    """Look for a fair run that violates each of the properties. Evaluate `more` predicates in all states.
 
-    The runner's System has all of them flattened. `whole` makes a runner of whole states, to be used if relevant parts do
-    not tell. With `safety`, properties of states are looked at on the way, and a violation of one ends it. With `por`,
+    In the runner's System, they are all flattened. `whole` makes a runner of whole states, in case relevant parts are
+    not enough. With `safety`, properties of states are checked in the same search; a violation ends it. With `por`,
     partial-order reduction is applied.
     """
     system, atoms = runner.system, predicates(properties, more)
@@ -95,8 +95,8 @@ def search(
     for p, one in zip(properties, automata, strict=True):
         if one.sets > MOST_SETS:
             raise ModelError(
-                f"{p.name} is too large: what it demands again and again are {one.sets} things, more than {MOST_SETS}",
-                hint="make several properties of it",
+                f"{p.name} is too large: its automaton has {one.sets} acceptance sets, more than {MOST_SETS}",
+                hint="split it into several properties",
             )
     found = runner.engine.liveness(
         options,
@@ -109,7 +109,7 @@ def search(
         por=por,
     )
     if runner.decomposition and found.silent:
-        # A step that changes auxiliary fields only can go on for ever, which the graph of relevant parts does not show.
+        # A step that changes only auxiliary fields can repeat forever. The graph of relevant parts does not show this.
         full = whole() if whole else Runner(system)
         return search(full, properties, more, options, por=por, progress=progress)
     traces = [
@@ -120,12 +120,12 @@ def search(
 
 
 def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:
-    """What is assumed of runs for a property."""
+    """The fairness assumptions for a property."""
     return tuple(dict.fromkeys((*system.fairness, *prop.fairness)))
 
 
 def engine_fairness(system: System, given: Sequence[Fairness]) -> list[tuple[bool, list[tuple[int, int]], bool]]:
-    """The assumptions as the engine takes them: strong, handlers with their processes, whether for each message."""
+    """The assumptions for the engine: (strong?, handlers with their processes, for each message?)."""
     made = []
     for one in given:
         places: list[list[tuple[int, int]]] = []
@@ -135,7 +135,10 @@ def engine_fairness(system: System, given: Sequence[Fairness]) -> list[tuple[boo
                 handlers = cls.__plait_handlers__
                 places.append([(position, i) for i, handler in enumerate(handlers) if one.concerns(handler)])
         if not any(places):
-            raise ModelError(f"fairness {one}: no process of the System has such steps", hint="check what it names")
+            raise ModelError(
+                f"fairness {one}: no process of the System has such steps",
+                hint="name a role, a handler or a message of this System",
+            )
         if one.by_message:
             made.append((one.strong, [place for some in places for place in some], True))
         else:
@@ -159,7 +162,7 @@ def _trace(
         tracer = Tracer(runner)
         events = [tracer.step(transition) for transition in (*stem, *cycle)]
         if tracer.visited[-1] != tracer.visited[len(stem)]:
-            raise RuntimeError("a loop that was found does not come back to where it began")
+            raise RuntimeError("a loop that was found does not return to its first state")
     lasso, note = Lasso(tracer, events, len(stem) if cycle else None), None
 
     def violates(run: Lasso) -> bool:
@@ -171,10 +174,10 @@ def _trace(
         fairness = engine_fairness(runner.system, assumed(runner.system, prop))
         lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
     if lasso.loop is None:
-        end = "the run ends where no step is possible any more"
+        end = "the run ends in a state without possible steps"
     else:
         end = f"steps {lasso.stem + 1} to {len(lasso.events)} repeat for ever"
-    explanation = f"{end}, and {prop.formula} is false on it"
+    explanation = f"{end}, and {prop.formula} is false on this run"
     clauses = [
         Clause(atom.name, _when(lasso, first + number))
         for number, atom in enumerate(atoms)
@@ -185,7 +188,7 @@ def _trace(
 
 
 def _when(lasso: Lasso, number: int) -> str:
-    """After which steps of a run a predicate is true, in words; after the last of a loop, too."""
+    """After which steps of a run a predicate is true, as text. The last step of a loop counts too."""
     states = lasso.tracer.visited
     true = [i for i, state in enumerate(states) if lasso.tracer.runner.holds(number, state)]
     if len(true) in (0, len(states)):
@@ -197,7 +200,7 @@ def _when(lasso: Lasso, number: int) -> str:
         else:
             spans.append([i, i])
     words = [str(a) if a == b else f"{a} to {b}" for a, b in spans]
-    return f"true after step {', '.join(words)} only (0 is the start)"
+    return f"true only after step {', '.join(words)} (0 is the initial state)"
 
 
 def violated(
@@ -208,7 +211,7 @@ def violated(
     visited: Sequence[Sequence[int]],
     loop: int | None,
 ) -> bool:
-    """Whether a run violates the formula. It visits these states; with a loop, the last one is where the loop began."""
+    """Whether a run through these states violates the formula. With a loop, the last state is its first state."""
     states = visited if loop is None else visited[:-1]
     values = {atom: [runner.holds(first + i, state) for state in states] for i, atom in enumerate(atoms)}
     after = [*range(1, len(states)), len(states) - 1 if loop is None else loop]
@@ -216,13 +219,13 @@ def violated(
 
 
 def _evaluated(formula: Formula, values: dict[Atom, list[bool]], after: list[int]) -> list[bool]:
-    """The value of a formula at each position of a run, by what the operators mean."""
+    """The value of a formula at each position of a run, by the definition of the operators."""
 
     def of(part: Formula) -> list[bool]:
         return _evaluated(part, values, after)
 
     def settled(start: bool, now: Callable[[int, bool], bool]) -> list[bool]:
-        """The least or the greatest values that are right here, given those after."""
+        """The least or greatest fixed point: values at each position that agree with the values after it."""
         found = [start] * len(after)
         while True:
             better = [now(i, found[j]) for i, j in enumerate(after)]
@@ -259,4 +262,4 @@ def _evaluated(formula: Formula, values: dict[Atom, list[bool]], after: list[int
                     return settled(False, lambda i, then: right[i] or (left[i] and then))
                 case Release():
                     return settled(True, lambda i, then: right[i] and (left[i] or then))
-    raise TypeError(f"{formula!r} is no formula")
+    raise TypeError(f"{formula!r} is not a formula")

@@ -1,4 +1,4 @@
-"""Model values as canonical content and back, with errors that name the place and what was expected there."""
+"""Model values as canonical bytes and back. Errors name the place and what was expected there."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ UP, CRASHED, DOWN, UNBORN = range(4)
 """The first byte of a local state; the canonical bytes of the tuple of its fields follow."""
 
 RAISED = (Exception, SystemExit)
-"""What user code may raise at us; an interrupt of the keyboard is not ours to explain."""
+"""Exceptions of user code that Plait explains. A keyboard interrupt is not one of them."""
 NO_CONTENT = (TypeError, ValueError, OverflowError)
 """What the codec raises on a value that no state can hold."""
 _UNDECLARED = ("_id", "_run", "_reads")
-"""Attributes of ours that are no fields."""
+"""Attributes that Plait adds. They are not fields."""
 
 
 class StuckError(Exception):
-    """Raised into user code that does not return when the search is to end."""
+    """Raised in user code that does not return when the search must stop."""
 
 
 class ModelCodec:
-    """Makes processes and messages of one System from their content, and content from their values."""
+    """Decodes processes and messages of one System, and encodes their values."""
 
     def __init__(self, system: System) -> None:
         self.system = system
         self.codec = Codec(Pid, ProbeSet, ProbeFrozenSet)
         self.thread: int | None = None
-        """The thread that runs user code, or did last."""
+        """The thread that runs user code, or ran it last."""
 
     def interrupt(self) -> None:
-        """End a call of user code that does not return: the search is to end, and waits for it."""
+        """End a call of user code that does not return, because the search must stop."""
         if self.thread is not None:
             ident, error = ctypes.c_ulong(self.thread), ctypes.py_object(StuckError)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
@@ -86,14 +86,14 @@ class ModelCodec:
         except NO_CONTENT:
             for name, value in zip(names, values, strict=True):
                 self.encode(value, f"{place}: field {name}")
-            # Each has content, but not together: two of them share an object.
+            # Each field alone can be encoded, but not all together: two of them share an object.
             for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=True), 2):
                 self.encode((x, y), f"{place}: fields {a} and {b}")
             raise
 
 
 def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[Any, ...]:
-    """The values of the fields of a process or monitor, which must have these and no others."""
+    """The values of the fields of a process or monitor. It must have exactly these fields."""
     there = object.__getattribute__(thing, "__dict__")
     for name in there:
         if name not in fields and name not in _UNDECLARED:
@@ -108,14 +108,14 @@ def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[An
 
 
 def explained(where: str, error: BaseException) -> PlaitError:
-    """An exception that the user's code raised, with the place and the line of the user's file it came from."""
+    """The error for an exception of user code, with the place in the model and the line in the user's file."""
     if isinstance(error, PlaitError):
         known = error.placed or where in error.message
         return error if known else error.at(where, kind=ModelError)
     line = user_line(error)
     if isinstance(error, StuckError):
         return ModelError(
-            f"{where} did not return, and the search was to end{line}", hint=f"make {where} do less in one step"
+            f"{where} did not return when the search had to stop{line}", hint=f"make {where} do less in one step"
         )
     return ModelError(
         f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
@@ -123,5 +123,5 @@ def explained(where: str, error: BaseException) -> PlaitError:
 
 
 def cause(error: BaseException) -> BaseException | None:
-    """What to show below an explained error: the user's exception, but not one of ours."""
+    """The exception to show below an explained error: the user's exception, but not an error of Plait."""
     return None if isinstance(error, PlaitError) else error

@@ -1,7 +1,7 @@
 """Guards: which handlers may run in a local state, and which messages may trigger them.
 
-A guard looks at few fields. It is asked once per distinct content of what it read (`watched` notes that), not once per
-local state.
+A guard reads few fields. `watched` records which. So a guard is evaluated once per distinct content of these fields,
+not once per local state.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
 
 _ATTENTIVE = 8
-"""So many first evaluations of each guard are made five times, to see that it is a function."""
+"""The first evaluations of each guard, this many, are made five times, to check that the guard is a function."""
 
 Known = dict[tuple[int, ...], dict[tuple[bytes, ...], bool]]
-"""Per set of fields that an evaluation read, the answers by the content of these."""
+"""For each set of fields that an evaluation read, the answers by the content of these fields."""
 
 
 def _recalled(known: Known, fields: list[bytes]) -> bool | None:
-    """The answer of an earlier evaluation that read the same."""
+    """The answer of an earlier evaluation that read the same content."""
     for read, answers in known.items():
         value = answers.get(tuple(fields[i] for i in read))
         if value is not None:
@@ -39,7 +39,7 @@ def _recalled(known: Known, fields: list[bytes]) -> bool | None:
 
 @functools.cache
 def watched(cls: type[Process]) -> type[Process]:
-    """The class, noting which fields are read in `_reads`."""
+    """A subclass that records in `_reads` which fields are read."""
     fields = frozenset(cls.__plait_fields__)
 
     def read(self: Any, name: str) -> Any:
@@ -68,18 +68,18 @@ def _watched_kind(cls: type[Message]) -> type[Message]:
 
 
 def watched_message(message: Message, note: Callable[[type[Message], str], None]) -> Message:
-    """A message that tells which of its fields are read; not to be kept."""
+    """A message that reports which of its fields are read. Do not keep it."""
     made = object.__new__(_watched_kind(type(message)))  # type: ignore[arg-type]
     object.__getattribute__(made, "__dict__").update(message.__dict__, _note=note)
     return made
 
 
 class LookedAtError(BaseException):
-    """A guard looked at the message."""
+    """A guard read the message."""
 
 
 class Unread:
-    """Stands for any message, and cannot be looked at."""
+    """Stands for any message. Reading it raises LookedAtError."""
 
     def __getattribute__(self, name: str) -> Any:
         raise LookedAtError
@@ -87,7 +87,7 @@ class Unread:
 
 @functools.cache
 def _only_attributes(guard: Any) -> bool:
-    """Whether all that a guard does with the message is to read its attributes, so that an `Unread` notices."""
+    """Whether a guard uses the message only to read its attributes, so that `Unread` detects every use."""
     code = getattr(guard, "__code__", None)
     if code is None or code.co_argcount < 2 or code.co_varnames[1] in code.co_cellvars:
         return False
@@ -104,7 +104,7 @@ def _only_attributes(guard: Any) -> bool:
 
 
 class Guards:
-    """Answers what may run where, for one System."""
+    """Answers questions about the guards of one System."""
 
     def __init__(
         self, model_codec: ModelCodec, handlers: list[tuple[Handler, ...]], recorder: Recorder | None = None
@@ -115,14 +115,14 @@ class Guards:
         self.handlers = handlers
         self._asked: dict[tuple[type[Process], str], int] = {}
         self.foresee = False
-        """Tell apart what no message can trigger from what waits for one: partial-order reduction wants to know."""
+        """Leave handlers out of `armed` that no message can trigger. Partial-order reduction needs this."""
         self._known: dict[tuple[int, int, int, bytes], Known] = {}
         """Per process, handler and message."""
         self._known_hopeless: dict[tuple[int, int], Known] = {}
         """Per process and handler."""
 
     def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
-        """Handlers that may run in this local state: (handler, how many messages it takes; 0 for an enabled action)."""
+        """Handlers that may run in this local state: (handler, number of messages; 0 for an enabled action)."""
         found = []
         fields = self.model_codec.codec.fields(local) if self.foresee else []
         for number, handler in enumerate(self.handlers[index]):
@@ -134,7 +134,7 @@ class Guards:
         return found
 
     def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
-        """Whether a guard is false here whatever the message: it says so without looking at it."""
+        """Whether a guard is false here for every message: it returns false without reading the message."""
         guard: Any = self.system.classes[index].__plait_handlers__[number].where
         if guard is None or not _only_attributes(guard):
             return False
@@ -144,7 +144,7 @@ class Guards:
             process, names = self._watched(index, local)
             try:
                 value = not guard(process, Unread())
-            except (LookedAtError, *RAISED):  # what it would raise on a message, it will
+            except (LookedAtError, *RAISED):  # an exception comes again when there is a message
                 value = False
             self._remember(index, known, fields, names, value)
         if value and self.recorder is not None:
@@ -152,7 +152,7 @@ class Guards:
         return value
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
-        """The handlers of a process that are for a message like this: its type, and for a quorum its sender's role."""
+        """The handlers of a process for this type of message (and, for a quorum, for the role of this sender)."""
         message = self.model_codec.message(sender, content)
         found = []
         for number, handler in enumerate(self.handlers[index]):
@@ -191,12 +191,12 @@ class Guards:
         return value
 
     def _remember(self, index: int, known: Known, fields: list[bytes], names: set[str], value: bool) -> None:
-        # Field 0 is the status, which is the same for all that ask.
+        # Field 0 is the status. It is the same in all these evaluations.
         read = tuple(i for i, name in enumerate(self.system.classes[index].__plait_fields__, 1) if name in names)
         known.setdefault(read, {})[tuple(fields[i] for i in read)] = value
 
     def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
-        """Evaluate a guard (on a delivered message: its sender and content); at first, make sure that it is a function."""
+        """Evaluate a guard (on a delivered message: sender and content). At first, check that it is a function."""
         value, read = self._evaluate(index, number, local, *delivered)
         if self.recorder is not None:
             self._record(self.recorder, index, number, local, read, delivered)
@@ -206,7 +206,7 @@ class Guards:
             if self._evaluate(index, number, local, *delivered, probe=True)[0] != value:
                 raise ModelError(
                     f"{self._where(index, number)} is not a function of its inputs: "
-                    f"asked twice, it said {value} and then {not value}",
+                    f"evaluated twice, it returned {value} and then {not value}",
                     hint="a guard must not use randomness, clocks, globals or the order of a set",
                 )
         return value, read
@@ -214,7 +214,7 @@ class Guards:
     def _record(
         self, recorder: Recorder, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
     ) -> None:
-        """Tell what a guard read; of the message too, for which it is asked once more."""
+        """Record the reads of a guard. It is evaluated once more to record its reads of the message."""
         by = f"guard of {self.handlers[index][number].name}"
         recorder.read(self.system.classes[index], read, by)
         guard: Any = self.system.classes[index].__plait_handlers__[number].where
@@ -224,7 +224,7 @@ class Guards:
                 guard(self._watched(index, local)[0], message)
 
     def _watched(self, index: int, local: bytes, *, probe: bool = False) -> tuple[Process, set[str]]:
-        """A process to look at, and the set that it notes in which of its fields were read."""
+        """A process that records its reads, and the set of the names that were read."""
         noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
         process = self.model_codec.process(index, local, probe=probe, cls=noting)
         read: set[str] = set()
@@ -234,7 +234,7 @@ class Guards:
     def _evaluate(
         self, index: int, number: int, local: bytes, *delivered: Any, probe: bool = False
     ) -> tuple[bool, set[str]]:
-        """The value of a guard, and the fields that it read; it must leave the state as it is."""
+        """The value of a guard, and the fields that it read. It must not change the state."""
         cls, where = self.system.classes[index], self._where(index, number)
         guard: Any = self.handlers[index][number].where
         process, read = self._watched(index, local, probe=probe)
@@ -248,12 +248,12 @@ class Guards:
         if self.model_codec.local(UP, declared_values(process, names, where), names, where) != local:
             raise ModelError(
                 f"{where} changes the state of {self.system.pids[index]!r}",
-                hint="a guard only looks: move the change into the handler",
+                hint="a guard must not change anything: move the change into the handler",
             )
         return value, read
 
     def reads(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> set[str]:
-        """The fields that a handler's guard read when it let these messages (or none, for an action) through."""
+        """The fields that the guard read when it accepted these messages (or none, for an action)."""
         if self.handlers[index][number].where is None:
             return set()
         asked: Sequence[tuple[Any, ...]] = messages or [()]
@@ -278,7 +278,8 @@ class Guards:
             raise explained(where, error) from cause(error)
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(
-                f"{where} is {size!r}", hint=f"a quorum is a number from 1 to {len(self.system.classes)} processes"
+                f"{where} is {size!r}",
+                hint=f"give a number from 1 to {len(self.system.classes)}, the number of processes",
             )
         if self.recorder is not None:
             self.recorder.read(self.system.classes[index], read, f"quorum of {self.handlers[index][number].name}")

@@ -21,7 +21,7 @@ from typing import Any
 def _backwards(probe: Any) -> Iterator[Any]:
     """The elements in the opposite order of the plain set that this one stands for.
 
-    Copying a set may change its order, so a probe remembers the plain set it was copied from, while they are equal.
+    Copying a set may change its order. So a probe keeps the plain set that it was copied from, while they are equal.
     """
     plain = probe.__dict__["plain"]
     kind: Any = type(probe).__base__
@@ -80,7 +80,7 @@ for _kind in (ProbeSet, ProbeFrozenSet):
 
 
 def probe(value: Any) -> Any:
-    """A set as a probe; anything else as it is."""
+    """A set as a probe; any other value unchanged."""
     return ProbeSet(value) if type(value) is set else ProbeFrozenSet(value) if type(value) is frozenset else value
 
 
@@ -88,7 +88,7 @@ _MADE = {"__plait_set__": ProbeSet, "__plait_frozenset__": ProbeFrozenSet, "__pl
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Make every set of the source a probe; and mangle private names, as the class that the source is cut from would."""
+    """Make every set of the source a probe, and mangle private names, as the class of the function does."""
 
     def __init__(self, owner: str, shadowed: set[str]) -> None:
         self._owner = owner.lstrip("_")
@@ -139,12 +139,12 @@ class _Rewriter(ast.NodeTransformer):
 
 @functools.cache
 def probing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with probe sets; the function itself where its source cannot be had."""
+    """The function with probe sets; the function itself if its source is not available."""
     if not isinstance(function, types.FunctionType):
         return function
     code = function.__code__
     try:
-        # The source of the code, not of the function: a wrapper (functools.wraps) would give what it wraps.
+        # The source of the code, not of the function: functools.wraps would give the wrapped function.
         definition = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
     except (OSError, TypeError, SyntaxError, IndexError):
         return function
@@ -156,7 +156,7 @@ def probing(function: Callable[..., Any]) -> Callable[..., Any]:
     scopes = function.__qualname__.split(".")
     owner = scopes[-2] if len(scopes) > 1 and scopes[-2] != "<locals>" else ""
     _Rewriter(owner, {*code.co_varnames, *code.co_cellvars, *code.co_freevars, *function.__globals__}).visit(definition)
-    # An outer function whose parameters are the free variables makes them cells of the inner one.
+    # The free variables are parameters of an outer function, so they are cells of the inner one.
     outer = ast.FunctionDef(
         name="__plait_outer__",
         args=ast.arguments([], [ast.arg(n) for n in (*_MADE, *code.co_freevars)], None, [], [], None, []),

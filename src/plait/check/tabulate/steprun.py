@@ -1,4 +1,4 @@
-"""One run of a handler: what it may do, and a record of what it did."""
+"""One run of a handler: the operations that it may use, and a record of its effects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Encode = Callable[[object, str], bytes]
 
 
 class Outcome(NamedTuple):
-    """What one run of a handler did, as the native engine reads it."""
+    """The result of one run of a handler, as the native engine reads it."""
 
     local: bytes
     sends: list[tuple[int, bytes]]
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     spawns: list[tuple[int, bytes]]
     """(slot, its initial local state)."""
     expected: list[tuple[int, bool]]
-    """Slots that this outcome presumes unborn (true) or born (false)."""
+    """Slots that this outcome assumes to be unborn (true) or born (false)."""
     choices: list[bytes]
     failure: Failure | None
 
@@ -45,7 +45,7 @@ class Branches:
         return self.script[position]
 
     def advance(self) -> bool:
-        """Move to the next combination; false when all were tried."""
+        """Move to the next combination. Return false if all were tried."""
         del self.script[len(self.widths) :]
         while self.script and self.script[-1] + 1 >= self.widths[len(self.script) - 1]:
             self.script.pop()
@@ -61,7 +61,7 @@ class NoSlotError(ModelError):
 
 
 class StepRun:
-    """What a running handler may ask for (`plait.model.process.Run`); collects its effects."""
+    """The operations of a running handler (`plait.model.process.Run`). Collects its effects."""
 
     def __init__(self, system: System, where: str, branches: Branches, encode_or_explain: Encode) -> None:
         self._system, self._where, self._branches, self._encode = system, where, branches, encode_or_explain
@@ -80,7 +80,7 @@ class StepRun:
                 hint = "the receiver comes first: self.send(to, message)"
             elif isinstance(to, type) and issubclass(to, Process):
                 hint = f"broadcast({to.__name__}, …) sends to the role, {to.__name__}.pid(0) is its first process"
-            raise ModelError(f"{self._where} sends to {to!r}, which is no process of the system", hint=hint)
+            raise ModelError(f"{self._where} sends to {to!r}, which is not a process of the system", hint=hint)
         if not isinstance(message, Message):
             raise ModelError(
                 f"{self._where} sends {message!r}, which is not a Message", hint="class Ping(Message): number: int"
@@ -95,7 +95,7 @@ class StepRun:
     def choose(self, options: Iterable[Any]) -> Any:
         if not isinstance(options, Iterable):
             raise ModelError(
-                f"{self._where}: choose({options!r}) was given no collection", hint="self.choose([1, 2]) chooses 1 or 2"
+                f"{self._where}: choose({options!r}) needs a collection", hint="self.choose([1, 2]) chooses 1 or 2"
             )
         values = list(options)
         if isinstance(options, set | frozenset):
@@ -107,8 +107,8 @@ class StepRun:
         pick = self._branches.next(len(values))
         if pick >= len(values):
             raise ModelError(
-                f"{self._where} is not a function of its inputs: run twice, it chose from {len(values)} options after "
-                "more of them",
+                f"{self._where} is not a function of its inputs: run twice, it had more than {len(values)} "
+                f"options to choose from and then {len(values)}",
                 hint="a handler must not use randomness, clocks, globals or the order of a set",
             )
         chosen = values[pick]
@@ -116,7 +116,7 @@ class StepRun:
         return chosen
 
     def spawn(self, role: type[Process], fields: dict[str, Any]) -> Pid:
-        """Take the first free slot. Which one that is only the engine knows: each is a branch, with what it presumes."""
+        """Take the first free slot. Only the engine knows which slot is free: each slot is a branch."""
         first = len(self._system.processes)
         slots = [i for i in range(first, len(self._system.classes)) if self._system.classes[i] is role]
         if not slots:

@@ -1,11 +1,11 @@
 """The Python side of the engine: run one step, one guard, one observation, one property.
 
-The native engine calls each method once per distinct input and remembers the answer, so these run a few thousand times
-in a search of millions of states. Component values cross the border as canonical bytes (`plait._native.Codec`), which
-decode to fresh objects: a handler can neither keep nor leak a reference into another state.
+The native engine calls each method once per distinct input and stores the answer. So these methods run a few thousand
+times in a search of millions of states. Values cross the border as canonical bytes (`plait._native.Codec`). Decoding
+makes new objects: a handler cannot keep or leak a reference into another state.
 
-Every step runs twice, the second time as a probe (`plait.check.tabulate.probe`). A difference is a model error: the
-handler is then not a function of its local state, the consumed messages and its choices.
+Every step runs twice, the second time as a probe (`plait.check.tabulate.probe`). A difference is a model error:
+the handler is not a function of its local state, the consumed messages and its choices.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from plait.model.view import Component, Status, View
 
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 _ATTENTIVE_STEPS = 8
-"""So many first steps of each handler run five times instead of twice, to catch a coin that fell equal."""
+"""The first steps of each handler, this many, run five times instead of twice: two random results may be equal."""
 _MOST_CHOICES = 50_000
-"""More outcomes of one step are a mistake: they would be tabulated before any limit is looked at."""
+"""More outcomes of one step are an error, because no limit of the search is checked while they are tabulated."""
 
 
 Judgement = tuple[bool, list[Component], list[tuple[int, int]]]
@@ -56,7 +56,7 @@ Judgement = tuple[bool, list[Component], list[tuple[int, int]]]
 class Tabulation(Asymmetry):
     """Answers the questions of the native engine about one System.
 
-    A message travels with the position of its sender.
+    A message is passed together with the position of its sender.
     """
 
     auxiliary: Mapping[type[Process], frozenset[str]] = {}
@@ -65,7 +65,7 @@ class Tabulation(Asymmetry):
     def __init__(self, system: System, recorder: Recorder | None = None) -> None:
         self.system = system
         self.recorder = recorder
-        """Listens to what is asked, for coverage."""
+        """Records coverage."""
         self.model_codec = ModelCodec(system)
         self.codec = self.model_codec.codec
         self.interrupt = self.model_codec.interrupt
@@ -80,22 +80,22 @@ class Tabulation(Asymmetry):
         self._guards = Guards(self.model_codec, self.handlers, recorder)
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
-        """Types of messages, and who was sent them."""
+        """Types of messages, and the classes of their receivers."""
         self._evaluations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
         self._judgements: dict[int, dict[tuple[tuple[int, int], ...], dict[tuple[bytes, ...], Judgement]]] = {}
-        """Per property and set of fields that an evaluation read, what it found by the content of these."""
+        """For each property and set of fields that it read: the results, by the content of these fields."""
         self._parts: dict[int, list[bytes]] = {}
         """The contents of the fields of a local state, by its id."""
         self._inboxes: dict[int, tuple[Message, ...]] = {}
         self._monitors: dict[tuple[int, int], Monitor] = {}
 
     def foresee(self, wanted: bool) -> None:
-        """Have `armed` leave out what no message can trigger."""
+        """Whether `armed` leaves out handlers that no message can trigger."""
         self._guards.foresee = wanted
 
-    # -- what the engine asks -------------------------------------------------------------------------------------
+    # -- questions of the engine -------------------------------------------------------------------------------------
 
     def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
         """Local states, messages (sender, receiver, content) and monitor states before the first step."""
@@ -110,8 +110,8 @@ class Tabulation(Asymmetry):
                 outcomes = self.run(index, local, number, [])
                 if len(outcomes) != 1 or outcomes[0].failure or outcomes[0].spawns:
                     raise ModelError(
-                        f"{self.where(index, number)}: an @init method neither chooses, spawns nor fails",
-                        hint="make it an @action, armed by a field",
+                        f"{self.where(index, number)}: an @init method must not choose, spawn or fail",
+                        hint="make it an @action whose guard reads a field",
                     )
                 local = outcomes[0].local
                 messages += [(index, to, content) for to, content in outcomes[0].sends]
@@ -132,11 +132,11 @@ class Tabulation(Asymmetry):
         return self._guards.guards(index, local, questions)
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
-        """What a handler does, one outcome per combination of its choices."""
+        """The outcomes of a handler, one per combination of its choices."""
         return self.run(index, local, number, messages)
 
     def run(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
-        """Run a handler on every combination of its choices, and audit that it is a function."""
+        """Run a handler on every combination of its choices, and check that it is a function."""
         outcomes = self._explore(index, local, number, messages, probe=False)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
@@ -151,7 +151,7 @@ class Tabulation(Asymmetry):
         return outcomes
 
     def crash(self, index: int, local: bytes, recovers: bool) -> bytes:
-        """The local state after a crash: all fields stay visible, or the volatile ones are back at their start."""
+        """The local state after a crash: all fields stay visible, or (with recovery) the volatile ones are reset."""
         if not recovers:
             return bytes([CRASHED]) + local[1:]
         fields = self.model_codec.process(index, local).__dict__
@@ -162,7 +162,7 @@ class Tabulation(Asymmetry):
         )
 
     def _volatile(self, index: int) -> dict[str, Any]:
-        """The fields that a crash resets, with the values they start from (a spawned process: its class's defaults)."""
+        """The fields that a crash resets, with their first values (for a spawned process: its class's defaults)."""
         cls = self.system.classes[index]
         if index < len(self.system.processes):
             start = {name: self.system.processes[index].__dict__[name] for name in cls.__plait_fields__}
@@ -176,7 +176,7 @@ class Tabulation(Asymmetry):
         return {name: value for name, value in start.items() if name not in cls.__plait_durable__}
 
     def recover(self, index: int, local: bytes) -> list[Outcome]:
-        """What a process that was down does when it comes back."""
+        """The outcomes of a process that recovers from a crash."""
         back = bytes([UP]) + local[1:]
         for number, handler in enumerate(self.handlers[index]):
             if handler.kind == "recovery":
@@ -210,7 +210,7 @@ class Tabulation(Asymmetry):
     def evaluate(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> Judgement:
-        """A property on a state given by component ids: its value, the components it read in order, and the fields.
+        """Evaluate a property in a state (component ids): its value, the components read in order, and the fields.
 
         A field is given by its position in its class, from 1; 0 stands for the status.
         """
@@ -235,13 +235,13 @@ class Tabulation(Asymmetry):
             if self._judged(prop, self._probe_view(locals_, inboxes, monitors)) != value:
                 raise ModelError(
                     f"property {prop.name} is not a function of the state: "
-                    f"asked twice, it said {value} and then {not value}",
+                    f"evaluated twice, it returned {value} and then {not value}",
                     hint="a property must not use randomness, clocks, globals or the order of a set",
                 )
         self._check_untouched(prop.name, view, locals_, inboxes, monitors)
         fields = []
         for index, name in view.fields_read:
-            # An attribute of an unborn process cannot be read, and a read of a field tells that it is born.
+            # Fields of an unborn process cannot be read. So a read of a field also reads that the process is born.
             fields.append((index, 0))
             if name is not None:
                 fields.append((index, self.system.classes[index].__plait_fields__.index(name) + 1))
@@ -258,7 +258,7 @@ class Tabulation(Asymmetry):
         return judgement
 
     def _recalled(self, number: int, locals_: Sequence[int]) -> Judgement | None:
-        """What an earlier evaluation found that read the same content: a property reads few of the fields of a state."""
+        """The result of an earlier evaluation that read the same content. A property reads few fields of a state."""
         for read, judgements in self._judgements.get(number, {}).items():
             found = judgements.get(self._contents(read, locals_))
             if found is not None:
@@ -314,7 +314,7 @@ class Tabulation(Asymmetry):
 
     def local_value(self, index: int, local: int) -> tuple[Status, dict[str, Any]]:
         """Status and fields of a local state."""
-        # Ids stand for content, which does not tell the class: equal fields of two classes have one id.
+        # Content does not contain the class: equal fields of two classes have one id.
         key = (self.system.classes[index], local)
         found = self._locals.get(key)
         if found is None:
@@ -363,16 +363,16 @@ class Tabulation(Asymmetry):
         notes: list[set[str]] = []
         try:
             return self._explore(index, local, number, messages, probe=False, notes=notes), notes
-        except ModelError:  # it asked for its own class, which is not the one that takes notes
+        except ModelError:  # it used its own class, which does not record reads
             outcomes = self._explore(index, local, number, messages, probe=False)
             return outcomes, [set(self.system.classes[index].__plait_fields__)] * len(outcomes)
 
     def never_run(self) -> list[tuple[type[Process], Handler]]:
-        """Handlers that no search step has run so far."""
+        """Handlers that have not run so far."""
         return [(c, h) for c, h in self.system.handlers() if (c, h.name) not in self._steps_of]
 
     def was_sent(self, handler: Handler, cls: type[Process] | None = None) -> bool:
-        """Whether some step sent a message that this handler is for, to a process of the class if one is given."""
+        """Whether a step sent a message for this handler (to a process of the class, if one is given)."""
         wanted = handler.message
         return wanted is not None and any(issubclass(t, wanted) and to is (cls or to) for t, to in self.sent)
 
@@ -391,7 +391,9 @@ class Tabulation(Asymmetry):
         """The outcomes of a handler, one per combination of choices; `notes` gets the fields that each of them read."""
         handler, where = self.handlers[index][number], self.where(index, number)
         if notes is not None:
-            handler = self.system.classes[index].__plait_handlers__[number]  # which tells nothing to a recorder
+            handler = self.system.classes[index].__plait_handlers__[
+                number
+            ]  # the original, which does not record coverage
         function = probing(handler.function) if probe else handler.function
         branches, outcomes = Branches(), []
         while True:
@@ -415,14 +417,14 @@ class Tabulation(Asymmetry):
                 outcomes.append(self._outcome(process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
-                said = f"{where}: assertion failed{f': {error}' if str(error) else ''}"
-                outcomes.append(_failed(local, run, Failure(True, said)))
+                message = f"{where}: assertion failed{f': {error}' if str(error) else ''}"
+                outcomes.append(_failed(local, run, Failure(True, message)))
             except NoSlotError as error:
                 outcomes.append(_failed(local, run, Failure(False, error.message, error.hint)))
             except RAISED as error:
                 if not run.expected:
                     raise explained(where, error) from cause(error)
-                # After a spawn the branch may be one that never happens: the engine knows.
+                # After a spawn, this branch may be impossible. The engine decides that.
                 mistake = explained(where, error)
                 outcomes.append(_failed(local, run, Failure(False, mistake.message, mistake.hint)))
             if not branches.advance():
@@ -430,12 +432,12 @@ class Tabulation(Asymmetry):
             if len(outcomes) >= _MOST_CHOICES:
                 raise ModelError(
                     f"{where} has more than {_MOST_CHOICES:,} combinations of choices in one step",
-                    hint="choose less at once: make several actions of it",
+                    hint="choose less in one step: split it into several actions",
                 )
 
     def _outcome(self, process: Process, run: StepRun, where: str) -> Outcome:
         spawns = [(slot, bytes([UP]) + self._named(p, f"{where}: spawned process")) for slot, p in run.spawned]
-        # On an unordered network the order of sends is of no consequence, and must not make outcomes differ.
+        # On an unordered network, the order of sends does not matter. It must not make outcomes differ.
         sends = run.sends if self.system.network.kind == "fifo" else sorted(run.sends)
         local = bytes([UP]) + self._named(process, where)
         return Outcome(local, sends, run.events, spawns, sorted(run.expected.items()), run.choices, None)
@@ -448,7 +450,7 @@ class Tabulation(Asymmetry):
     def _check_untouched(
         self, name: str, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> None:
-        """A property that changed a value it read would spoil every later state: refuse it."""
+        """Refuse a property that changes a value that it reads: it would change other states too."""
         assert self.store is not None
         for kind, i in view.components_read:
             now: list[object]
@@ -501,10 +503,10 @@ class Tabulation(Asymmetry):
 
 
 def _comparable(outcome: Outcome) -> tuple[Any, ...]:
-    """What two runs of a function must agree on: all but the words of a failure (assertions may be rewritten)."""
+    """The parts on which two runs must agree: all but the text of a failure (pytest rewrites assertions)."""
     return (*outcome[:-1], outcome.failure and outcome.failure.violation)
 
 
 def _failed(local: bytes, run: StepRun, failure: Failure) -> Outcome:
-    """A step that leads nowhere."""
+    """The outcome of a step that fails."""
     return Outcome(local, [], [], [], sorted(run.expected.items()), run.choices, failure)
