@@ -149,7 +149,7 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
         return
     prop = next((p for p in system.properties if p.name == trace.property), None)
     if prop is None:
-        raise TraceError(f"the model does not have the property {trace.property!r} any more", hint=_STALE)
+        raise TraceError(f"the model has no property {trace.property!r} any more", hint=_STALE)
     if isinstance(prop, Temporal):
         _confirm_run(runner, Lasso(tracer, trace.events, trace.loop), prop, system)
         return
