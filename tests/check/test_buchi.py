@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from plait import F, G, X
-from plait.check.live.buchi import Automaton, Node, automaton, merged, told_apart
+from plait.check.live.buchi import Automaton, Node, automaton, merged, with_fewer_choices
 from plait.model.temporal import Atom, Formula, Not
 from tests.oracle.cyclic import formulas
 from tests.oracle.lassos import holds_on
@@ -88,4 +88,4 @@ def test_nodes_that_are_alike_are_one() -> None:
     ],
 )
 def test_a_node_that_does_less_takes_nothing_over(found: Automaton) -> None:
-    assert told_apart(found).nodes[1] == found.nodes[1]
+    assert with_fewer_choices(found).nodes[1] == found.nodes[1]
