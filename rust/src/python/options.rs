@@ -52,7 +52,7 @@ impl SearchOptions {
         Ok(Por { split, seeds })
     }
 
-    /// What a search for states is told; `por` and `dpor` are the partial-order reductions that apply.
+    /// The options of a search for states; `por` and `dpor` are the partial-order reductions that apply.
     pub fn for_states(&self, por: bool, dpor: bool) -> PyResult<Options> {
         Ok(Options {
             max_depth: self.max_depth.map_or(u32::MAX, |depth| u32::try_from(depth).unwrap_or(u32::MAX)),
@@ -66,7 +66,7 @@ impl SearchOptions {
         })
     }
 
-    /// What a search for runs is told: it has its own order, and needs the whole graph.
+    /// The options of a search for runs. Its order is fixed, and it needs the whole graph.
     pub fn for_runs(&self) -> Options {
         Options {
             workers: self.workers.unwrap_or(1).max(1),
