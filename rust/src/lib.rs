@@ -22,6 +22,8 @@ mod _native {
     #[pymodule_export]
     use crate::epa::bindings::{EpaTrace, epa_operations, epa_reversible};
     #[pymodule_export]
+    use crate::epa::report::{ComparisonReport, ReversibilityReport, ThreadDifference, UnorderedPair};
+    #[pymodule_export]
     use crate::python::canon::Codec;
     #[pymodule_export]
     use crate::python::engine::{_test_hooks, Engine, Store, Transition};

@@ -8,15 +8,19 @@ from plait.check.options import Options
 
 __all__ = [
     "Codec",
+    "ComparisonReport",
     "Counters",
     "Engine",
     "EpaTrace",
     "Failure",
     "Finding",
     "LivenessReport",
+    "ReversibilityReport",
     "SearchReport",
     "Store",
+    "ThreadDifference",
     "Transition",
+    "UnorderedPair",
     "_test_hooks",
     "epa_operations",
     "epa_reversible",
@@ -233,6 +237,99 @@ def _test_hooks(*, leave_out: Sequence[str] = ..., collect_terminals: bool = Fal
 
 _Word = tuple[str, int, int]
 _Step = tuple[int, int, int, int, int, bool, int | None]
+_Access = tuple[int, int, int, bool, int | None]
+
+@final
+class UnorderedPair:
+    """Two dependent accesses, the first observed first, that no edge orders."""
+
+    @property
+    def object(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def first(self) -> _Access:
+        """Thread, site, event, whether it writes, and the value."""
+    @property
+    def second(self) -> _Access: ...
+    @property
+    def early(self) -> int | None:
+        """The second access can come first iff event `late` can precede event `early`. None: nothing follows the first."""
+    @property
+    def late(self) -> int: ...
+    @property
+    def schedule(self) -> list[int] | None:
+        """An order of the synchronisation events that reverses the pair; None if this was not decided."""
+
+@final
+class ReversibilityReport:
+    """Whether dependent events of a trace can be reversed, and what is needed to decide open pairs."""
+
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def dependencies(self) -> int:
+        """Pairs of dependent accesses of different threads that were compared."""
+    @property
+    def overflow(self) -> bool:
+        """More unordered pairs were found than are kept."""
+    @property
+    def loose(self) -> list[int]:
+        """Threads that need not have ended when the program exits, or have not."""
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def nodes(self) -> list[tuple[int, int, int, int]]:
+        """Thread, operation, object and site of each synchronisation event, as observed."""
+    @property
+    def before(self) -> list[list[int]]:
+        """Per synchronisation event the events that precede it, besides program order."""
+    @property
+    def sections(self) -> list[tuple[int, int, bool, int, int | None]]:
+        """Lock, thread, whether it is exclusive, and the events that acquire and release it."""
+    @property
+    def pairs(self) -> list[UnorderedPair]: ...
+
+@final
+class ThreadDifference:
+    """How a thread of the faulty run differs from the thread of the same name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def golden(self) -> int | None: ...
+    @property
+    def faulty(self) -> int | None: ...
+    @property
+    def first(self) -> tuple[int | None, int | None] | None:
+        """The first events that differ; one of the two is missing where a trace ended."""
+    @property
+    def parted(self) -> tuple[int, int] | None:
+        """The first place where the thread took another path."""
+    @property
+    def changed(self) -> int: ...
+    @property
+    def missing(self) -> int: ...
+    @property
+    def extra(self) -> int: ...
+    @property
+    def samples(self) -> list[tuple[int, int]]:
+        """The golden event next to a changed one, for the first few."""
+
+@final
+class ComparisonReport:
+    """The differences of two traces, and how the error spread."""
+
+    @property
+    def equal(self) -> bool: ...
+    @property
+    def threads(self) -> list[ThreadDifference]: ...
+    @property
+    def nodes(self) -> list[tuple[int, int, int, bool]]:
+        """Thread, site, number of events and whether the fault struck there, in the order of the first deviation."""
+    @property
+    def edges(self) -> list[tuple[tuple[int, int], tuple[int, int], str, int | None, int]]:
+        """From, to, how, through which object, and how often."""
 
 @final
 class EpaTrace:
@@ -269,13 +366,13 @@ class EpaTrace:
         """Sites that compute with the place of an object, which is another one in every run."""
 
     def digest(self) -> int: ...
-    def reversible(self, *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]: ...
+    def reversible(self, *, benign_same_value: bool = False, limit: int = 5) -> ReversibilityReport: ...
     def steps(self) -> list[_Step]: ...
-    def compare(self, faulty: EpaTrace) -> dict[str, Any]: ...
+    def compare(self, faulty: EpaTrace) -> ComparisonReport: ...
     def outcome(self, faulty: EpaTrace) -> tuple[bool, bool]:
         """Whether the traces are equal, and whether more deviates than the values that faults changed."""
 
-def epa_reversible(steps: Sequence[_Step], *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]:
+def epa_reversible(steps: Sequence[_Step], *, benign_same_value: bool = False, limit: int = 5) -> ReversibilityReport:
     """Decide reversibility of steps."""
 
 def epa_operations() -> list[tuple[int, str]]:

@@ -44,7 +44,7 @@ def trace(conditions: list[tuple[int, int]]) -> list[Event]:
 
 def test_all_conditions_are_impossible_and_only_z3_knows() -> None:
     report = fast_check(trace(CONDITIONS))
-    assert [pair["schedule"] for pair in report["pairs"]] == [None], "left open"
+    assert [pair.schedule for pair in report.pairs] == [None], "left open"
     assert settle(report) == []
     assert formula_decides(trace(CONDITIONS)) is False
 
@@ -57,9 +57,9 @@ def test_any_condition_less_is_possible() -> None:
         for missing in itertools.combinations(CONDITIONS, fewer):
             steps = trace([c for c in CONDITIONS if c not in missing])
             report = fast_check(steps)
-            left += sum(pair["schedule"] is None for pair in report["pairs"])
+            left += sum(pair.schedule is None for pair in report.pairs)
             decided = settle(report)
-            assert all(sorted(pair["schedule"]) == list(range(len(report["nodes"]))) for pair in decided)
+            assert all(sorted(schedule or ()) == list(range(len(report.nodes))) for _, schedule in decided)
             assert bool(decided) is formula_decides(steps) is True, missing
     assert left > 5
 

@@ -292,8 +292,8 @@ def test_a_kill_at_any_time_leaves_a_begin_of_the_whole_trace(built: Build, tmp_
         process.send_signal(signal.SIGKILL)
         process.wait()
         if (folder / "thread-0.bin").exists():
-            found = whole.native.compare(Recording(folder).native)["threads"]
-            assert [(t["name"], t["changed"], t["extra"]) for t in found if t["changed"] or t["extra"]] == []
+            found = whole.native.compare(Recording(folder).native).threads
+            assert [(t.name, t.changed, t.extra) for t in found if t.changed or t.extra] == []
 
 
 def test_a_thread_that_was_killed_before_it_began(record: Record) -> None:

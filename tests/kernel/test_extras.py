@@ -10,6 +10,8 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -145,7 +147,8 @@ def test_reversibility_names_z3_when_a_pair_is_left_to_it(monkeypatch: pytest.Mo
 
     monkeypatch.setitem(sys.modules, "z3", None)
     monkeypatch.delitem(sys.modules, "plait.epa.solver", raising=False)
-    report = {"pairs": [{"schedule": None, "early": 0, "late": 1}], "nodes": [], "before": [], "sections": []}
+    pair = SimpleNamespace(schedule=None, early=0, late=1)
+    report: Any = SimpleNamespace(pairs=[pair], nodes=[], before=[], sections=[])
     with pytest.raises(MissingPackageError, match="plait epa needs z3-solver, which is not installed") as caught:
         settle(report)
     assert caught.value.hint == "pip install 'plait[epa]'"

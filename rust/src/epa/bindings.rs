@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use super::compare::{self, Difference};
+use super::compare;
 use super::format::op;
-use super::order::NONE;
-use super::propagate::{self, NO_OBJECT, Via};
+use super::propagate;
 use super::recording::{Class, Computes, Recording, Rows, Site};
-use super::reverse::{self, Action, Answer, Report, Step};
+use super::report::{ComparisonReport, ReversibilityReport};
+use super::reverse::{self, Action, Step};
 use super::sanitize::{self, Event, Kind, NOBODY, OBJECT, Sanitized, THREAD, UNKNOWN};
 
 /// A recorded trace, sanitized.
@@ -158,12 +157,12 @@ impl EpaTrace {
 
     /// Check reversibility (Definition 5, condition 2).
     #[pyo3(signature = (*, benign_same_value = false, limit = 5))]
-    fn reversible<'py>(&self, py: Python<'py>, benign_same_value: bool, limit: usize) -> PyResult<Bound<'py, PyDict>> {
+    fn reversible(&self, py: Python<'_>, benign_same_value: bool, limit: usize) -> PyResult<ReversibilityReport> {
         let report = py.detach(|| {
             let each = |visit: &mut dyn FnMut(Step)| reverse::steps(&self.recording, &self.sanitized, visit);
             reverse::reversible(&each, benign_same_value, limit)
         });
-        report_dict(py, &report)
+        ReversibilityReport::new(py, report)
     }
 
     /// The steps that the reversibility check looks at, as `epa_reversible` takes them.
@@ -181,23 +180,13 @@ impl EpaTrace {
     }
 
     /// Compare with a faulty run, and follow its errors.
-    fn compare<'py>(&self, py: Python<'py>, faulty: &Self) -> PyResult<Bound<'py, PyDict>> {
-        let comparison = py.detach(|| compare::compare(&self.sanitized, &faulty.sanitized));
-        let result = PyDict::new(py);
-        result.set_item("equal", comparison.equal())?;
-        let threads: Vec<_> = comparison.threads.iter().map(|d| difference(py, d)).collect::<PyResult<_>>()?;
-        result.set_item("threads", threads)?;
-        let found = py.detach(|| propagate::propagate(&faulty.recording, &faulty.sanitized, &comparison));
-        let mut nodes: Vec<_> =
-            (found.nodes.iter()).map(|(n, s)| (s.rank, n.0, n.1, s.events, s.first, s.root)).collect();
-        nodes.sort_unstable();
-        let mut edges: Vec<_> = (found.edges.iter())
-            .map(|(&(a, b, via, object), &count)| (a, b, via_name(via), (object != NO_OBJECT).then_some(object), count))
-            .collect();
-        edges.sort_unstable();
-        result.set_item("nodes", nodes)?;
-        result.set_item("edges", edges)?;
-        Ok(result)
+    fn compare(&self, py: Python<'_>, faulty: &Self) -> PyResult<ComparisonReport> {
+        let (comparison, graph) = py.detach(|| {
+            let comparison = compare::compare(&self.sanitized, &faulty.sanitized);
+            let graph = propagate::propagate(&faulty.recording, &faulty.sanitized, &comparison);
+            (comparison, graph)
+        });
+        ComparisonReport::new(py, comparison, graph)
     }
 
     /// Whether a faulty run's trace is equal to this one, and whether more deviates than the values that faults changed.
@@ -209,59 +198,6 @@ impl EpaTrace {
     }
 }
 
-fn difference<'py>(py: Python<'py>, d: &Difference) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("name", &d.name)?;
-    row.set_item("golden", d.golden)?;
-    row.set_item("faulty", d.faulty)?;
-    row.set_item("first", d.first)?;
-    row.set_item("parted", d.parted)?;
-    row.set_item("changed", d.changed)?;
-    row.set_item("missing", d.missing)?;
-    row.set_item("extra", d.extra)?;
-    row.set_item("samples", &d.samples)?;
-    Ok(row)
-}
-
-fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("rounds", report.rounds)?;
-    result.set_item("dependencies", report.dependencies)?;
-    result.set_item("accesses", report.accesses)?;
-    result.set_item("locations", report.locations)?;
-    result.set_item("candidates", report.candidates)?;
-    result.set_item("refuted", report.refuted)?;
-    result.set_item("overflow", report.overflow)?;
-    result.set_item("loose", &report.loose)?;
-    result.set_item("warnings", &report.skeleton.warnings)?;
-    let nodes: Vec<_> = (report.skeleton.nodes.iter()).map(|n| (n.thread, n.op, n.object, n.site)).collect();
-    result.set_item("nodes", nodes)?;
-    result.set_item("before", &report.skeleton.before)?;
-    let sections: Vec<_> = (report.skeleton.sections.iter())
-        .map(|s| (s.lock, s.thread, s.exclusive, s.acquire, (s.release != NONE).then_some(s.release)))
-        .collect();
-    result.set_item("sections", sections)?;
-    let mut pairs = Vec::new();
-    for pair in &report.pairs {
-        let row = PyDict::new(py);
-        row.set_item("object", pair.object)?;
-        row.set_item("offset", pair.offset)?;
-        let access = |a: &reverse::Access| (a.thread, a.site, a.event, a.writes, a.value);
-        row.set_item("first", access(&pair.first))?;
-        row.set_item("second", access(&pair.second))?;
-        row.set_item("early", (pair.early != NONE).then_some(pair.early))?;
-        row.set_item("late", pair.late)?;
-        let schedule = match &pair.answer {
-            Answer::Reversible(schedule) => Some(schedule),
-            _ => None,
-        };
-        row.set_item("schedule", schedule)?;
-        pairs.push(row);
-    }
-    result.set_item("pairs", pairs)?;
-    Ok(result)
-}
-
 fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Global => "global",
@@ -270,16 +206,6 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Local => "local",
         Kind::Library => "library",
         Kind::Default => "default",
-    }
-}
-
-fn via_name(via: Via) -> &'static str {
-    match via {
-        Via::Register => "register",
-        Via::Memory => "memory",
-        Via::Argument => "argument",
-        Via::Result => "result",
-        Via::Control => "control",
     }
 }
 
@@ -305,7 +231,7 @@ pub fn epa_reversible(
     steps: Vec<StepRow>,
     benign_same_value: bool,
     limit: usize,
-) -> PyResult<Bound<'_, PyDict>> {
+) -> PyResult<ReversibilityReport> {
     let report = py.detach(|| {
         let each = |visit: &mut dyn FnMut(Step)| {
             for (i, &(thread, op, object, second, length, writes, value)) in steps.iter().enumerate() {
@@ -319,7 +245,7 @@ pub fn epa_reversible(
         };
         reverse::reversible(&each, benign_same_value, limit)
     });
-    report_dict(py, &report)
+    ReversibilityReport::new(py, report)
 }
 
 /// The names of synchronisation operations, by their numbers in traces.

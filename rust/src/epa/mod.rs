@@ -15,3 +15,5 @@ pub mod sanitize;
 
 #[cfg(feature = "extension")]
 pub mod bindings;
+#[cfg(feature = "extension")]
+pub mod report;

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import msgspec
 
+from plait._native import ComparisonReport, ThreadDifference
 from plait.epa.recording import EventRow, Recording
 from plait.kernel.errors import UsageError
 from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
@@ -89,9 +89,9 @@ def compare(golden: Recording, faulty: Recording) -> Comparison:
             hint="record both traces with the same binary",
         )
     found = golden.native.compare(faulty.native)
-    threads = [_deviation(golden, faulty, row) for row in found["threads"]]
+    threads = [_deviation(golden, faulty, row) for row in found.threads]
     spots, links = _graph(faulty, found)
-    equal = bool(found["equal"])
+    equal = found.equal
     struck = faulty.run.fault if faulty.run else None
     verdict = Verdict(
         status="holds" if equal else "violated",
@@ -125,8 +125,8 @@ def compare(golden: Recording, faulty: Recording) -> Comparison:
     )
 
 
-def _deviation(golden: Recording, faulty: Recording, row: dict[str, Any]) -> Deviation:
-    first = row["first"]
+def _deviation(golden: Recording, faulty: Recording, row: ThreadDifference) -> Deviation:
+    first = row.first
     lines: list[Line] = []
     main: Line | None = None
     if first is not None:
@@ -138,22 +138,22 @@ def _deviation(golden: Recording, faulty: Recording, row: dict[str, Any]) -> Dev
                 main = line if step == 0 else main
     index = None if first is None else first[0] if first[0] is not None else first[1]
     return Deviation(
-        thread=row["name"],
+        thread=row.name,
         first=main,
         index=index,
-        parted=row["parted"] is not None,
-        changed=row["changed"],
-        missing=row["missing"],
-        extra=row["extra"],
+        parted=row.parted is not None,
+        changed=row.changed,
+        missing=row.missing,
+        extra=row.extra,
         lines=lines,
     )
 
 
 def _line(
-    golden: Recording, faulty: Recording, row: dict[str, Any], i: int | None, j: int | None, step: int
+    golden: Recording, faulty: Recording, row: ThreadDifference, i: int | None, j: int | None, step: int
 ) -> Line | None:
-    one = _event(golden, row["golden"], i)
-    other = _event(faulty, row["faulty"], j)
+    one = _event(golden, row.golden, i)
+    other = _event(faulty, row.faulty, j)
     if one is None and other is None:
         return None
     left = golden.text(one) if one else None
@@ -169,11 +169,11 @@ def _event(recording: Recording, thread: int | None, at: int | None) -> EventRow
     return found[0] if found else None
 
 
-def _graph(faulty: Recording, found: dict[str, Any]) -> tuple[list[Spot], list[Link]]:
+def _graph(faulty: Recording, found: ComparisonReport) -> tuple[list[Spot], list[Link]]:
     """The nodes in the order of their first deviation, and the edges between them."""
     numbers: dict[tuple[int, int], int] = {}
     spots: list[Spot] = []
-    for _, thread, site, events, _, root in found["nodes"]:
+    for thread, site, events, root in found.nodes:
         numbers[thread, site] = len(spots)
         table = faulty.table
         spots.append(Spot(faulty.threads[thread].name, site, table.words(site), table.place(site), events, root))
@@ -186,7 +186,7 @@ def _graph(faulty: Recording, found: dict[str, Any]) -> tuple[list[Spot], list[L
             times=times,
             across=source[0] != target[0],
         )
-        for source, target, via, number, times in found["edges"]
+        for source, target, via, number, times in found.edges
         if source in numbers and target in numbers
     ]
     return spots, links

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from plait._native import epa_operations, epa_reversible
+from plait._native import ReversibilityReport, UnorderedPair, epa_operations, epa_reversible
 
 _NAMES = dict(epa_operations())
 _NUMBERS = {name: number for number, name in _NAMES.items()}
@@ -50,24 +50,35 @@ def from_rows(rows: Sequence[tuple[int, int, int, int, int, bool, int | None]]) 
     ]
 
 
-def fast_check(events: Sequence[Event], *, benign_same_value: bool = False, limit: int = 5) -> dict[str, Any]:
+def fast_check(events: Sequence[Event], *, benign_same_value: bool = False, limit: int = 5) -> ReversibilityReport:
     """Check events with vector clocks, lock closure and greedy schedules."""
     rows = [(s.thread, _NUMBERS.get(s.op, 0), s.object, s.extra, s.length, s.writes, s.value) for s in events]
     return epa_reversible(rows, benign_same_value=benign_same_value, limit=limit)
 
 
-def settle(report: dict[str, Any], *, timeout: float = 60.0) -> list[dict[str, Any]]:
-    """Decide open pairs with Z3. The result: pairs that are reversible, or that Z3 did not decide (`schedule` None)."""
+class SettledPair(NamedTuple):
+    """A pair of dependent accesses that is not shown to be irreversible."""
+
+    pair: UnorderedPair
+    schedule: list[int] | None
+    """An order of the synchronisation events that reverses it; None if Z3 did not decide it."""
+
+
+def settle(report: ReversibilityReport, *, timeout: float = 60.0) -> list[SettledPair]:
+    """Decide open pairs with Z3. The result: pairs that are reversible, or that Z3 did not decide."""
     found = []
-    for pair in report["pairs"]:
-        if pair["schedule"] is None:
+    for pair in report.pairs:
+        schedule = pair.schedule
+        if schedule is None:
             from plait.epa.solver import decide
 
-            threads = [node[0] for node in report["nodes"]]
-            answer = decide(threads, report["before"], report["sections"], pair["early"], pair["late"], timeout=timeout)
+            assert pair.early is not None, (
+                "a first access that nothing follows is reversible, and this is known without Z3"
+            )
+            threads = [node[0] for node in report.nodes]
+            answer = decide(threads, report.before, report.sections, pair.early, pair.late, timeout=timeout)
             if answer.reversible is False:
-                report["refuted"] += 1
                 continue
-            pair["schedule"] = answer.schedule
-        found.append(pair)
+            schedule = answer.schedule
+        found.append(SettledPair(pair, schedule))
     return found

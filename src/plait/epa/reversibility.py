@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from plait._native import ReversibilityReport, UnorderedPair
 from plait.epa.events import settle
 from plait.epa.instrumentation.effects import EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
 from plait.epa.recording import OPERATIONS, Recording
@@ -66,22 +67,22 @@ def check(
     """Check a trace. `nondeterministic` adds functions to the list of nondeterministic ones, `allow` removes them."""
     started = time.perf_counter()
     report = recording.native.reversible(benign_same_value=benign_same_value, limit=limit)
-    open_pairs = sum(pair["schedule"] is None for pair in report["pairs"])
-    pairs = settle(report)
-    certain = [p for p in pairs if p["schedule"] is not None]
-    witnesses = [_witness(recording, report, pair) for pair in certain]
+    open_pairs = sum(pair.schedule is None for pair in report.pairs)
+    settled = settle(report)
+    certain = [(pair, schedule) for pair, schedule in settled if schedule is not None]
+    witnesses = [_witness(recording, report, pair, schedule) for pair, schedule in certain]
     listed = (NONDETERMINISTIC | set(nondeterministic)) - set(allow)
     calls, unseen = _calls(recording, listed, set(allow))
-    loose = sorted({recording.threads[t].name for t in report["loose"]})
+    loose = sorted({recording.threads[t].name for t in report.loose})
     bound = None
     if recording.cuts:
         bound = "the trace was cut off: " + recording.cuts[0]
-    elif report["overflow"]:
+    elif report.overflow:
         bound = "the trace has too many unordered pairs of events"
-    elif len(certain) < len(pairs):
+    elif len(certain) < len(settled):
         bound = "Z3 did not decide a pair of events in time"
     properties = [
-        _property("reversibility", bool(certain), bound, f"{report['dependencies']:,} dependent pairs"),
+        _property("reversibility", bool(certain), bound, f"{report.dependencies:,} dependent pairs"),
         _property(
             "local determinism", bool(calls), bound, ", ".join(calls) or "no call of a nondeterministic function"
         ),
@@ -89,13 +90,13 @@ def check(
     if loose:
         note = f"{', '.join(loose)}: not joined before the program ends; another schedule may omit its last events"
         properties.append(PropertyResult("all threads end", "always", "violated", note))
-    trace = _trace(recording, report, certain[0]) if certain else None
+    trace = _trace(recording, report, *certain[0]) if certain else None
     broken = next((p.name for p in properties if p.status == "violated"), None)
     statistics = Statistics(
         states=recording.native.records,
-        transitions=report["dependencies"],
+        transitions=report.dependencies,
         terminal_states=0,
-        depth=report["rounds"],
+        depth=report.rounds,
         seconds=time.perf_counter() - started,
         python_calls=0,
         search="vector clocks",
@@ -110,7 +111,7 @@ def check(
         message=_message(broken, witnesses, calls) or (properties[-1].note if broken else None),
         bound=bound,
         trace=trace,
-        warnings=list(report["warnings"]),
+        warnings=list(report.warnings),
     )
     shared = recording.native.shared_objects
     return Reversibility(
@@ -118,7 +119,7 @@ def check(
         witnesses,
         calls,
         unseen,
-        report["dependencies"],
+        report.dependencies,
         shared,
         recording.native.object_count,
         open_pairs,
@@ -173,13 +174,13 @@ def _describe(recording: Recording, access: tuple[int, int, int, bool, int | Non
     return f"{recording.threads[thread].name} {what}{shown}{where}"
 
 
-def _object(recording: Recording, pair: dict[str, Any]) -> str:
-    if pair["object"] == 2**64 - 1:
+def _object(recording: Recording, pair: UnorderedPair) -> str:
+    if pair.object == 2**64 - 1:
         return "a pthread_once control: the first thread runs the routine"
-    if pair["object"] == 2**64 - 2:
-        return f"memory at {pair['offset']:#x}, allocated by unknown code"
-    name = recording.object(pair["object"]).name
-    return f"{name}+{pair['offset']}" if pair["offset"] else name
+    if pair.object == 2**64 - 2:
+        return f"memory at {pair.offset:#x}, allocated by unknown code"
+    name = recording.object(pair.object).name
+    return f"{name}+{pair.offset}" if pair.offset else name
 
 
 def _node(recording: Recording, node: tuple[int, int, int, int]) -> str:
@@ -203,10 +204,10 @@ def _lock(recording: Recording, address: int) -> str:
     return found.name + (f"+{address - found.base}" if address > found.base else "")
 
 
-def _held(report: dict[str, Any], thread: int, *, until: int | None = None, since: int | None = None) -> set[int]:
+def _held(report: ReversibilityReport, thread: int, *, until: int | None = None, since: int | None = None) -> set[int]:
     """The locks that a thread holds just before one of its synchronisation events (or at its end), or just after it."""
     held = set()
-    for lock, owner, _, acquire, release in report["sections"]:
+    for lock, owner, _, acquire, release in report.sections:
         if owner != thread:
             continue
         if since is not None:
@@ -218,9 +219,9 @@ def _held(report: dict[str, Any], thread: int, *, until: int | None = None, sinc
     return held
 
 
-def _witness(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -> Witness:
-    first, second = pair["first"], pair["second"]
-    common = _held(report, first[0], until=pair["early"]) & _held(report, second[0], since=pair["late"])
+def _witness(recording: Recording, report: ReversibilityReport, pair: UnorderedPair, schedule: list[int]) -> Witness:
+    first, second = pair.first, pair.second
+    common = _held(report, first[0], until=pair.early) & _held(report, second[0], since=pair.late)
     locks = sorted(_lock(recording, lock) for lock in common)
     one, other = recording.threads[first[0]].name, recording.threads[second[0]].name
     advice = f"order the two events: join {one} before {other} gets there, or add a barrier between them"
@@ -233,32 +234,34 @@ def _witness(recording: Recording, report: dict[str, Any], pair: dict[str, Any])
         first_place=recording.table.place(first[1]) if first[1] else "",
         second_place=recording.table.place(second[1]) if second[1] else "",
         locks=locks,
-        schedule=[label for _, label, _ in _schedule(recording, report, pair)],
+        schedule=[label for _, label, _ in _schedule(recording, report, pair, schedule)],
         advice=advice,
     )
 
 
-def _schedule(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -> list[tuple[int, str, bool]]:
+def _schedule(
+    recording: Recording, report: ReversibilityReport, pair: UnorderedPair, schedule: list[int]
+) -> list[tuple[int, str, bool]]:
     """The permuted schedule as (thread, text, whether it is one of the two events)."""
     found: list[tuple[int, str, bool]] = []
-    first, second = pair["first"], pair["second"]
+    first, second = pair.first, pair.second
     done = False
-    for number in pair["schedule"]:
-        node = report["nodes"][number]
-        if number == pair["early"]:
+    for number in schedule:
+        node = report.nodes[number]
+        if number == pair.early:
             found.append((first[0], _describe(recording, first), True))
             done = True
         found.append((node[0], _node(recording, node), False))
-        if number == pair["late"]:
+        if number == pair.late:
             found.append((second[0], _describe(recording, second), True))
     if not done:
         found.append((first[0], _describe(recording, first), True))
     return found
 
 
-def _trace(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -> Trace:
+def _trace(recording: Recording, report: ReversibilityReport, pair: UnorderedPair, schedule: list[int]) -> Trace:
     """The permuted schedule around the two events, for the viewer."""
-    steps = _schedule(recording, report, pair)
+    steps = _schedule(recording, report, pair, schedule)
     last = max(i for i, step in enumerate(steps) if step[2])
     start = max(0, last + 1 - _SHOWN)
     empty = Snapshot(fields={t.name: {} for t in recording.threads})
@@ -281,5 +284,5 @@ def _trace(recording: Recording, report: dict[str, Any], pair: dict[str, Any]) -
         messages=[],
         initial=empty,
         events=events,
-        explanation=f"{_describe(recording, pair['second'])} before {_describe(recording, pair['first'])}.",
+        explanation=f"{_describe(recording, pair.second)} before {_describe(recording, pair.first)}.",
     )

@@ -22,7 +22,7 @@ FORMAT = "plait-trace"
 VERSION = 1
 
 _OTHER_VARIABLES = ("pending", "monitors", "status", "budgets")
-_NEXT_ACT = "save the trace again with `plait check TARGET --trace FILE`, or give a file that Plait wrote"
+_NEXT_ACT = "save the trace again, or give a file that Plait wrote"
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from plait.bench.table import Cell, Column, Plot, Row, Table
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.application import load, schema_of
 from plait.gyro.belt.routing import Route, routes
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 _PUBLISHED = {
     ("TPC-W", "gyro", 2): 1390 / 671, ("TPC-W", "gyro", 3): 1390 / 436, ("TPC-W", "gyro", 5): 1390 / 29,
@@ -128,7 +128,9 @@ def _workloads(examples: Path) -> list[Workload]:
     ]
     for workload in found:
         if not Path(workload.application).is_file():
-            raise UsageError(f"{workload.application} does not exist", hint="run in the repository, or give --examples")
+            raise UsageError(
+                f"{workload.application} does not exist", hint=("run in the repository, or give ", Argument("examples"))
+            )
     return found
 
 

@@ -30,7 +30,7 @@ from plait.epa.reversibility import check
 from plait.epa.run import run as record
 from plait.epa.run import scratch
 from plait.epa.solver import formula_decides
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 SMALL = {
     "quicksort": ("4", "60"),
@@ -74,7 +74,9 @@ def measure(options: Options) -> Table:
     table = Table("epa", "Error propagation analysis (Saissi 2019, Tables 8 and 10, Figure 17)", COLUMNS, "what")
     examples = options.examples / "epa"
     if not (examples / "kmeans.c").is_file():
-        raise UsageError(f"{examples / 'kmeans.c'} does not exist", hint="run in the repository, or give --examples")
+        raise UsageError(
+            f"{examples / 'kmeans.c'} does not exist", hint=("run in the repository, or give ", Argument("examples"))
+        )
     folder = Path(tempfile.mkdtemp(prefix="plait-bench-epa-", dir=scratch()))
     try:
         with table.measuring():

@@ -152,7 +152,7 @@ def comparison_lines(found: Comparison) -> list[str]:
         why = "the fault" if spot.root else "; ".join(incoming.get(i, [])[:3]) or "no known source"
         lines.append(f"  [{i}] {spot.thread} {spot.what} ({spot.place}), {spot.events:,}x  <- {why}")
     if len(found.spots) > _SPOTS:
-        lines.append(f"  … and {len(found.spots) - _SPOTS} more (all of them: --json or --html)")
+        lines.append(f"  … and {len(found.spots) - _SPOTS} more (the JSON and the HTML output have all)")
     path_ = path_to_output(found)
     if len(path_) > 1:
         lines += ["", "a path of the error: " + " -> ".join(f"[{i}]" for i in path_)]
