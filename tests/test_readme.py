@@ -131,7 +131,7 @@ def test_the_size_of_the_zoo() -> None:
 
 def test_the_speeds_are_those_of_the_tables() -> None:
     """The README shows some rows of the peers' table."""
-    table = (ROOT / "docs" / "internals" / "tables.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs" / "internals" / "results.md").read_text(encoding="utf-8")
     rows = {
         "Paxos (3, 3, 1)": "Paxos (3, 3, 1)",
         "Two-phase commit, 8": "Two-phase commit, 8 resource managers",

@@ -11,8 +11,8 @@ use _native::system::model::{
     Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
     Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
+use _native::system::successors::View;
 use _native::system::tables::Tables;
-use _native::system::view::View;
 use std::sync::Arc;
 
 /// n counters that go from 0 to k, each step tells a collector which takes the messages in any order.

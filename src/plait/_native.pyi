@@ -333,7 +333,7 @@ class ComparisonReport:
 
 @final
 class EpaTrace:
-    """A recorded execution of a threaded program (see docs/guides/epa.md), read and sanitized."""
+    """A recorded execution of a threaded program (see docs/reference/epa.md), read and sanitized."""
 
     def __new__(
         cls,

@@ -9,8 +9,8 @@ from plait.check.api import check
 from plait.model.system import System
 from plait.protocols.two_phase_commit import two_phase_commit
 from tests.oracle.explorer import Exploration, explore
+from tests.oracle.random_systems import explored_systems
 from tests.oracle.relation import initial
-from tests.oracle.systems import explored_systems
 from tests.support.agreement import ZOO, check_traces, compare
 
 

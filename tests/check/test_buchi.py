@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plait import F, G, X
 from plait.check.live.buchi import Automaton, Node, automaton, merged, with_fewer_choices
 from plait.model.temporal import Atom, Formula, Not
-from tests.oracle.cyclic import formulas
+from tests.oracle.cyclic_systems import formulas
 from tests.oracle.lassos import holds_on
 
 ATOMS = [Atom("p", lambda s: True), Atom("q", lambda s: True)]

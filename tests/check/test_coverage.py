@@ -38,8 +38,8 @@ from plait.protocols.paxos import paxos
 from plait.protocols.raft import raft
 from tests.oracle.coverage import coverage as naive
 from tests.oracle.explorer import Exploration, explore
+from tests.oracle.random_systems import explored_systems
 from tests.oracle.relation import successors
-from tests.oracle.systems import explored_systems
 from tests.support.sourced import random_source, system_of
 
 

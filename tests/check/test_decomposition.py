@@ -18,8 +18,8 @@ from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.verdict import Verdict
 from tests.oracle.explorer import Exploration, explore
+from tests.oracle.random_systems import explored_systems
 from tests.oracle.relation import successors
-from tests.oracle.systems import explored_systems
 from tests.support.agreement import ZOO, check_traces, projected
 from tests.support.sourced import random_source, system_of
 

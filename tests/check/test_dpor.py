@@ -36,7 +36,7 @@ from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.single_copy import single_copy
 from tests.oracle.explorer import Exploration, explore
-from tests.oracle.systems import explored_systems
+from tests.oracle.random_systems import explored_systems
 from tests.support.agreement import check_traces
 
 Found = tuple[set[int], set[int]]

@@ -20,8 +20,8 @@ from plait.check.options import Options, Search
 from plait.check.runner import Runner
 from plait.check.tabulate.probe import ProbeFrozenSet, ProbeSet
 from tests.oracle.explorer import Exploration
+from tests.oracle.random_systems import explored_systems
 from tests.oracle.relation import freeze
-from tests.oracle.systems import explored_systems
 from tests.support.agreement import ZOO
 from tests.support.patience import PATIENCE
 
@@ -76,7 +76,7 @@ def words() -> System:
 
 SUBJECTS = {**ZOO, "words": words}
 OTHER_PROCESS = """
-import sys, tests.check.test_fingerprints as t, tests.oracle.systems as systems
+import sys, tests.check.test_fingerprints as t, tests.oracle.random_systems as systems
 for line in sys.stdin.read().splitlines():
     system = t.SUBJECTS[line]() if line in t.SUBJECTS else systems.build(eval(line, vars(systems)))
     print(*t.fingerprints(system, sys.argv[1], int(sys.argv[2])))

@@ -12,7 +12,7 @@ from plait.kernel.graph import StateGraph
 from plait.protocols.paxos import paxos
 from plait.protocols.two_phase_commit import two_phase_commit
 from tests.oracle.explorer import Exploration
-from tests.oracle.systems import explored_systems
+from tests.oracle.random_systems import explored_systems
 
 
 @pytest.mark.slow

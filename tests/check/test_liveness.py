@@ -37,9 +37,9 @@ from plait import (
     weak,
 )
 from plait.model.temporal import Atom, Formula
-from tests.oracle.cyclic import Drawn, drawn, formulas
+from tests.oracle.cyclic_systems import Drawn, drawn, formulas
+from tests.oracle.independent_systems import explored_systems
 from tests.oracle.lassos import Runs
-from tests.oracle.loose import explored_systems
 from tests.support.configurations import leaving_out
 from tests.support.liveness import Flip, Worker, compare, done, up, verdict
 

@@ -32,9 +32,9 @@ from plait.check.live import search as liveness
 from plait.check.reduce import plan
 from plait.model.temporal import Atom, Formula, Next
 from plait.report.wording import claim
-from tests.oracle import alike, loose
-from tests.oracle.cyclic import Drawn, drawn, formulas
-from tests.oracle.herd import herds
+from tests.oracle import independent_systems, symmetric_systems
+from tests.oracle.cyclic_symmetric_systems import herds
+from tests.oracle.cyclic_systems import Drawn, drawn, formulas
 from tests.support.configurations import leaving_out
 from tests.support.liveness import Flip, Worker, compare, done, up, verdict
 
@@ -106,7 +106,7 @@ def agree(system: System, reduce: str) -> None:
 
 
 @settings(REDUCED, max_examples=120)
-@given(loose.explored_systems(limit=200), st.data())
+@given(independent_systems.explored_systems(limit=200), st.data())
 def test_with_faults_monitors_quorums_and_spares(pair: Any, data: st.DataObject) -> None:
     """On the systems that partial-order reduction is tested with otherwise."""
     temporal(pair[0], data, following=False)
@@ -115,7 +115,7 @@ def test_with_faults_monitors_quorums_and_spares(pair: Any, data: st.DataObject)
 
 @pytest.mark.slow
 @settings(REDUCED, max_examples=100)
-@given(alike.explored_systems(limit=200), st.data())
+@given(symmetric_systems.explored_systems(limit=200), st.data())
 def test_with_names_in_fields_and_messages(pair: Any, data: st.DataObject) -> None:
     """On the systems that symmetry is tested with otherwise."""
     both = data.draw(st.booleans())

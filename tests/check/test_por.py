@@ -21,7 +21,7 @@ from plait.protocols.ping_pong import ping_pong
 from plait.protocols.register_paxos import register_paxos
 from plait.protocols.regular_register import regular_register
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.oracle import loose, systems
+from tests.oracle import independent_systems, random_systems
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.relation import State, make
 from tests.support.agreement import ZOO
@@ -57,14 +57,14 @@ def test_the_zoo(name: str, way: Way) -> None:
 
 @pytest.mark.slow
 @settings(RANDOM, max_examples=450)
-@given(loose.explored_systems(limit=300), ways())
+@given(independent_systems.explored_systems(limit=300), ways())
 def test_loose_systems(pair: tuple[System, Exploration], way: Way) -> None:
     compare(*pair, way)
 
 
 @pytest.mark.slow
 @settings(RANDOM, max_examples=80)
-@given(systems.explored_systems(limit=300), ways())
+@given(random_systems.explored_systems(limit=300), ways())
 def test_tight_systems(pair: tuple[System, Exploration], way: Way) -> None:
     compare(*pair, way)
 
@@ -72,7 +72,7 @@ def test_tight_systems(pair: tuple[System, Exploration], way: Way) -> None:
 # -- what the properties read ----------------------------------------------------------------------------------------
 
 READ = (("P0", "x"), ("P1", "x"), ("P1", "open"))
-"""Of the first two processes of a loose system."""
+"""Of the first two processes of an independent system."""
 
 
 def valuation(system: System, state: State) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ def asks_for(values: tuple[Any, ...]) -> Property:
     """A property that reads one field after the other, as long as they are as wanted."""
 
     def there(s: Any) -> bool:
-        by_name = {p.id.role: p for p in s[loose.Member]}
+        by_name = {p.id.role: p for p in s[independent_systems.Member]}
         return all(getattr(by_name[p], field) == value for (p, field), value in zip(READ, values, strict=True))
 
     return Property(f"{values}", "reachable", there)
@@ -94,7 +94,7 @@ def asks_for(values: tuple[Any, ...]) -> Property:
 
 @pytest.mark.slow
 @settings(RANDOM, max_examples=120)
-@given(loose.explored_systems(limit=200), ways(), st.integers(1, 18))
+@given(independent_systems.explored_systems(limit=200), ways(), st.integers(1, 18))
 def test_reachable_values_are_preserved(pair: tuple[System, Exploration], way: Way, count: int) -> None:
     """With a property for each valuation, as many as are asked for: found are those that the oracle reaches."""
     system, truth = pair
@@ -231,7 +231,7 @@ def pool() -> list[tuple[System, Exploration]]:
 
     few = settings(RANDOM, max_examples=50, database=None, phases=[Phase.generate])
     for number in range(6):
-        seed(number)(few(given(loose.explored_systems(limit=300))(collect)))()
+        seed(number)(few(given(independent_systems.explored_systems(limit=300))(collect)))()
     return drawn
 
 

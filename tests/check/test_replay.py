@@ -39,7 +39,7 @@ from plait.protocols.single_copy import single_copy
 from plait.protocols.two_phase_commit import two_phase_commit
 from plait.report.itf import load_trace, save_trace
 from tests.oracle.explorer import Exploration
-from tests.oracle.systems import explored_systems
+from tests.oracle.random_systems import explored_systems
 
 TWINS: dict[str, Callable[[], System]] = {
     "paxos, acceptor": lambda: paxos(faulty="acceptor"),

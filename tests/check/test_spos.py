@@ -15,7 +15,7 @@ from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from plait.protocols.ping_pong import ping_pong
 from tests.oracle.explorer import Exploration, explore
-from tests.oracle.systems import explored_systems
+from tests.oracle.random_systems import explored_systems
 from tests.support.agreement import ZOO, check_traces
 
 

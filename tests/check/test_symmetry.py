@@ -29,7 +29,7 @@ from plait.kernel.verdict import Verdict
 from plait.protocols.mcpaxos import mcpaxos
 from plait.protocols.paxos import paxos
 from plait.protocols.two_phase_commit import two_phase_commit
-from tests.oracle import alike
+from tests.oracle import symmetric_systems as symmetric
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.orbits import Orbits, image, orbits, permutations
 from tests.oracle.relation import initial
@@ -105,7 +105,7 @@ def test_images_of_a_state() -> None:
 
 @pytest.mark.slow
 @settings(RANDOM, max_examples=200)
-@given(alike.explored_systems(limit=150), ways(), st.sampled_from(("symmetry", "por,symmetry", "por,symmetry")))
+@given(symmetric.explored_systems(limit=150), ways(), st.sampled_from(("symmetry", "por,symmetry", "por,symmetry")))
 def test_symmetric_systems(pair: tuple[System, Exploration], way: Way, reduce: str) -> None:
     there = orbits(*pair)
     assert there.closed
@@ -114,7 +114,11 @@ def test_symmetric_systems(pair: tuple[System, Exploration], way: Way, reduce: s
 
 
 @settings(RANDOM, max_examples=150)
-@given(alike.explored_systems(100, alike.ODDITIES), ways(), st.sampled_from(("symmetry", "por,symmetry")))
+@given(
+    symmetric.explored_systems(100, symmetric.ODDITIES),
+    ways(),
+    st.sampled_from(("symmetry", "por,symmetry")),
+)
 def test_systems_with_an_oddity(pair: tuple[System, Exploration], way: Way, reduce: str) -> None:
     """Refused, unless the oddity never matters. (A property that was decided before is not looked at any more.)"""
     there = orbits(*pair)

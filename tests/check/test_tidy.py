@@ -17,8 +17,8 @@ from plait.check.explain.tidy import switches
 from plait.kernel.trace import Event
 from plait.protocols.paxos import paxos
 from tests.oracle.explorer import Exploration, evaluate
+from tests.oracle.random_systems import explored_systems
 from tests.oracle.replay import replay as oracle_replay
-from tests.oracle.systems import explored_systems
 from tests.support.markdown import ROOT
 
 

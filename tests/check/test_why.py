@@ -25,9 +25,9 @@ from plait import (
 from plait.kernel.trace import Event, Trace
 from plait.kernel.values import to_data
 from tests.oracle.explorer import Exploration
+from tests.oracle.random_systems import explored_systems
 from tests.oracle.relation import State, initial, make, successors
 from tests.oracle.replay import agrees, matches
-from tests.oracle.systems import explored_systems
 
 
 def follow(system: System, trace: Trace, steps: list[int]) -> None:

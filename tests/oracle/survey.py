@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from plait.model.system import System
 from tests.oracle.explorer import explore
+from tests.oracle.random_systems import Spec, build, specs
 from tests.oracle.relation import State, Transition, successors
-from tests.oracle.systems import Spec, build, specs
 
 
 def features(system: System, limit: int) -> tuple[set[str], int]:

@@ -20,7 +20,7 @@ from plait.protocols.raft import raft
 from plait.report.diff import counts, diff_text, headline
 from plait.report.diff_html import diff_page
 from tests.oracle.explorer import Exploration
-from tests.oracle.systems import explored_systems
+from tests.oracle.random_systems import explored_systems
 
 
 def table(a: str, b: str) -> int:

@@ -15,8 +15,8 @@ from plait.model.loader import load
 from plait.protocols.two_phase_commit import two_phase_commit
 from plait.report.state_graph import wording as states
 from plait.report.state_graph.dot import dot
-from plait.report.state_graph.listing import listing
 from plait.report.state_graph.svg import graph_svg
+from plait.report.state_graph.text import listing
 from tests.report.samples import HOSTILE
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -15,7 +15,7 @@ from plait import (
 )
 from plait.check.explain.replay import replay
 from plait.model.temporal import Formula
-from tests.oracle.cyclic import Drawn
+from tests.oracle.cyclic_systems import Drawn
 from tests.oracle.lassos import Edge, Runs, holds_on
 from tests.oracle.relation import State, initial
 from tests.oracle.replay import agrees, matches, successors

@@ -10,14 +10,14 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from plait.model.system import System
-from tests.oracle import alike, loose, systems
+from tests.oracle import independent_systems, random_systems, symmetric_systems
 from tests.oracle.explorer import Exploration
 from tests.support.configurations import Way, run
 
 SOURCES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "systems": (systems.explored_systems(limit=300), ("por",)),
-    "loose": (loose.explored_systems(limit=300), ("por",)),
-    "alike": (alike.explored_systems(limit=150), ("por", "symmetry", "por,symmetry")),
+    "random": (random_systems.explored_systems(limit=300), ("por",)),
+    "independent": (independent_systems.explored_systems(limit=300), ("por",)),
+    "symmetric": (symmetric_systems.explored_systems(limit=150), ("por", "symmetry", "por,symmetry")),
 }
 
 

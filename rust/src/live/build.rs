@@ -15,7 +15,7 @@ use crate::search::layers::{self, BATCH, Batch, CHUNK, Layered, Origin};
 use crate::search::visited::Visited;
 use crate::system::model::{Fault, Result};
 use crate::system::reads::{Changes, evaluate_properties};
-use crate::system::view::View;
+use crate::system::successors::View;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicUsize};

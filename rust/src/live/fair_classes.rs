@@ -8,8 +8,8 @@
 use crate::live::fairness::Fairness;
 use crate::live::graph::{Graph, StateId};
 use crate::system::model::{MessageId, Result};
+use crate::system::successors::{TransitionRef, View};
 use crate::system::tables::{Kind, NodeId};
-use crate::system::view::{TransitionRef, View};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use crate::por::relations::{Relations, Rules};
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Por};
 use crate::system::model::Result;
-use crate::system::view::{Successor, TransitionRef, View};
+use crate::system::successors::{Successor, TransitionRef, View};
 use crate::util::mapped_array::MappedArray;
 use std::io;
 use std::sync::Arc;

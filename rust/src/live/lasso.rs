@@ -6,7 +6,7 @@ use crate::live::product::{Node, Product};
 use crate::live::scc::{Component, Local};
 use crate::search::path::{self, Step};
 use crate::system::model::Result;
-use crate::system::view::View;
+use crate::system::successors::View;
 use crate::util::bits::Bits;
 
 /// Each step is the state that it leaves and the number of its edge there.

@@ -21,7 +21,7 @@ use crate::live::reach::Reach;
 use crate::live::scc::{Component, Local, Region};
 use crate::search::control::Control;
 use crate::system::model::Result;
-use crate::system::view::View;
+use crate::system::successors::View;
 use std::io;
 
 /// A node of the product: state times the number of automaton nodes, plus the automaton node.

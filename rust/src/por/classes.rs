@@ -4,7 +4,7 @@ use crate::por::effects::{Effects, KnownEffects, Label, Tag};
 use crate::por::footprint::Footprint;
 use crate::system::model::{Network, Shape, monitor_bit};
 use crate::system::reads::ReadSet;
-use crate::system::view::bit;
+use crate::system::successors::bit;
 use std::collections::BTreeSet;
 
 /// Which transitions are told apart by the senders of what they consume (MP-Basset).

@@ -12,7 +12,7 @@
 //!
 //! All others commute: a send only adds to an inbox, and messages that could be consumed before can be consumed after it.
 
-use crate::system::view::bit;
+use crate::system::successors::bit;
 
 /// Sets of processes, slots and budgets have 64 bits. Members that share a bit make footprints meet more often, which is
 /// always sound.

@@ -12,8 +12,8 @@ use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};
 use crate::system::model::Result;
 use crate::system::reads::{Changes, evaluate_properties};
+use crate::system::successors::{TransitionRef, View};
 use crate::system::tables::Tables;
-use crate::system::view::{TransitionRef, View};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -4,8 +4,8 @@
 use crate::por::footprint::Footprint;
 use crate::search::control::Control;
 use crate::system::model::{LocalId, MessageId, Network, Result, Shape, monitor_bit};
+use crate::system::successors::{View, bit};
 use crate::system::tables::{Details, Kind, NO_BUDGET, NodeId, Transition};
-use crate::system::view::{View, bit};
 use rustc_hash::FxHashMap;
 use std::ops::Index;
 use std::rc::Rc;

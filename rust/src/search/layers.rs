@@ -10,8 +10,8 @@
 use crate::search::control::Control;
 use crate::search::visited::{Session, Visited};
 use crate::system::model::Result;
+use crate::system::successors::TransitionRef;
 use crate::system::tables::Tables;
-use crate::system::view::TransitionRef;
 use std::io;
 
 /// States that a worker takes at a time.

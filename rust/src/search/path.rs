@@ -3,8 +3,8 @@
 use crate::por::stubborn::ALL;
 use crate::search::control::Control;
 use crate::system::model::Result;
+use crate::system::successors::{Successor, View};
 use crate::system::tables::{Expansion, Tables};
-use crate::system::view::{Successor, View};
 use std::sync::Arc;
 
 /// One step of a run: which transition of which process's node was taken, and the state after it.

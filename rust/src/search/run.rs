@@ -4,8 +4,8 @@ use crate::por::relations::{Relations, Rules};
 use crate::search::control::{Control, Por};
 use crate::search::{bfs, dfs, dpor, path, walk};
 use crate::system::model::Result;
+use crate::system::successors::View;
 use crate::system::tables::Tables;
-use crate::system::view::View;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {

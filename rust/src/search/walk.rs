@@ -7,8 +7,8 @@ use crate::search::control::{Control, Finding, Limit};
 use crate::system::hash;
 use crate::system::model::Result;
 use crate::system::reads::{Changes, evaluate_properties};
+use crate::system::successors::{TransitionRef, View};
 use crate::system::tables::Tables;
-use crate::system::view::{TransitionRef, View};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Walks end here even if the model does not, unless the user says otherwise.

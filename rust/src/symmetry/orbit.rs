@@ -6,8 +6,8 @@ use crate::symmetry::group::Evidence;
 use crate::system::hash;
 use crate::system::model::{Component, MessageId, MonitorId, Result, Shape};
 use crate::system::reads::PropertyReads;
+use crate::system::successors::{Successor, TransitionRef, UNMET, View, bit};
 use crate::system::tables::{Expansion, NodeId};
-use crate::system::view::{Successor, TransitionRef, UNMET, View, bit};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a view keeps for symmetry; nothing without it.

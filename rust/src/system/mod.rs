@@ -2,8 +2,8 @@
 //! states of the whole system, their successors and fingerprints, and the values of properties. Open `model` first: it is
 //! what the engine asks. `intern` gives values their ids. `tables` keeps the answers, for all workers. `expander` computes
 //! from them the transitions of a node. `inbox` and `quorum` say which messages are pending, and which sets of them can be
-//! consumed. Losses and copies of messages come from `expander` too, with `inbox`. `view` is one worker's copy of the
-//! tables, and the inner loop of every search. `hash` makes fingerprints. `property` and `reads` evaluate properties.
+//! consumed. Losses and copies of messages come from `expander` too, with `inbox`. `successors` has one worker's view of the
+//! tables: the inner loop of every search. `hash` makes fingerprints. `property` and `reads` evaluate properties.
 
 pub(crate) mod expander;
 pub mod hash;
@@ -13,5 +13,5 @@ pub mod model;
 pub mod property;
 pub mod quorum;
 pub mod reads;
+pub mod successors;
 pub mod tables;
-pub mod view;

@@ -2,7 +2,7 @@
 
 use crate::search::control::Control;
 use crate::system::model::{PropertyKind, Result};
-use crate::system::view::View;
+use crate::system::successors::View;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the properties read, as bits of fields and of processes whose inbox they read.

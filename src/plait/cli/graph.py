@@ -91,6 +91,6 @@ def _written(found: StateGraph, suffix: str) -> str:
         from plait.report.state_graph.dot import dot
 
         return dot(found)
-    from plait.report.state_graph.listing import listing
+    from plait.report.state_graph.text import listing
 
     return listing(found)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from plait.cli.gyro_belt import serve, status
+from plait.cli.gyro_serve import serve, status
 from plait.cli.options import AtLeastOne, Flag, Quiet
 from plait.cli.output import colored, emit, note, width, writable
 from plait.kernel.errors import UsageError

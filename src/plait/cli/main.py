@@ -261,7 +261,7 @@ The golden run is checked first. The outcomes are crash, hang, SDC (silent data 
 type of fault, with the share of runs in which the error spread.""",
 }
 _GROUPS = {"epa": _EPA, "gyro": _GYRO, "rounds": _ROUNDS}
-_PLACES = {"rounds import": "plait.cli.distal:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
+_PLACES = {"rounds import": "plait.cli.rounds_import:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
 """The places of commands that are not the function with their name in the module of the group."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name in _GROUPS:

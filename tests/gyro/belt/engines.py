@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import apsw
 
 from plait.gyro.belt.databases.database import Database
-from plait.gyro.belt.databases.pgserver import PostgresServer
+from plait.gyro.belt.databases.postgresql_server import PostgresServer
 from plait.gyro.belt.databases.sqlite import SqliteDatabase
 
 MEMORY = Path("/dev/shm")

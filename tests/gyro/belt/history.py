@@ -11,7 +11,7 @@ import apsw
 import msgspec
 
 from plait.gyro.belt.databases.dbapi import SAVEPOINT
-from plait.gyro.belt.databases.sqliteapi import SqliteConnection
+from plait.gyro.belt.databases.sqlite_connection import SqliteConnection
 from plait.gyro.belt.ids import COUNTERS, Ids
 from tests.gyro.belt.cluster import Event
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from plait.gyro.belt.databases.database import Database
-from plait.gyro.belt.databases.pgserver import PostgresServer, programs
+from plait.gyro.belt.databases.postgresql_server import PostgresServer, programs
 from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import FencedError, Log

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from plait.gyro.belt.databases.sqlite import SqliteDatabase, SqliteVisit
-from plait.gyro.belt.databases.sqliteapi import SqliteConnection, SqliteCursor
+from plait.gyro.belt.databases.sqlite_connection import SqliteConnection, SqliteCursor
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import BehindError, FencedError, LogGoneError
 from plait.gyro.belt.records import Call, Entry

@@ -283,7 +283,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_manual_lists_every_option() -> None:
     text = (ROOT / "docs" / "guides" / "gyro-serving.md").read_text(encoding="utf-8")
-    tree = ast.parse((ROOT / "src" / "plait" / "cli" / "gyro_belt.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "src" / "plait" / "cli" / "gyro_serve.py").read_text(encoding="utf-8"))
     for command in ("serve", "status"):
         function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
         for argument in function.args.kwonlyargs:

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from plait.gyro.belt.databases.pgserver import programs
+from plait.gyro.belt.databases.postgresql_server import programs
 from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.records import Entry
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite

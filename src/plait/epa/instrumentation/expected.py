@@ -1,4 +1,4 @@
-"""Expected loads: the reader expects their values, so records contain them only if they differ (docs/guides/epa.md).
+"""Expected loads: the reader expects their values, so records contain them only if they differ (docs/reference/epa.md).
 
 A local variable whose address is never taken has its last assigned value. A load in a loop from an address that does
 not change in the loop usually has the same value as the last time. The program keeps the expected values (in registers

@@ -1,4 +1,4 @@
-"""The record of a straight-line piece of code: the values that the reader cannot compute (docs/guides/epa.md).
+"""The record of a straight-line piece of code: the values that the reader cannot compute (docs/reference/epa.md).
 
 Constants are in the table. The result of an instruction of the same frame is in the record of that instruction. So the
 record of a load has its value, but usually not its address; the record of a store is usually empty. Calls, atomic

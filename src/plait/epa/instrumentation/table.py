@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 FORMAT = 4
-"""The version of the record format (docs/guides/epa.md)."""
+"""The version of the record format (docs/reference/epa.md)."""
 Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
 """The kind of value of a site. A `word` is an integer as wide as a pointer: it may be an address."""
 

@@ -1,6 +1,6 @@
 /* The inlined part of the recorder: `plait epa build` links it into every module, inserts calls, and inlines them.
  *
- * A record has the events of one straight-line piece of code (docs/guides/epa.md): the number of the piece, then the values
+ * A record has the events of one straight-line piece of code (docs/reference/epa.md): the number of the piece, then the values
  * that the reader cannot compute. Space is reserved once for the whole record. */
 #include "recorder.h"
 

@@ -1,7 +1,7 @@
 /* The recorder that `plait epa build` links into a program (Saissi 2019, section 5.4.1, steps 1 and 2).
  *
  * Every thread appends records to its own file through a mapped window, so the recorded part survives a crash.
- * docs/guides/epa.md describes the format. Two rules keep the order correct and the program unchanged:
+ * docs/reference/epa.md describes the format. Two rules keep the order correct and the program unchanged:
  *  - Synchronisation (threads, locks, the heap, atomics) takes a number from one global counter: releases before the operation,
  *    acquisitions after it. Other records contain the counter only if it has changed. So the numbers order any two events that
  *    the program orders by synchronisation.

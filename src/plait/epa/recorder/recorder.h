@@ -1,4 +1,4 @@
-/* Shared declarations of the recorder. docs/guides/epa.md describes the format of a trace.
+/* Shared declarations of the recorder. docs/reference/epa.md describes the format of a trace.
  *
  * The file of a thread is mapped: a page with the state of the thread (this struct, which the reader uses), then two halves of
  * a window. Records go to one half. A full half is appended to the file, and the other half is next. When a record is

@@ -15,7 +15,7 @@ from collections import Counter
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.report.markup import asset, escape, shorten, text_width
 from plait.report.state_graph import wording as states
-from plait.report.state_graph.layers import Arrangement, Box, Link, LinkPath, Point, arrange
+from plait.report.state_graph.layout import Arrangement, Box, Link, LinkPath, Point, arrange
 from plait.report.wording import plural, visible
 
 MARGIN = 26.0

@@ -2,8 +2,8 @@
 
 An operation is one transaction (Saissi 2019, section 2.4). Its effects are visible only after its function has
 returned. If the function raises, all effects are rolled back. `commit` only sets the point to which `rollback`
-returns. Rows are tuples; columns also have names. This file has the common part for all DBMSs. `sqliteapi.py` and
-`pgapi.py` execute statements.
+returns. Rows are tuples; columns also have names. This file has the common part for all DBMSs. `sqlite_connection.py` and
+`postgresql_connection.py` execute statements.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ import msgspec
 
 from plait.gyro.belt.databases.database import OURS, AgainError
 from plait.gyro.belt.databases.dbapi import SAVEPOINT
-from plait.gyro.belt.databases.pgapi import PgConnection
-from plait.gyro.belt.databases.pgrows import Table, install, tables
+from plait.gyro.belt.databases.postgresql_connection import PgConnection
+from plait.gyro.belt.databases.postgresql_rows import Table, install, tables
 from plait.gyro.belt.logs.log import Log, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError

@@ -21,7 +21,7 @@ import msgspec
 
 from plait.gyro.belt.databases.database import OURS
 from plait.gyro.belt.databases.dbapi import SAVEPOINT
-from plait.gyro.belt.databases.sqliteapi import GONE, SqliteConnection
+from plait.gyro.belt.databases.sqlite_connection import GONE, SqliteConnection
 from plait.gyro.belt.ids import COUNTERS, TABLE, Ids, quoted
 from plait.gyro.belt.logs.log import BehindError, FencedError, Log, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed

@@ -2,7 +2,7 @@
 
 Workers start alike and treat process ids by equality only: they keep them in fields, sets, dicts, tuples, dataclasses and
 messages, and send to them. A hub is alone in its role; guests are a second symmetric role. A system with an *oddity* has
-one thing that tells the workers apart, which may or may not ever matter. As in `tests.oracle.systems`, a system is drawn
+one thing that tells the workers apart, which may or may not ever matter. As in `random_systems.py`, a system is drawn
 as plain data, a `Spec`, which is its name.
 """
 

@@ -1,6 +1,6 @@
 """Random small systems that partial-order reduction really reduces: processes that have little to do with each other.
 
-`tests.oracle.systems` draws what models may contain; there everything talks to everything, and little can be put off. Here
+`random_systems.py` draws what models may contain; there everything talks to everything, and little can be put off. Here
 processes count, toggle for ever, answer, gather and play ball, few messages pass between them, guards are on fields that
 other handlers of the process change, and properties read fields of two processes. As there, a system is drawn as plain
 data, a `Spec`, which is its name, and `build` makes the system from it. What could go on for ever costs fuel or ends

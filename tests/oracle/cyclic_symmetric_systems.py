@@ -1,6 +1,6 @@
 """Random small systems that go round in circles, of processes that are alike: a herd, and a keeper that is alone.
 
-As in `tests.oracle.cyclic`, rules change a number; here all members of the herd follow the same ones, and predicates count.
+As in `cyclic_systems.py`, rules change a number; here all members of the herd follow the same ones, and predicates count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plait import Message, Process, System, action, on, strong, weak
 from plait.model.fairness import Fairness
 from plait.model.temporal import Atom
-from tests.oracle.cyclic import VALUES, Drawn
+from tests.oracle.cyclic_systems import VALUES, Drawn
 from tests.oracle.explorer import explore
 
 

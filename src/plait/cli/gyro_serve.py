@@ -19,7 +19,7 @@ from plait.kernel.extras import require
 from plait.report.wording import plural
 
 if TYPE_CHECKING:
-    from plait.gyro.belt.databases.pgserver import PostgresServer
+    from plait.gyro.belt.databases.postgresql_server import PostgresServer
     from plait.gyro.belt.routing import Route
 
 SECRET = "PLAIT_GYRO_SECRET"
@@ -98,7 +98,7 @@ def serve(
         dsns = list(dsn)
         started: list[PostgresServer] = []
         if db == "postgresql" and not dsns:
-            from plait.gyro.belt.databases.pgserver import PostgresServer
+            from plait.gyro.belt.databases.postgresql_server import PostgresServer
 
             for number in range(count):
                 own = PostgresServer((folder / f"server-{number}").resolve())

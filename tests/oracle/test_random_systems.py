@@ -9,14 +9,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plait.model.system import System
-from tests.oracle import alike, loose, systems
+from tests.oracle import independent_systems as independent
+from tests.oracle import random_systems as systems
+from tests.oracle import symmetric_systems as symmetric
 from tests.oracle.explorer import Exploration, explore
-from tests.oracle.systems import explored_systems
+from tests.oracle.random_systems import explored_systems
 
 
 @settings(max_examples=100, deadline=None)
-@given(systems.specs() | loose.specs() | alike.specs() | alike.specs(alike.ODDITIES))
-def test_a_system_is_built_from_its_data_alone(spec: systems.Spec | loose.Spec | alike.Spec) -> None:
+@given(systems.specs() | independent.specs() | symmetric.specs() | symmetric.specs(symmetric.ODDITIES))
+def test_a_system_is_built_from_its_data_alone(
+    spec: systems.Spec | independent.Spec | symmetric.Spec,
+) -> None:
     def build(spec: Any) -> System:
         return sys.modules[type(spec).__module__].build(spec)  # type: ignore[no-any-return]
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.report.state_graph.layers import Arrangement, Box, Link, arrange
+from plait.report.state_graph.layout import Arrangement, Box, Link, arrange
 
 sizes = st.sampled_from([8.0, 30.0, 75.0])
 boxes = st.builds(Box, sizes, sizes, st.sampled_from([10.0, 40.0]))
