@@ -13,7 +13,7 @@ from plait.epa.instrumentation.toolchain import Toolchain, find, find_all
 from plait.epa.recording import Recording
 from plait.epa.run import run
 from plait.kernel.errors import UsageError
-from tests.epa.conftest import EXAMPLES
+from tests.epa.conftest import EXAMPLES, Record
 from tests.epa.listings import lines
 
 HERE = Path(__file__).parent
@@ -85,6 +85,20 @@ def test_what_the_reader_computes_is_what_the_machine_computed(source: Path, too
     assert found[0].native.records == found[1].native.records > 100
     sizes = [sum(p.stat().st_size for p in r.folder.glob("thread-*.bin")) for r in found]
     assert sizes[0] < sizes[1]
+
+
+def test_a_program_continues_with_the_sign_of_a_comparison(record: Record) -> None:
+    """C promises no more than the sign. What glibc returns depends on the processor, and on where the strings are."""
+    source = """#include <stdio.h>
+#include <string.h>
+int main(void) {
+    char a[] = "apple", z[] = "zebra";
+    printf("%d %d %d %d\\n", strcmp(a, z), strcmp(z, a), memcmp(a, a, 5), strncmp(z, "zoo", 2));
+    return 0;
+}
+"""
+    recording = record(source)
+    assert (recording.folder / "stdout").read_text() == "-1 1 0 -1\n"
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_an_order_of_locks_is_rejected(record: Record) -> None:
     assert found.verdict.property == "reversibility"
     assert found.witnesses[0].object == "next"
     assert found.witnesses[0].locks == ["lock"]
-    assert "lets either come first" in found.witnesses[0].advice
+    assert "allows both orders" in found.witnesses[0].advice
 
 
 @pytest.mark.slow

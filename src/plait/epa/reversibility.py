@@ -136,7 +136,7 @@ def _message(broken: str | None, witnesses: list[Witness], calls: list[str]) -> 
     if broken == "reversibility":
         w = witnesses[0]
         return f"{w.first} and {w.second} can occur in reversed order: both access {w.object}"
-    return f"the input does not determine: {', '.join(calls)}" if calls else None
+    return f"the input does not determine the results of these calls: {', '.join(calls)}" if calls else None
 
 
 def _calls(recording: Recording, listed: set[str] | frozenset[str], allowed: set[str]) -> tuple[list[str], list[str]]:

@@ -8,6 +8,7 @@ determinism (Definition 5, condition 1).
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple
 
 Access = Literal["read", "write", "read string", "copy", "stream", "stdout"]
@@ -67,6 +68,11 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
     "__cxa_guard_acquire": _GUARD,
     "__cxa_guard_release": _GUARD,
 }
+
+COMPARISONS = re.compile(
+    r"(?:mem|str|strn|strcase|strncase|b|wmem|wcs|wcsn)cmp|(?:str|wcs)coll|_ZNKSt.*basic_string.*E7compareE.*"
+)
+"""Functions whose result has a meaning only by its sign. A C library may return any value of this sign."""
 
 PURE = frozenset(
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from plait.epa.instrumentation import llvm as ll
 from plait.epa.instrumentation.calls import parameters, returns
-from plait.epa.instrumentation.effects import effects_of
+from plait.epa.instrumentation.effects import COMPARISONS, effects_of
 from plait.epa.instrumentation.expected import Expected, chains
 from plait.epa.instrumentation.formulas import formula_of, unwrapped
 from plait.epa.instrumentation.llvm import Llvm, Ref
@@ -415,6 +415,8 @@ class _Module:
         record = self._begin(before, value)
         place = NOTHING if address is None else self._where(address, record)
         word = self.words.word(value)
+        if self._only_sign(value, opcode, bits):
+            word = self.hooks("epa_sign", word)
         formula = (
             formula_of(self.words, value, opcode, self._source) if opcode in _VALUES and self.program.lean else None
         )
@@ -439,6 +441,12 @@ class _Module:
             else:
                 self._restore(word, back, value)
         self._known(event, number, where if address is None else place, NOTHING if address is None else where)
+
+    def _only_sign(self, value: Ref, opcode: int, bits: int) -> bool:
+        """Whether the value is the result of an external comparison. The program continues with its sign."""
+        if opcode not in (ll.CALL, ll.INVOKE) or bits != 32 or not COMPARISONS.fullmatch(self._callee(value)):
+            return False
+        return bool(self.llvm.IsDeclaration(self.llvm.GetCalledValue(value)))
 
     def _guess(self, record: Record, load: Ref, number: int, word: Ref, address: Ref | None) -> tuple[Where, Ref]:
         """Record a value unless it is the expected one."""

@@ -118,7 +118,7 @@ def reversibility_lines(found: Reversibility) -> list[str]:
     if found.loose:
         lines += ["", f"not joined before the program ends: {', '.join(found.loose)}"]
     if found.nondeterministic:
-        lines += ["", "the input does not determine (local determinism):"]
+        lines += ["", "the input does not determine the results of these calls (local determinism):"]
         lines += [f"  {call}" for call in found.nondeterministic]
     if found.unseen:
         lines += ["", f"assumption: these functions share no memory between threads: {', '.join(found.unseen)}"]
@@ -141,7 +141,7 @@ def comparison_lines(found: Comparison) -> list[str]:
         return lines
     lines += [
         "",
-        f"propagation: {len(found.spots)} instructions, {len(found.links)} links, in the order of the error",
+        f"propagation: {len(found.spots)} instructions and {len(found.links)} links, in the order of propagation",
     ]
     incoming: dict[int, list[str]] = {}
     for link in found.links:

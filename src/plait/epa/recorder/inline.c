@@ -65,6 +65,13 @@ VALUE(2)
 VALUE(4)
 VALUE(8)
 
+/* The sign of an int: all that C promises of the result of a comparison. Some C libraries return a value that depends on the
+ * addresses of the strings. */
+MINE uint64_t epa_sign(uint64_t value) {
+    int32_t given = (int32_t)value;
+    return (uint32_t)((given > 0) - (given < 0));
+}
+
 MINE uint64_t epa_frame(void) { return (uint64_t)__builtin_frame_address(0); }
 
 /* Before a call. */
