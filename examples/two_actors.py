@@ -5,8 +5,8 @@ on its number. This is the example of DBSS, Figure 3. In the end, either the fir
 (2, 12), or the other way round. The actors are declared `symmetric`: exchanging them leads from one of the two states
 to the other. A search with `--reduce symmetry` keeps one state of each such pair.
 
-This needs states in which it is known which value belongs to which process. If a state were a list of values, such as
-1, 2, 11, 12, it could also mean (1, 12) and (2, 11).
+This is possible because a state says which value belongs to which process. A plain list of values, such as 1, 2, 11,
+12, could also mean (1, 12) and (2, 11).
 """
 
 import dataclasses

@@ -78,8 +78,8 @@ def test_a_value_that_does_not_fit(changes: dict[str, Any], message: str, hint: 
         (["--reduce", "pro"], "error: --reduce pro: there is no such reduction\nhint: did you mean por?\n"),
         (
             ["--reduce", "por", "--search", "random"],
-            "error: --reduce por: not with the random search: its cycle proviso needs the visited set; the stateless "
-            "search has dpor instead\nhint: leave it out, or use --reduce auto\n",
+            "error: --reduce por: cannot be used with the random search: its cycle proviso needs the visited set; "
+            "the stateless search has dpor instead\nhint: leave it out, or use --reduce auto\n",
         ),
         (
             ["-p", "maximum=x"],

@@ -114,7 +114,7 @@ def test_what_does_not_matter_is_left_out() -> None:
     raw = found(system, search="dfs", raw=True)["small"]
     assert len(raw) > 2
     assert raw.tidied is None
-    assert trace.tidied == f"{len(raw) - 2} of {len(raw)} steps were not needed, and are left out"
+    assert trace.tidied == f"left out {len(raw) - 2} of {len(raw)} steps that are not needed"
 
 
 def test_processes_take_turns_as_little_as_possible() -> None:

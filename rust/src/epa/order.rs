@@ -152,7 +152,7 @@ impl Skeleton {
         if count == 0 || users.len() != count {
             if !users.is_empty() {
                 self.warnings.push(format!(
-                    "the barrier at {object:#x} waits for {count} threads and {} use it: it is taken to order nothing",
+                    "the barrier at {object:#x} waits for {count} threads, but {} use it: it is treated as no barrier",
                     users.len()
                 ));
             }

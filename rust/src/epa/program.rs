@@ -103,14 +103,14 @@ impl Program {
         let mut this = Self { functions, ..Self::default() };
         for (function, rows) in pieces {
             let Some(&(first, _)) = this.functions.get(function as usize) else {
-                return Err(format!("the table has a piece of function {function}, which it does not have"));
+                return Err(format!("a piece in the table refers to function {function}, which is not in the table"));
             };
             let mut piece = Piece { function, sizes: [4, 0, 0], steps: Vec::with_capacity(rows.len()) };
             for (kind, site, a, x, b, y) in rows {
                 let itself = site.wrapping_sub(first);
                 let step = Step { kind, site, a: source((a, x), itself)?, b: source((b, y), itself)? };
                 if site == 0 || site as usize >= sites {
-                    return Err(format!("the table has an event of site {site}, which it does not have"));
+                    return Err(format!("an event in the table refers to site {site}, which is not in the table"));
                 }
                 for word in [step.a, step.b] {
                     let (part, width) = match word {
@@ -134,7 +134,7 @@ impl Program {
                         Source::Constant(_) | Source::Register(_) => {
                             Ok(Term { source, bits: bits.clamp(1, 64), factor })
                         }
-                        _ => Err("the table has a formula of what is not known".to_owned()),
+                        _ => Err("a formula in the table uses an unknown value".to_owned()),
                     }
                 })
                 .collect::<Result<Vec<_>, _>>()?;

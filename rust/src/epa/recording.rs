@@ -245,7 +245,7 @@ fn split(stream: &mut Stream, index: u32, sites: usize, program: &Program, runs:
     // The record that is not whole belongs to the last run, if the numbers in it are right.
     let rest = (stream.partial > 0 && open_piece(bytes, stream.used, program, stream.partial)).then_some(stream.used);
     while at < stream.used {
-        let head = format::head(bytes, at).ok_or_else(|| format!("the record at byte {at} is of no known kind"))?;
+        let head = format::head(bytes, at).ok_or_else(|| format!("the record at byte {at} has an unknown kind"))?;
         let length = match head {
             Head::Piece(number, layout) => {
                 let piece = (program.pieces.get(number as usize)).ok_or_else(|| {

@@ -65,7 +65,8 @@ impl Run {
                 !step.fails && alike && exact && step.fingerprint == there
             };
             let found = path::successors(view, &self.state, here)?.into_iter().find(fits);
-            let step = found.ok_or("a step of the graph is none of the system: two states share a fingerprint")?;
+            let step =
+                found.ok_or("a step of the graph is not a step of the system: two states share a fingerprint")?;
             self.state.clone_from(&step.state);
             self.steps.push(step);
         }

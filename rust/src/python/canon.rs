@@ -317,7 +317,9 @@ impl Encoder<'_> {
                 }
             }
         } else if let Ok(string) = value.cast_exact::<PyString>() {
-            let utf8 = string.to_str().map_err(|_| PyTypeError::new_err("a string with lone surrogates"))?;
+            let utf8 = string
+                .to_str()
+                .map_err(|_| PyTypeError::new_err("a string contains lone surrogates, which UTF-8 cannot encode"))?;
             self.bytes(b's', utf8.as_bytes());
         } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
             self.items(b't', tuple.iter())?;
@@ -387,7 +389,7 @@ impl Encoder<'_> {
             }
             ClassKind::Other => {
                 return Err(PyTypeError::new_err(format!(
-                    "{} (a {}) has no canonical content",
+                    "{} (of type {}) cannot be part of a state",
                     value.repr()?,
                     value.get_type().qualname()?
                 )));

@@ -286,7 +286,9 @@ impl Control {
             && self.visited.len() > TRIAL
             && self.partial.load(Relaxed) * 10 < self.visited.len() as u64
         {
-            self.give_up(format!("it left out next to nothing in the first {TRIAL} states, and was given up"));
+            self.give_up(format!(
+                "it removed almost no states among the first {TRIAL}, so the search continued without it"
+            ));
         }
         if let Some(relations) = relations
             && self.visited.len() > PATIENCE << self.passes().min(30)

@@ -44,7 +44,7 @@ class Options:
     """
 
     properties: Sequence[str] | None = None
-    """Check this property only. Give it once per property."""
+    """Check only this property. Repeat the option for several properties."""
     search: Search = "bfs"
     """bfs finds a shortest counterexample, dfs needs less memory, random is for state spaces that are too large, stateless \
 stores no states."""
@@ -67,7 +67,7 @@ stores no states."""
     reduce: str | Sequence[str] = "none"
     """Reductions, separated by commas: decomposition, por, symmetry; dpor for the stateless search; auto, or none."""
     decomposition: Inference = "auto"
-    """Which fields are auxiliary: those that can be proven to be (auto), or only those declared with aux(…)."""
+    """Which fields are auxiliary: those that Plait proves to be, too (auto), or only those declared with aux(…)."""
     split: Split = "reply"
     """How por divides transitions into classes by the senders of the consumed messages."""
     seeds: Seeds = "fewest"
@@ -86,7 +86,7 @@ stores no states."""
             value = getattr(self, name)
             expected = accepts(value)
             if expected is not None:
-                raise UsageError((Argument(name, value),), hint=expected)
+                raise UsageError((Argument(name, value), " is not valid"), hint=expected)
         for name in ("properties", "reduce"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
@@ -111,7 +111,7 @@ stores no states."""
                 )
             if name not in known:
                 close = difflib.get_close_matches(name.lower(), known, n=1)
-                every = f"any of {', '.join(known)}, separated by commas; or auto, or none"
+                every = f"give any of {', '.join(known)}, separated by commas; or auto, or none"
                 raise UsageError(
                     (Argument("reduce", name), ": there is no such reduction"),
                     hint=f"did you mean {close[0]}?" if close else every,

@@ -31,7 +31,7 @@ def bmc(
     solver: Literal["z3", "bitwuzla", "cvc5"] = "z3",
     timeout: Seconds = None,
     memory: Size = None,
-    slice: tuple[str, ...] = (),  # noqa: A002
+    slice: Annotated[tuple[str, ...], Parameter(name="--slice", negative=(), show_default=False)] = (),  # noqa: A002
     full: Flag = False,
     smt2: Path | None = None,
     json: Flag = False,

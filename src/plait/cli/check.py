@@ -42,9 +42,9 @@ def check(
     Parameters
     ----------
     target
-        A zoo name, a Python file (models/token.py or models/token.py:ring), or package.module:function.
+        A zoo name, a Python file (models/token.py or models/token.py:ring), a Distal file, or package.module:function.
     parameters
-        Set a parameter of the model, as in -p acceptors=3; plait show TARGET lists them.
+        Set a parameter of the model, as in -p acceptors=3. Repeat -p for several parameters. plait show TARGET lists all.
     rounds
         Check the sequential program of a round-based protocol (plait rounds --help). Violations are shown on the protocol.
     assume

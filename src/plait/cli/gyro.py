@@ -44,7 +44,7 @@ def analyze(
     dialect
         The dialect of the SQL: sqlite, postgres or mysql.
     ids
-        Where ids come from that INSERT leaves out: from each server (server), or from the table (table).
+        The source of ids that INSERT leaves out: each server (server), or the table (table).
     servers
         The number of servers, at least 2. It determines the cost of local/global transactions.
     json

@@ -145,6 +145,10 @@ def _epilogue(command: str) -> str:
     codes = {"bench": _BENCH_EXIT_CODES, "epa": _EPA_EXIT_CODES}.get(command.partition(" ")[0], _EXIT_CODES)
     if command == "diff":
         codes = "Exit codes: 0 the same, 1 different, 2 usage error, 4 internal error."
+    if command == "replay":
+        codes = "Exit codes: 0 reproduced, 2 not reproduced or usage error, 4 internal error."
+    if command in ("show", "graph", "zoo", "completion", "rounds show", "rounds emit", "rounds import"):
+        codes = "Exit codes: 0 done, 2 usage or model error, 4 internal error."
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
     if command == "gyro serve":
@@ -171,7 +175,8 @@ found so far. If the search reaches a limit, the verdict is inconclusive.""",
     "show": "List the parameters, processes, handlers and properties of a model.",
     "graph": """Draw or list the states of a model and the transitions between them.
 
-States are numbered in breadth-first order. Each state shows its changes. Without a file, the graph is listed on stdout. \
+States are numbered in breadth-first order. Each state shows what differs from the state that first led \
+to it. Without a file, the graph is listed on stdout. \
 If a model has more states than --max-states, only a part is shown; a note names the states with hidden successors.""",
     "replay": """Re-execute a saved trace on its model, step by step.
 

@@ -80,7 +80,7 @@ class Operation(msgspec.Struct, frozen=True):
             return f"local if {' and '.join(self.keys)} are mapped to the same server, else global"
         first, more = certain[0], len({b.other for b in certain}) - 1
         who = "another operation of this transaction" if first.other == self.name else first.other
-        others = f", and {more} other transaction{'s' if more > 1 else ''}" if more else ""
+        others = f"; {more} more transaction{'s conflict' if more > 1 else ' conflicts'}" if more else ""
         names = ["rows" if a == "*" else a for a in first.attributes]
         what = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         return f"{who} {first.kind} {first.table} ({what}) at another server{others}"

@@ -354,7 +354,7 @@ def _import_error(target: str, error: BaseException) -> BaseException:
     if isinstance(error, PlaitError):
         return error.at(target, _place(error))
     if isinstance(error, Exception | SystemExit):
-        hint = "correct the file; python -c 'import …' shows the whole traceback"
+        hint = "correct the file; run it with python to see the whole traceback"
         if isinstance(error, ModuleNotFoundError) and error.name:
             hint = f"install {error.name.partition('.')[0]} in the environment that plait runs in, or correct the name"
         return UsageError(f"{target} does not import: {_describe(error)}{_place(error)}", hint=hint)

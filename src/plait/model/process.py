@@ -90,7 +90,9 @@ _SUSPENDS = 0x20 | 0x80 | 0x200
 
 def _mark(function: F, handler: Handler) -> F:
     if not callable(function):
-        raise ModelError(f"@{handler.kind} must decorate a method, not {function!r}")
+        raise ModelError(
+            f"@{handler.kind} must decorate a method, not {function!r}", hint="write it directly above a def"
+        )
     if getattr(function, "__code__", None) is not None and function.__code__.co_flags & _SUSPENDS:
         raise ModelError(
             f"{function.__qualname__} is a generator or a coroutine: calling it runs nothing",
@@ -134,7 +136,10 @@ def on(
     evaluated for each message separately.
     """
     if not (isinstance(message, type) and issubclass(message, Message)):
-        raise ModelError(f"@on({message!r}): expected a Message class", hint="class Ping(Message): number: int")
+        raise ModelError(
+            f"@on({message!r}): expected a Message class",
+            hint="define one, for example class Ping(Message): number: int",
+        )
     _callable_or_none(f"@on({message.__name__}): where", where)
     fields = (same,) if isinstance(same, str) else tuple(same)
     known = {f.name for f in dataclasses.fields(message)}  # type: ignore[arg-type]
@@ -145,9 +150,11 @@ def on(
                 hint=f"its fields are: {', '.join(sorted(known)) or 'none'}",
             )
     if fields and quorum is None:
-        raise ModelError(f"@on({message.__name__}, same={same!r}) has no quorum", hint="same= goes with quorum=")
+        raise ModelError(
+            f"@on({message.__name__}, same={same!r}) has no quorum", hint="add quorum=…, or leave same= out"
+        )
     if isinstance(quorum, bool) or (isinstance(quorum, int) and quorum < 1):
-        raise ModelError(f"@on({message.__name__}): quorum={quorum!r}", hint="a quorum is at least 1")
+        raise ModelError(f"@on({message.__name__}): quorum={quorum!r}: expected 1 or more", hint="for example quorum=2")
 
     def decorate(f: F) -> F:
         return _mark(f, Handler(f.__name__, "message", f, message, where, quorum, fields))

@@ -14,8 +14,8 @@ Two variants, as in `regular_register`: with `quorum=True` a majority of replies
 with `quorum=False` each reply is consumed alone, and processes count.
 
 The faulty twin, `faulty="regular"`: readers return what they read without writing it back. This is the regular
-register, and the counterexample proves that regular is weaker than atomic. It needs two reads, of one reader or of
-two.
+register, and the counterexample proves that regular is weaker than atomic. It needs two reads, by one reader or by
+two readers.
 
 Simplified: as in `regular_register`, processes do not crash, and the number of a write is its timestamp and its
 value.

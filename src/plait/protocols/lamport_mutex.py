@@ -23,7 +23,7 @@ TLC's constraint on clocks: a request that would set a clock beyond the limit is
 
 `specification="live"` also asks for freedom from starvation, for each process: a process that waits enters
 eventually. Clocks grow with each entry, so all runs are finite, and no fairness is needed. Acknowledgements prevent
-that a release overtakes its request. Without them (`faulty="acks"`) on an unordered network, a request can stay in a
+a release from overtaking its request. Without them (`faulty="acks"`) on an unordered network, a request can stay in a
 queue for ever, and a process with a later stamp starves.
 
 Twins that break mutual exclusion:

@@ -28,8 +28,9 @@ transition each; with `quorum=False` one by one.
 The faulty twin, `faulty="small"`: quorums of f + 1 instead of 2f + 1 replicas, in both phases. Two such quorums may
 have only a Byzantine replica in common, and a Byzantine primary uses this.
 
-Simplified: no clients: a primary knows all requests; no view changes, checkpoints and watermarks; the sender of a
-message is known (the paper signs messages), and a request represents its digest; numbers are executed in any order.
+Simplified: there are no clients (the primary knows all requests), no view changes, no checkpoints and no watermarks.
+The sender of a message is known (the paper signs messages). Messages carry requests instead of digests.
+Requests are executed in any order of their numbers.
 """
 
 from __future__ import annotations

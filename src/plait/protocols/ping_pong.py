@@ -11,7 +11,7 @@ networks with the same model (src/actor/actor_test_util.rs).
 The faulty twin, `faulty="ponger"`: the ponger answers each message, including old ones. The fault shows on a
 duplicating network.
 
-Simplified: the processes do not detect a lost message, and there is no second one.
+Simplified: the processes do not detect a lost message, and do not send it again.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ The properties are those of figure 3 of the paper. Two variants, as in `paxos`:
   each log.
 
 `elections` bounds the runs: it says which servers may stand for election in term 1, in term 2, and so on, with commas
-between terms. Each term has `any`, or server numbers such as `1+2`. After a timeout, a server stands in the next term
-that it may.
+between terms. Each term has `any`, or server numbers such as `1+2`. After a timeout, a server stands for election in
+the next term in which it may.
 
 Faulty twins:
 
@@ -37,8 +37,8 @@ Faulty twins:
 `specification="live"` asks whether each run has a leader at some time, while a client keeps asking for ever.
 `fairness` says what is assumed of runs:
 
-- `none`: nothing. Only the client has to take steps: no leader.
-- `messages`: a message that stays deliverable is delivered. No server has to time out: no leader.
+- `none`: no assumption. In some run only the client takes steps, so there is no leader.
+- `messages`: a message that stays deliverable is delivered. In some run no server times out, so there is no leader.
 - `timeouts`: in addition, a server that may time out does so at some time. The result depends on `elections`. If all
   servers may stand in each term, votes are split in one term after another, and there is no leader: fairness is not
   enough, and this is why the paper draws timeouts at random. If only one server stands in some term
@@ -184,7 +184,7 @@ class AnyServer(Process):
         self.role, self.term, self.voted = Role.FOLLOWER, term, None
 
     def lead(self) -> None:
-        """Find out who lacks entries."""
+        """Find out which servers lack entries."""
         self.role = Role.LEADER
         if self.log:
             for other in self.others():

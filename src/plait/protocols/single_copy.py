@@ -29,6 +29,6 @@ class CopyServer(Server):
 
 
 def single_copy(clients: int = 2, servers: int = 1) -> System:
-    """A register of which each server has its own copy, with `clients` clients."""
+    """A register with a separate copy at each server, and `clients` clients."""
     at_least(1, clients=clients, servers=servers)
     return register_system([CopyServer() for _ in range(servers)], clients, "single_copy")

@@ -18,7 +18,7 @@ decision at once.
 **When does a timeout expire?** The protocol is for synchronous systems, in which a timeout means that the other site
 has crashed. A process of a message-passing model cannot see this, and Plait's own `crash_stop` sends no notice. So
 here a crash is a step of the site (`crash`), and its last message to all sites is a notice that stands for its
-silence. A site that takes the notice has waited in vain (`time_out`). This is a perfect failure detector: sooner or
+silence. A site that takes the notice times out (`time_out`). This is a perfect failure detector: sooner or
 later it suspects all crashed sites, and no others. The notice may overtake other messages, which a synchronous
 network does not allow; sites ignore messages of a site after its notice. The `Environment` chooses in the first step
 which sites crash in a run, at most `crashes` of them. The time of each crash is open. Messages are sent one by one,

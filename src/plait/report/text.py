@@ -41,7 +41,7 @@ def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = N
     lines: list[Line] = [[(word, style), (f" {subject}", "bold")]]
     if verdict.model:
         lines[0].append((f"  in {facts.visible(verdict.model)}", "dim"))
-    if verdict.message:
+    if verdict.message and verdict.message != subject:
         lines += [[(f"  {facts.visible(line)}", "")] for line in verdict.message.splitlines()]
     lines.append([(f"  {facts.claim(verdict)}", "")])
     lines += _property_lines(verdict)
@@ -119,7 +119,7 @@ def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
 def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     lines: list[Line] = [[(heading, "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
     if trace.tidied:
-        lines.append([(f"  {facts.visible(trace.tidied)} (option raw: the run as it was found)", "dim")])
+        lines.append([(f"  {facts.visible(trace.tidied)} (the option raw shows the run as it was found)", "dim")])
     drawing = draw(trace, width)
     if drawing:
         lines += [[], *([(row, "")] for row in drawing)]

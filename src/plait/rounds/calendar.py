@@ -40,7 +40,7 @@ CONDITIONS = {
     3: "guards accept only messages of the current round or later",
     4: "a step reads messages of one round only",
     5: "a process sends nothing in a round after it received in this round",
-    6: "a process sends another at most one message in a round",
+    6: "a process sends another process at most one message in a round",
 }
 
 

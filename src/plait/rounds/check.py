@@ -137,7 +137,7 @@ def _told_of_conditions(decided: Verdict) -> tuple[str, str | None]:
     if decided.status == "holds":
         return "; it is round-based" + (f" ({decided.bound})" if decided.bound else ""), None
     names = ", ".join(p.name for p in decided.properties if p.status == "inconclusive")
-    undecided = f"whether it is round-based is not decided ({names}): plait rounds tags says more"
+    undecided = f"it is not decided whether the protocol is round-based ({names}): plait rounds tags shows the details"
     return f"; {undecided}", undecided
 
 
@@ -158,7 +158,7 @@ def _require_round_based(system: System, decided: Verdict) -> None:
     if decided.status == "violated":
         raise ModelError(
             decided.message or "not round-based",
-            hint=f"rounds do not have all its behaviours: plait rounds tags {system.target or system.name} shows a run",
+            hint=f"plait rounds tags {system.target or system.name} shows a run that breaks it; or check without rounds",
         )
 
 
@@ -171,7 +171,7 @@ def _require_one_creation_order(program: Program, options: Options) -> None:
     cut = "not all their orders were compared" if check(compared.make(), options).bound else None
     if difference := compared.creation_order.difference or cut:
         raise ModelError(
-            f"{program.system.name}: {several}, and that may matter: {difference}",
+            f"{program.system.name}: {several}, and their order may matter: {difference}",
             hint=(
                 "rounds do not have all its behaviours: check it without ",
                 Argument("rounds"),

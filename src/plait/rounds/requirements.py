@@ -12,7 +12,7 @@ def refuse(system: System) -> None:
     if network.kind != "unordered":
         raise ModelError(
             f"{system.name}: rounds need an unordered network, not {network.kind}",
-            hint="a late message must not delay or duplicate other messages: network=unordered()",
+            hint="use network=unordered()",
         )
     for fault in system.faults:
         if fault.recovers:

@@ -208,7 +208,7 @@ def program_of(
     If audited, it records the messages that were not consumed; if compared, whether names of created processes matter.
     """
     if isinstance(phases, bool) or not isinstance(phases, int) or phases < 1:
-        raise ModelError(f"phases={phases!r}", hint="give a number of phases, at least 1")
+        raise ModelError(f"phases={phases!r}: expected a whole number, 1 or more", hint="for example phases=3")
     if isinstance(assume, str):
         faults = sum(fault.budget for fault in system.faults) if system.faults else None
         assume = assumption(assume, faults=faults)

@@ -125,4 +125,4 @@ def verdicts(rows: list[Row], paper: str) -> str:
     ended = f"{len(rows) - stopped} of {len(rows)} searches reached a verdict"
     if differing:
         return f"{ended}. These differ from {paper}: {'; '.join(differing)}."
-    return f"{ended}, {'and each is' if rows else 'none'} that of {paper}."
+    return f"{ended}, {'and each verdict is' if rows else 'none'} that of {paper}."

@@ -155,6 +155,6 @@ def _summary(rows: list[Row]) -> list[str]:
         slower = [ratio for ratio in slower if ratio]
         if slower:
             mean = math.exp(sum(map(math.log, slower)) / len(slower))
-            between = f", between {times(min(slower))} and {times(max(slower))}" if len(slower) > 1 else ""
+            between = f" (geometric mean; from {times(min(slower))} to {times(max(slower))})" if len(slower) > 1 else ""
             lines.append(f"Plait explores {times(mean)} times as many states per second as {name}{between}.")
     return lines

@@ -92,7 +92,7 @@ def trace(
         whole = [*run, *expansion(interpreter, run[-1].state if run else start, cells)]
     else:
         shorter = execute(interpreter, start, [run[i] for i in sorted(kept)])
-        assert shorter is not None, "a projection is a run (Theorem 5)"
+        assert shorter is not None, "a projection is a run (Saissi 2019, Theorem 5)"
         whole, kept = shorter, set(range(len(shorter)))
     events = []
     before = start

@@ -135,7 +135,7 @@ def _same_effects(here: str, trace: Trace, then: Event, tracer: Tracer, now: Eve
         ("changed", {k: list(v) for k, v in then.changed.items()}, {k: list(v) for k, v in now.changed.items()}),
     ):
         if exact(was) != exact(is_now):
-            raise TraceError(f"{here} {what} something else in the trace than now", hint=_STALE)
+            raise TraceError(f"{here}: what it {what} in the trace differs from what it {what} now", hint=_STALE)
 
 
 def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> None:

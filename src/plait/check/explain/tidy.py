@@ -89,12 +89,12 @@ def unrepeated(visited: Sequence[Sequence[int]]) -> list[int]:
 
 def left_out(now: int, before: int) -> list[str]:
     """The number of steps that were saved, as text; an empty list if none."""
-    return [f"{before - now} of {before} steps were not needed, and are left out"] if now < before else []
+    return [f"left out {before - now} of {before} steps that are not needed"] if now < before else []
 
 
 def rearranged(now: int, before: int) -> list[str]:
     """The number of switches that were saved, as text; an empty list if none."""
-    return [f"reordered: {now} changes from process to process instead of {before}"] if now < before else []
+    return [f"reordered: the run switches between processes {now} times instead of {before}"] if now < before else []
 
 
 def switches(lanes: Sequence[str]) -> int:

@@ -64,9 +64,8 @@ class Asymmetry:
         )
         return self._refused(
             swapped,
-            f"{name} treats them differently: {self._state(process, local)} "
-            f"and, with exchanged names, {self._state(image, image_local)}"
-            f"{f', given {given},' if given else ''} do different things",
+            f"{name} treats them differently: {self._state(process, local)} and {self._state(image, image_local)}, "
+            f"which are equal up to names, do different things{f' with {given}' if given else ''}",
         )
 
     def asymmetric_property(self, swapped: Swapped, number: int, value: bool) -> ModelError:

@@ -79,7 +79,7 @@ def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) ->
         if name not in asked or (automatic and search not in _SUITS[name] and search in _SUITS.get(rival, ())):
             return False
         if search not in _SUITS[name]:
-            unable = f"not with the {search} search: {_NEEDS[name]}"
+            unable = f"cannot be used with the {search} search: {_NEEDS[name]}"
         if unable is not None and not automatic:
             raise UsageError(
                 (Argument("reduce", name), f": {unable}"), hint=("leave it out, or use ", Argument("reduce", "auto"))
@@ -103,8 +103,8 @@ def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) ->
     roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
     unable = None if symmetry else "no role with two processes is declared symmetric: System(..., symmetric=[Role])"
     if decomposition is not None and decomposition.audited:
-        unable = "some fields are declared aux without a proof: "
-        unable += "the audit of each process does not support symmetry"
+        unable = "some aux fields are not proven, and the audit of these fields "
+        unable += "does not support symmetry"
     if symmetry and unable is None:
         unable = _keeps_names_apart(system, temporal, symmetry)
     if images > MOST_IMAGES:

@@ -214,8 +214,8 @@ class Relevance(Tabulation):
             cls, where = self.system.classes[index], self.where(index, number)
             names = self._differing(index, full, outcome.local)
             raise _AuditError(
-                f"{where} may change only {_listed(cls, names)}, declared aux; without it the step would change "
-                f"nothing, and the state would be terminal for {', '.join(self._finals)}",
+                f"{where} may change nothing except {_listed(cls, names)}, which is declared aux. Without this field, "
+                f"the state would count as terminal for {', '.join(self._finals)}",
                 hint=f"do not declare {' and '.join(names)} aux, or check without the final properties",
             )
 

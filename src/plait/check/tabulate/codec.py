@@ -115,7 +115,7 @@ def explained(where: str, error: BaseException) -> PlaitError:
     line = user_line(error)
     if isinstance(error, StuckError):
         return ModelError(
-            f"{where} did not return when the search had to stop{line}", hint=f"make {where} do less in one step"
+            f"{where} was still running when the search ended{line}", hint=f"make {where} do less in one step"
         )
     return ModelError(
         f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"

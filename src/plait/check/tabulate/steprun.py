@@ -83,7 +83,8 @@ class StepRun:
             raise ModelError(f"{self._where} sends to {to!r}, which is not a process of the system", hint=hint)
         if not isinstance(message, Message):
             raise ModelError(
-                f"{self._where} sends {message!r}, which is not a Message", hint="class Ping(Message): number: int"
+                f"{self._where} sends {message!r}, which is not a Message",
+                hint="send an instance of a Message class, for example class Ping(Message): number: int",
             )
         index = self._system.index[to]
         self.sent_to.add((type(message), self._system.classes[index]))
@@ -107,8 +108,8 @@ class StepRun:
         pick = self._branches.next(len(values))
         if pick >= len(values):
             raise ModelError(
-                f"{self._where} is not a function of its inputs: run twice, it had more than {len(values)} "
-                f"options to choose from and then {len(values)}",
+                f"{self._where} is not a function of its inputs: run twice, it chose first from "
+                f"more than {len(values)} options, then from {len(values)}",
                 hint="a handler must not use randomness, clocks, globals or the order of a set",
             )
         chosen = values[pick]
@@ -122,7 +123,7 @@ class StepRun:
         if not slots:
             raise ModelError(
                 f"{self._where} spawns {role.__name__}, but the System declares no spare slots for it",
-                hint=f"System(..., spare={{{role.__name__}: 1}})",
+                hint=f"declare them: System(..., spare={{{role.__name__}: 1}})",
             )
         free = [slot for slot in slots if slot not in self.expected]
         pick = self._branches.next(len(free) + 1)

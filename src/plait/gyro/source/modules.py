@@ -352,6 +352,6 @@ def locate(target: str) -> Path:
             if found.with_name(f"{found.name}.py").is_file():
                 return found.with_name(f"{found.name}.py")
     raise UsageError(
-        f"no application {target}",
+        f"there is no application {target}",
         hint="give a Python file, a package, or a .yaml or .sql file that lists transactions",
     )

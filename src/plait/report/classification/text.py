@@ -49,7 +49,7 @@ def routed(operation: Operation) -> str:
 def blocker_lines(operation: Operation, blocker: Blocker) -> list[str]:
     """Why a transaction is not local: the other transaction, columns and rows, and what would remove the conflict."""
     who = "another operation of this transaction" if blocker.other == operation.name else visible(blocker.other)
-    names = [a if a != "*" else "(whether the row is there)" for a in blocker.attributes]
+    names = [a if a != "*" else "(whether the row exists)" for a in blocker.attributes]
     shown = ", ".join(names[:_ATTRIBUTES]) + (
         f", … {len(names) - _ATTRIBUTES} more" if len(names) > _ATTRIBUTES else ""
     )
