@@ -104,7 +104,7 @@ def test_partial_order_reduction_that_gains_nothing_is_given_up(search: Any) -> 
     [("por", "random"), ("por", "stateless"), ("symmetry", "stateless"), ("decomposition", "random"), ("dpor", "bfs")],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(reduce: str, search: str) -> None:
-    with pytest.raises(UsageError, match=f"reduce='{reduce}': not with the {search} search: "):
+    with pytest.raises(UsageError, match=f"reduce='{reduce}': cannot be used with the {search} search: "):
         check(ZOO["paxos"](), reduce=reduce, search=search)  # type: ignore[arg-type]
 
 
