@@ -121,6 +121,7 @@ def test_counter() -> System:
     result.stdout.fnmatch_lines(["property positive is inconclusive", said])
 
 
+@pytest.mark.slow
 def test_the_model_is_checked_once(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -206,6 +207,7 @@ def test_counter(limit: int) -> System:
     assert replayed.ret == 0
 
 
+@pytest.mark.slow
 def test_marks_selection_and_skips_work_as_ever(pytester: pytest.Pytester) -> None:
     body = """
 @pytest.mark.plait

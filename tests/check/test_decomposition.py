@@ -188,6 +188,7 @@ def game(*properties: Any) -> System:
     return System([Source(), Player()], properties=properties)
 
 
+@pytest.mark.slow
 def test_a_history_is_found_and_left_out() -> None:
     # After 3 messages came in any order: 1 + (1 + 3 + 6 + 6) states, or 1 + 2^3 of relevant parts.
     assert check(game(all_came)).statistics.states == 17

@@ -87,6 +87,7 @@ def test_published_orbits_of_two_phase_commit(managers: int, count: int) -> None
             assert (verdict.status, verdict.statistics.states) == ("holds", count)
 
 
+@pytest.mark.slow
 def test_images_of_a_state() -> None:
     """The brute force is itself as it should be: a group of six, and every state back where it was."""
     system = two_phase_commit()

@@ -22,6 +22,7 @@ from plait.report.html import report
 from plait.report.state_graph.svg import graph_svg
 from tests.report import samples
 
+pytestmark = pytest.mark.slow
 FLAGS = [
     "--headless=new",
     "--no-sandbox",
