@@ -244,7 +244,7 @@ def _searched_claim(verdict: Verdict) -> str:
         found = "see the properties below" if bad else "no violation found so far"
         return f"Inconclusive: {limit}; {found}. More states may exist."
     if verdict.bound:
-        within = f"Holds only within a bound ({visible(verdict.bound)})"
+        within = f"Holds only within the bound {visible(verdict.bound)}"
         return f"{within}: {states} searched{walks}. Nothing is known beyond the bound."
     if s.search == "stateless":
         runs = (
