@@ -364,3 +364,33 @@ def test_the_plugin_does_not_import_plait_until_it_is_used(pytester: pytest.Pyte
 def test_the_mark_is_documented(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.plait(search=*"])
+
+
+OPTIONS = """
+@pytest.mark.plait(workers=1, coverage=True)
+def test_counter() -> System:
+    return System([Counter(limit=1)], properties=[positive, small])
+"""
+
+
+def test_coverage_and_reports_are_written_on_request(pytester: pytest.Pytester) -> None:
+    result = outcomes(pytester, OPTIONS, "--plait-html=reports", "--plait-workers=2", "--plait-timeout=5m")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*coverage of a model*", "test_counter", "*handlers*"])
+    (report,) = pytester.path.joinpath("reports").iterdir()
+    page = report.read_text(encoding="utf-8")
+    assert report.name == "test_models-test_counter.html"
+    assert "<dt>workers</dt><dd>2</dd>" in page
+
+
+@pytest.mark.parametrize("option", ["--plait-workers=none", "--plait-timeout=soon"])
+def test_wrong_options_are_named(pytester: pytest.Pytester, option: str) -> None:
+    result = outcomes(pytester, OPTIONS, option)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([f"*error: *{option.replace('=', ' ')}*", "hint: expected *"])
+
+
+def test_a_timeout_of_the_command_line_ends_a_search(pytester: pytest.Pytester) -> None:
+    result = outcomes(pytester, OPTIONS.replace("limit=1", "limit=10**9").replace(", small", ""), "--plait-timeout=0.2")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*positive is inconclusive*"])

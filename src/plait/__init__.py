@@ -45,6 +45,7 @@ from plait.model.temporal import (
     predicate,
     stable,
 )
+from plait.model.view import View
 
 if TYPE_CHECKING:
     from plait.check.api import check
@@ -70,6 +71,7 @@ __all__ = [
     "U",
     "UsageError",
     "Verdict",
+    "View",
     "W",
     "X",
     "action",

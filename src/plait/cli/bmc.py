@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from plait.cli.check import save_traces, show, write_report
+from plait.cli.check import annotate, save_traces, show, write_report
 from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, split
 from plait.cli.output import emit, note, writable
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from plait.bmc.language.program import Program
+    from plait.report.annotations import SourceLine
 
 
 def bmc(
@@ -37,6 +38,8 @@ def bmc(
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
+    sarif: Path | None = None,
+    github: Flag = False,
     quiet: Quiet = False,
 ) -> int:
     """Check a program up to a depth (the help text is in `plait.cli.main`).
@@ -80,10 +83,14 @@ def bmc(
         Save the counterexample to this file (ITF, JSON). Default: a file in .plait/.
     html
         Write an HTML report to this file.
+    sarif
+        Write what does not hold to this file as SARIF, for code scanning.
+    github
+        Print what does not hold as annotations of GitHub Actions.
     quiet
         Print no progress, and only one line of the verdict.
     """
-    for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2")):
+    for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2"), (sarif, "--sarif")):
         writable(path, option)
     from plait.bmc import load
 
@@ -122,7 +129,20 @@ def bmc(
     if html is not None:
         write_report(verdict, html)
         say(f"report: {html}")
+    annotate(verdict, *_places(program, target), sarif=sarif, github=github, say=say)
     return verdict.exit_code
+
+
+def _places(program: Program, target: str) -> tuple[dict[str, SourceLine], SourceLine | None]:
+    """The lines of the properties in the file of the program, if it is one."""
+    from plait.report.annotations import SourceLine
+
+    file = next((name for name in (target, target.rpartition(":")[0]) if Path(name).is_file()), None)
+    if file is None:
+        return {}, None
+    first = program.source.first_line
+    known = {p.name: SourceLine(file, p.place.line) for p in program.properties if p.place.line >= first}
+    return known, SourceLine(file, first)
 
 
 def _write_formula(

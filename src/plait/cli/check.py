@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,10 +14,13 @@ from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags
 from plait.cli.options import split as assignments
 from plait.cli.output import colored, default_trace_path, emit, note, width, writable
 from plait.kernel.errors import TraceError, UsageError
+from plait.kernel.places import place
 
 if TYPE_CHECKING:
     from plait.kernel.trace import Trace
     from plait.kernel.verdict import Verdict
+    from plait.model.system import System
+    from plait.report.annotations import SourceLine
 
 if not TYPE_CHECKING:
     Options = flags(Options)
@@ -35,6 +38,8 @@ def check(
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
+    sarif: Path | None = None,
+    github: Flag = False,
     quiet: Quiet = False,
 ) -> int:
     """Search a model's states (the help text is in `plait.cli.main`).
@@ -57,6 +62,10 @@ def check(
         Save the counterexample in this file instead of in .plait/, as ITF (JSON).
     html
         Write a report to this HTML file.
+    sarif
+        Write what does not hold to this file as SARIF, for code scanning.
+    github
+        Print what does not hold as annotations of GitHub Actions.
     quiet
         Print no progress, and only one line of the verdict.
     """
@@ -68,6 +77,7 @@ def check(
 
     writable(trace, "--trace")
     writable(html, "--html")
+    writable(sarif, "--sarif")
     run: Callable[..., Verdict] = api.check
     if rounds:
         run = _rounds(phases, assume, options)
@@ -84,7 +94,54 @@ def check(
     if html is not None:
         write_report(verdict, html)
         say(f"report: {html}")
+    annotate(verdict, *_places(system), sarif=sarif, github=github, say=say)
     return verdict.exit_code
+
+
+def _places(system: System) -> tuple[dict[str, SourceLine], SourceLine | None]:
+    """The lines of the properties, and of the first of them for what has no line."""
+    from plait.model.temporal import Temporal
+    from plait.report.annotations import SourceLine
+
+    found: dict[str, SourceLine] = {}
+    for prop in system.properties:
+        atoms = prop.formula.atoms() if isinstance(prop, Temporal) else [prop]
+        for atom in atoms:
+            code = getattr(atom.predicate, "__code__", None)
+            if code is not None and prop.name not in found:
+                file, _, line = place(code.co_filename, code.co_firstlineno).rpartition(":")
+                found[prop.name] = SourceLine(file, int(line))
+    return found, next(iter(found.values()), None)
+
+
+def annotate(
+    verdict: Verdict,
+    places: Mapping[str, SourceLine],
+    model: SourceLine | None,
+    *,
+    sarif: Path | None,
+    github: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Write the annotations that the user asked for."""
+    if sarif is None and not github:
+        return
+    import msgspec
+
+    import plait
+    from plait.report import annotations as report
+
+    found = report.annotated(verdict, places, model)
+    if github and found:
+        say(report.github(found))
+    if sarif is not None:
+        try:
+            sarif.write_bytes(msgspec.json.format(msgspec.json.encode(report.sarif(found, plait.__version__))))
+        except OSError as error:
+            raise UsageError(
+                f"--sarif: {sarif} cannot be written: {error.strerror}", hint="choose another file"
+            ) from None
+        say(f"SARIF: {sarif}")
 
 
 def _rounds(phases: int | None, assume: str | None, options: Options) -> Callable[..., Verdict]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from plait.kernel.errors import ModelError
+
+if TYPE_CHECKING:
+    from plait.model.view import View
 
 Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
 """`plait.model.temporal` has the properties of kind `temporal`. A `predicate` is a part of a temporal property."""
@@ -51,16 +54,28 @@ def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
     return decorate if predicate is None else decorate(predicate)
 
 
+@overload
+def always(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
+@overload
+def always(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
 def always(predicate: Any = None, *, name: str | None = None) -> Any:
     """An invariant: the predicate holds in every reachable state."""
     return _property("always", predicate, name)
 
 
+@overload
+def reachable(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
+@overload
+def reachable(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
 def reachable(predicate: Any = None, *, name: str | None = None) -> Any:
     """The predicate holds in some reachable state. If it holds in none, the property is violated."""
     return _property("reachable", predicate, name)
 
 
+@overload
+def final(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
+@overload
+def final(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
 def final(predicate: Any = None, *, name: str | None = None) -> Any:
     """The predicate holds in every terminal state. A state is terminal if no step of a process changes it.
 
@@ -69,7 +84,7 @@ def final(predicate: Any = None, *, name: str | None = None) -> Any:
     return _property("final", predicate, name)
 
 
-def deadlock_free(unless: Callable[[Any], Any] | None = None, *, name: str = "deadlock_free") -> Property:
+def deadlock_free(unless: Callable[[View], object] | None = None, *, name: str = "deadlock_free") -> Property:
     """There is no terminal state, except states in which `unless` is true."""
     predicate = unless or (lambda s: False)
     doc = "no state is terminal" + (", except where this is allowed" if unless else "")

@@ -58,6 +58,11 @@ def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = N
     return finish(lines, width, color)
 
 
+def coverage_text(verdict: Verdict, *, width: int | None = None) -> str:
+    """The coverage of a check alone."""
+    return finish(_coverage_lines(verdict)[1:], _columns(width), False)
+
+
 def _property_lines(verdict: Verdict) -> list[Line]:
     if not verdict.properties:
         return []
