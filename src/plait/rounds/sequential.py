@@ -145,7 +145,7 @@ class Sequential(Process):
     def rounds_more(self, held: Held) -> None:
         """Continue a turn."""
         turn = Turn(self.rounds_program, self, held.stage, held.token, held.ghost, held.heard)
-        turn.took = held.took
+        turn.took, turn.owes = held.took, held.owes
         turn.go_on(fresh=False)
 
 
