@@ -79,7 +79,11 @@ def phase_graph(system: System, phases: int, fields: list[str], limit: int = 10_
                 yield t.state, clocks
                 continue
             after = ticked(system, clock, t)
-            if clock < 0 or any(place(system, entry) > last for entry in t.consumed) or (clock > past and after > clock):
+            if (
+                clock < 0
+                or any(place(system, entry) > last for entry in t.consumed)
+                or (clock > past and after > clock)
+            ):
                 continue
             now = advance(clocks, t.process, after)
             for child, (one, other) in enumerate(zip(state.slots, t.state.slots, strict=True)):
@@ -144,7 +148,14 @@ def round_graph(system: System, phases: int, predicate: Predicate, fields: list[
             for t in actions(system, state, index):
                 assert t.state is not None
                 if sends_in(number, clocks[index], places(system, t)):
-                    yield number, "send", index, t.state, advance(clocks, index, ticked(system, clocks[index], t)), False
+                    yield (
+                        number,
+                        "send",
+                        index,
+                        t.state,
+                        advance(clocks, index, ticked(system, clocks[index], t)),
+                        False,
+                    )
                 elif not t.sends and prepares(t.state, index, number, clocks[index]):
                     yield number, "send", index, t.state, clocks, True
             if not owes and index + 1 < n:
