@@ -70,11 +70,11 @@ def test_actions_that_decide_and_send() -> None:
 
     def one(spec: Spec) -> None:
         for phases in range(1, spec.phases + 1):
-            if (spec, phases) not in compared and compare(system(spec), phases):
+            if (spec, phases) not in compared and compare(system(spec), phases, limit=80):
                 deciding = [number for number, rule in enumerate(spec.rules) if rule.decides is not None]
                 compared.update([(spec, phases), *((len(spec.rules), number) for number in deciding)])
 
-    drawing(60)(given(specs(processes=2, decides=True))(one))()
+    drawing(40)(given(specs(processes=2, decides=True))(one))()
     assert {(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)} <= set(compared)
 
 
@@ -86,7 +86,7 @@ def test_crashes(spec: Spec) -> None:
 
 
 @pytest.mark.slow
-@drawing(40)
+@drawing(15)
 @given(specs(processes=2, most_rounds=2, grows=True, decides=True))
 def test_processes_that_are_created(spec: Spec) -> None:
     """Both nodes may create one; which of the two is the first does not matter."""
