@@ -211,7 +211,7 @@ class Engine:
         options: Options,
         *,
         predicates: Sequence[int],
-        automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]]],
+        automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], tuple[bytes, ...] | None]]]],
         safety: bool = False,
         por: bool = False,
         progress: Callable[[Counters], object] | None = None,

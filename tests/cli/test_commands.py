@@ -306,6 +306,22 @@ def test_show_tells_which_fields_are_relevant(capsys: pytest.CaptureFixture[str]
     assert learned["reason"][-1].startswith("property agreement reads it")
 
 
+def test_show_looks_at_temporal_properties_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fields that it calls auxiliary are those that a check leaves out."""
+    monkeypatch.chdir(tmp_path)
+    for name, reads, auxiliary in (("a.py", "s[Worker][0].done", ["Toggle.up"]), ("b.py", "s[Toggle][0].up", [])):
+        Path(name).write_text(TOGGLE.replace("s[Worker][0].done", reads))
+        _, facts = run_json(capsys, "show", name, "--decomposition")
+        fields = {f"{c['role']}.{f['name']}": f for c in facts["decomposition"] for f in c["fields"]}
+        assert [field for field, f in fields.items() if f["auxiliary"]] == auxiliary
+        _, verdict = run_json(capsys, "check", name, "--reduce", "auto")
+        (note,) = (r["reason"] for r in verdict["reduction_notes"] if r["name"] == "decomposition")
+        assert note.startswith("auxiliary: Toggle.up" if auxiliary else "every field is relevant")
+    assert fields["Toggle.up"]["reason"][-1].startswith("property finished reads it")
+
+
 def test_show_of_a_model_with_a_required_parameter(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counter.write_text(counter.read_text().replace("limit: int = 3", "limit: int"))
     code, out, _ = run(capsys, "show", "counter.py")

@@ -440,12 +440,12 @@ impl FromPyObject<'_, '_> for Automaton {
     }
 }
 
-/// (strong, handlers with their processes, one for each message)
+/// (strong, handlers with their processes, how the content of messages begins if there is one for each message)
 impl FromPyObject<'_, '_> for Fairness {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Fairness> {
-        let (strong, handlers, by_message) = object.extract()?;
-        Ok(Fairness { strong, handlers, by_message })
+        let (strong, handlers, messages) = object.extract()?;
+        Ok(Fairness { strong, handlers, messages })
     }
 }

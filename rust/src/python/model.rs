@@ -321,6 +321,12 @@ impl Model for PyModel {
         u16::from_le_bytes([content[0], content[1]])
     }
 
+    fn begins(&self, message: MessageId, heads: &[Vec<u8>]) -> bool {
+        let values = self.values.lock();
+        let content = &values.messages.content(message)[2..];
+        heads.iter().any(|head| content.starts_with(head))
+    }
+
     fn local_hash(&self, local: LocalId) -> u64 {
         self.values.lock().locals.hash(local)
     }

@@ -124,7 +124,7 @@ pub struct Control {
 impl Control {
     pub fn new(shape: &Shape, options: Options) -> io::Result<Control> {
         Ok(Control {
-            visited: Visited::new(options.memory)?,
+            visited: Visited::new(options.memory, options.max_states)?,
             reads: PropertyReads::new(shape.properties.len()),
             kinds: shape.properties.clone(),
             open: (0..=shape.properties.len()).map(|_| AtomicBool::new(true)).collect(),
@@ -272,13 +272,23 @@ impl Control {
         self.kinds.len()
     }
 
+    /// Count a visit of a search without a visited set. False if there were as many as are allowed: then the search ends.
+    pub fn visit(&self) -> bool {
+        let admitted = (self.visits.fetch_add(1, Relaxed) as usize) < self.options.max_states;
+        if !admitted {
+            self.visits.fetch_sub(1, Relaxed);
+            self.stop_at(Limit::MaxStates);
+        }
+        admitted
+    }
+
     /// Look at the limits that depend on the number of states. A pass that has become useless goes on for a while, to learn
     /// more, but not for longer than the passes before it together.
     pub fn pulse(&self, tables: &Tables) {
         const PATIENCE: usize = 4096;
         /// After this many states, the search decides whether the reduction pays off.
         const TRIAL: usize = 100_000;
-        if self.visited.len() > self.options.max_states {
+        if self.visited.refused() {
             self.stop_at(Limit::MaxStates);
         }
         let relations = self.relations();

@@ -215,6 +215,8 @@ pub trait Model: Sync {
 
     fn status(&self, local: LocalId) -> Status;
     fn sender(&self, message: MessageId) -> u16;
+    /// Whether the content of a message, without its sender, begins with one of these.
+    fn begins(&self, message: MessageId, heads: &[Vec<u8>]) -> bool;
     /// Hashes of canonical content: equal across runs, processes and machines.
     fn local_hash(&self, local: LocalId) -> u64;
     fn message_hash(&self, message: MessageId) -> u64;

@@ -101,12 +101,14 @@ def _searched(
     if not temporal or (violated(system, report) and not options.keep_going) or report.bound is not None:
         return report, None
     left = None if options.timeout is None else max(0.0, options.timeout - report.counters.seconds)
+    # The history of a process is no part of a run: steps that change only the history would make loops of nothing.
+    plain = reductions._replace(history=False)
     runs = liveness.search(
-        runner,
+        plain.runner(system, runner.tabulation.recorder) if reductions.history else runner,
         temporal,
         more,
         dataclasses.replace(options, timeout=left),
-        whole=lambda: reductions._replace(decomposition=None).runner(system),
+        whole=lambda: plain._replace(decomposition=None).runner(system),
         por=reductions.por and report.given_up is None,
         progress=told,
     )

@@ -146,7 +146,7 @@ class Verdict(msgspec.Struct, frozen=True):
             "table_bytes": s.table_bytes,
             "formula": msgspec.to_builtins(s.formula),
             "bound": self.bound,
-            "properties": [msgspec.to_builtins(msgspec.structs.replace(p, trace=None)) for p in self.properties],
+            "properties": [msgspec.to_builtins(p) for p in self.properties],
             "warnings": self.warnings,
             "coverage": msgspec.to_builtins(self.coverage),
             "trace": msgspec.to_builtins(self.trace) if self.trace is not None else None,

@@ -8,7 +8,7 @@ def agreement(s):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from plait.kernel.errors import ModelError
@@ -30,6 +30,8 @@ class Property:
     doc: str = ""
     wants_no_end: bool = False
     """Whether the user expects that no state is terminal. Then no evaluation at all is the expected result."""
+    unnamed: bool = False
+    """Whether the name was made up, because the user gave none. A System numbers such properties if their names clash."""
 
     def __call__(self, view: Any) -> Any:
         return self.predicate(view)
@@ -49,9 +51,28 @@ def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
             )
         label = name or str(getattr(f, "__name__", kind))
         doc = (getattr(f, "__doc__", None) or "").strip().split("\n")[0]
-        return Property(kind if label == "<lambda>" else label, kind, f, doc)
+        unnamed = label == "<lambda>"
+        return Property(kind if unnamed else label, kind, f, doc, unnamed=unnamed)
 
     return decorate if predicate is None else decorate(predicate)
+
+
+def distinct(properties: Sequence[Property]) -> list[Property]:
+    """The properties; those without a name of their own are numbered if their made-up names clash.
+
+    >>> [p.name for p in distinct([always(lambda s: True), always(lambda s: False), final(lambda s: True)])]
+    ['always', 'always 2', 'final']
+    """
+    made: list[Property] = []
+    taken = {p.name for p in properties if not p.unnamed}
+    for p in properties:
+        name, number = p.name, 1
+        while p.unnamed and name in taken:
+            number += 1
+            name = f"{p.name} {number}"
+        taken.add(name)
+        made.append(p if name == p.name else dataclasses.replace(p, name=name))
+    return made
 
 
 @overload

@@ -198,6 +198,10 @@ def _read(file: Path, raw: object) -> Trace:
         tidied=plait.tidied,
         why=plait.why,
     )
+    if document.loop != trace.loop:
+        raise TraceError(
+            f'{file}: "loop" is {document.loop}, and "#meta"."plait"."loop" is {trace.loop}', hint=_NEXT_ACT
+        )
     _check(file, trace)
     return trace
 

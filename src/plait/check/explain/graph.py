@@ -119,7 +119,7 @@ class _Builder:
             lane: [self._message(i, *entry) for entry in self.runner.engine.store.inbox(inboxes[i])]
             for i, lane in enumerate(self.lanes)
         }
-        terminal = not any(t.kind == "step" and (t.state != list(state) or t.failure) for t in transitions)
+        terminal = not any(t.kind == "step" and (t.failure or self.runner.changes(state, t)) for t in transitions)
         violated = ["assertions"] if any(t.failure for t in transitions) else []
         examples = []
         for i, prop in enumerate(self.system.properties):
@@ -128,7 +128,7 @@ class _Builder:
             holds = self.runner.holds(i, state)
             if prop.kind == "reachable" and holds:
                 examples.append(prop.name)
-            elif prop.kind != "reachable" and not holds:
+            elif prop.kind in ("always", "final") and not holds:
                 violated.append(prop.name)
         whole = snapshot(self.runner, state, pending)
         return State(number, depth, whole, predecessor, terminal, violated, examples, hidden)
