@@ -75,8 +75,8 @@ def test_a_violation_is_saved_and_replays(counter: Path, capsys: pytest.CaptureF
     code, out, _ = run(capsys, "check", "counter.py", "-p", "most=1")
     assert code == 1
     assert "VIOLATED small" in out
-    assert "replay: plait replay .plait/counter-small.itf.json" in out.splitlines()
-    code, out, _ = run(capsys, "replay", ".plait/counter-small.itf.json")
+    assert "replay: plait replay .plait/counter-small-most=1.itf.json" in out.splitlines()
+    code, out, _ = run(capsys, "replay", ".plait/counter-small-most=1.itf.json")
     assert code == 0
     assert out.splitlines()[-1] == "reproduced: property small is violated after 2 steps"
     assert "number: 0 → 1" in out
@@ -166,7 +166,7 @@ def test_one_property_only(counter: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_quiet_is_one_line_and_the_replay(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "check", "counter.py", "-p", "most=1", "--quiet")
     assert code == 1
-    assert out.splitlines() == ["VIOLATED small", "replay: plait replay .plait/counter-small.itf.json"]
+    assert out.splitlines() == ["VIOLATED small", "replay: plait replay .plait/counter-small-most=1.itf.json"]
     assert err == ""
 
 

@@ -78,14 +78,14 @@ def check(
     elif assume is not None or phases is not None:
         given = "--assume" if assume is not None else "--phases"
         raise UsageError(f"{given} needs --rounds", hint=f"add --rounds: plait check {target} --rounds {given} …")
-    given, clock = assignments(parameters), Deadline(options.timeout)
-    system = built(lambda: load(target, given), clock, target, options.search, json=json, quiet=quiet)
+    values, clock = assignments(parameters), Deadline(options.timeout)
+    system = built(lambda: load(target, values), clock, target, options.search, json=json, quiet=quiet)
     if isinstance(system, int):
         return system
     with nullcontext() if quiet else ProgressLine() as progress:
         verdict = run(system, dataclasses.replace(options, timeout=clock.left), progress=progress)
-    values = {name: system.parameters.get(name) for name in given}
-    return conclude(verdict, system.name, values, json=json, quiet=quiet, trace=trace, html=html)
+    named = {name: system.parameters.get(name) for name in values}
+    return conclude(verdict, system.name, named, json=json, quiet=quiet, trace=trace, html=html)
 
 
 def built(build: Callable[[], T], clock: Deadline, target: str, search: str, *, json: bool, quiet: bool) -> T | int:

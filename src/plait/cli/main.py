@@ -1,8 +1,8 @@
 """`plait`: the entry point, the help of all commands, and the exit codes.
 
 Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error. What happens to stdout does not
-change the exit code of a verdict. With --json, stdout has exactly one object, also for an error. Commands are loaded when they
-are called. So `plait --help` imports neither the engine nor a model.
+change the exit code of a verdict. With --json, stdout has exactly one object, also for an error. Commands are loaded when
+they are called. So `plait --help` imports neither the engine nor a model.
 """
 
 from __future__ import annotations
@@ -283,9 +283,9 @@ for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name in _GROUPS:
         _group = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
         for _part, _about in _GROUPS[_name].items():
-            _command = f"{_name} {_part}"
-            PLACES[_command] = _ELSEWHERE.get(_command, f"plait.cli.{_name}:{_part}")
-            _group.command(PLACES[_command], name=_part, help=_about, help_epilogue=_epilogue(f"{_name} {_part}"))
+            _both = f"{_name} {_part}"
+            PLACES[_both] = _ELSEWHERE.get(_both, f"plait.cli.{_name}:{_part}")
+            _group.command(PLACES[_both], name=_part, help=_about, help_epilogue=_epilogue(f"{_name} {_part}"))
         app.command(_group)
         continue
     PLACES[_name] = f"plait.cli.{_name}:{_name}"

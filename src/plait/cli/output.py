@@ -201,7 +201,7 @@ def default_trace_path(model: str, violated: str, parameters: Mapping[str, Any] 
     >>> str(default_trace_path("paxos", "agreement", {"names": ["a b", "a-b"]}))
     '.plait/paxos-agreement-b9c5ca43.itf.json'
     """
-    given = {name: value for name, value in sorted((parameters or {}).items())}
+    given = dict(sorted((parameters or {}).items()))
     parts = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in given.items()]
     name = file_name(model, violated, *parts)
     if len(name) > _LONGEST_NAME or any(_CONTROL.search(part) for part in parts):

@@ -102,9 +102,9 @@ def search(
 ) -> Findings:
     """Look for a fair run that violates each of the properties. Evaluate `more` predicates in all states.
 
-    `found_by` are the automata of the properties. In the runner's System, they are all flattened. `whole` makes a runner of whole states, in case relevant parts are
-    not enough. With `safety`, properties of states are checked in the same search; a violation ends it. With `por`,
-    partial-order reduction is applied.
+    `found_by` are the automata of the properties. In the runner's System, they are all flattened. `whole` makes a runner
+    of whole states, in case relevant parts are not enough. With `safety`, properties of states are checked in the same
+    search; a violation ends it. With `por`, partial-order reduction is applied.
     """
     system, atoms = runner.system, predicates(properties, more)
     first = len(system.properties) - len(atoms)
