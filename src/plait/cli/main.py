@@ -31,7 +31,7 @@ _EXAMPLES = {
   plait check paxos
   plait check paxos -p faulty=acceptor --html report.html
   plait show paxos
-  plait replay .plait/paxos-agreement.itf.json""",
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json""",
     "check": """\
   plait check paxos -p proposers=3 --workers 2
   plait check models/token.py:ring -p nodes=4 --search dfs --max-depth 50
@@ -48,10 +48,10 @@ _EXAMPLES = {
   plait graph paxos -o paxos.dot
   plait graph ping_pong --json | jq '.states | length'""",
     "replay": """\
-  plait replay .plait/paxos-agreement.itf.json
-  plait replay .plait/paxos-agreement.itf.json --step 4""",
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --step 4""",
     "diff": """\
-  plait diff .plait/distal_paxos-agreement.itf.json distal_paxos -p faulty=none --html diff.html
+  plait diff .plait/distal_paxos-agreement-faulty=early.itf.json distal_paxos -p faulty=none --html diff.html
   plait diff before.itf.json after.itf.json
   plait diff golden.trace faulty.trace""",
     "bmc": """\
