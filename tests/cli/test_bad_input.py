@@ -9,6 +9,7 @@ import pytest
 
 from plait.cli import main as entry
 from plait.cli.main import main
+from tests.support.imports import forget
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, out: bool = False) -> str:
@@ -71,15 +72,6 @@ def test_bad_input(counter: Path, capsys: pytest.CaptureFixture[str], arguments:
 def save(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "counter.py", "-p", "most=1", "--trace", "t.json"]) == 1
     capsys.readouterr()
-
-
-def forget(file: Path) -> None:
-    """As in a new process: the file will be imported again."""
-    import sys
-
-    for name, module in list(sys.modules.items()):
-        if getattr(module, "__plait_file__", None) == file:
-            del sys.modules[name]
 
 
 @pytest.mark.parametrize(

@@ -15,35 +15,9 @@ from typing import Any
 import pytest
 
 from plait.cli.main import main
+from tests.cli.endless import ENDLESS, PLAIT
 from tests.cli.toggle import TOGGLE
 from tests.support.patience import PATIENCE, started, until
-
-PLAIT = [sys.executable, "-m", "plait.cli.main"]
-ENDLESS = """
-from pathlib import Path
-
-from plait import Process, System, action, always
-
-class Counter(Process):
-    number: int = 0
-    other: int = 0
-
-    @action
-    def tick(self):
-        self.number += 1
-
-    @action
-    def tock(self):
-        self.other += 1
-        if self.other > 3:
-            Path("running").touch()
-
-@always
-def positive(s):
-    return all(c.number >= 0 for c in s[Counter])
-
-endless = System([Counter(), Counter()], properties=[positive])
-"""
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

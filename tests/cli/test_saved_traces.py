@@ -11,7 +11,7 @@ import pytest
 
 from plait.cli.main import main
 from plait.cli.output import default_trace_path
-from tests.cli.test_bad_input import forget
+from tests.support.imports import forget
 
 
 def saved() -> set[str]:

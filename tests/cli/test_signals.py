@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import ENDLESS, PLAIT
+from tests.cli.endless import ENDLESS, PLAIT
 from tests.support.patience import PATIENCE, started, until
 
 BUILDING = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import PLAIT
+from tests.cli.endless import PLAIT
 from tests.support.patience import PATIENCE
 
 VIOLATED = ["check", "counter.py", "-p", "most=1"]
