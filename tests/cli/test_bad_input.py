@@ -1,4 +1,4 @@
-"""Bad input gets `error: …` and `hint: …` on stderr, nothing on stdout, exit code 2, and no traceback of ours."""
+"""Bad input gets `error: …` and `hint: …` on stderr, nothing on stdout (without --json), exit code 2, and no traceback of ours."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_model_that_breaks_a_rule(
     assert before in text
     counter.write_text(text.replace(before, after))
     assert expected in refused(capsys, "check", "counter.py")
-    assert expected in refused(capsys, "check", "counter.py", "--json")
+    assert expected in refused(capsys, "check", "counter.py", "--json", out=True)
 
 
 def test_a_mistake_of_ours_asks_to_be_reported(

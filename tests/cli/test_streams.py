@@ -54,7 +54,7 @@ def test_a_violation_with_a_bad_stdout(counter: Path, redirect: str) -> None:
         (["check", "missing.py"], 2),
         (["replay", "t.json"], 0),
         (["diff", "t.json", "t.json"], 0),
-        (["diff", "t.json", "counter.py", "-p", "most=0"], 1),
+        (["diff", "t.json", "counter.py", "-p", "limit=1"], 1),
         (["bmc", "peterson", "--depth", "2"], 3),
         (["--help"], 0),
     ],
