@@ -1,4 +1,4 @@
-"""Bad input gets `error: …` and `hint: …` on stderr, nothing on stdout (without --json), exit code 2, and no traceback of ours."""
+"""Bad input gets `error: …` and `hint: …` on stderr, no result on stdout, exit code 2, and no traceback of ours."""
 
 from __future__ import annotations
 
