@@ -315,7 +315,7 @@ class PropertyItem(pytest.Item):
                 ) from None
 
     def _explain(self, verdict: Verdict, result: PropertyResult | None) -> str:
-        from plait.cli.output import default_trace_path, file_name
+        from plait.cli.output import default_trace_path, file_name, ready
         from plait.kernel.errors import PlaitError
         from plait.report.itf import save_trace
         from plait.report.text import trace_text
@@ -338,8 +338,7 @@ class PropertyItem(pytest.Item):
             path = default_trace_path(file_name(self.model.path.stem, self.model.name), name or "counterexample")
             lines += ["", trace_text(trace, verdict, width=100), ""]
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                save_trace(trace, path)
+                save_trace(trace, ready(path))
                 lines.append(f"replay: plait replay {path}")
             except (OSError, PlaitError) as error:
                 lines.append(f"the counterexample could not be saved: {error}")

@@ -151,6 +151,9 @@ class SearchReport:
     @property
     def given_up(self) -> str | None:
         """Why partial-order reduction was given up."""
+    @property
+    def late(self) -> BaseException | None:
+        """What user code raised when it was interrupted, because it was still running after the search had ended."""
 
 @final
 class LivenessReport:

@@ -346,3 +346,50 @@ def test_control_c(infinite: Path, model: str, options: tuple[str, ...]) -> None
     else:
         assert "inconclusive" in out.lower()
         assert "interrupted" in out
+
+
+class Slow(Process):
+    """Its one step does not return."""
+
+    n: int = 0
+
+    @action(when=lambda self: self.n < 3)
+    def up(self) -> None:
+        self.n += 1
+        while self.n == 3:
+            pass
+
+
+@pytest.mark.slow
+def test_a_handler_that_does_not_return_is_no_mistake_of_the_model() -> None:
+    verdict = inconclusive(check(System([Slow()], properties=[true]), timeout=0.2), "timeout")
+    assert verdict.statistics.states == 3
+    (warning,) = verdict.warnings
+    assert "user code was still running when the search ended" in warning
+    assert "test_limits.py" in warning
+
+
+class Crowd(Process):
+    """Each has a message for the first: the table of the first takes as many questions as there are processes."""
+
+    got: int = -1
+
+    @action(when=lambda self: self.got < 0)
+    def say(self) -> None:
+        self.send(Crowd.pid(0), Note(self.id.index))
+
+    @on(Note)
+    def hear(self, m: Note) -> None:
+        self.got = m.number
+
+
+@pytest.mark.slow
+def test_the_timeout_counts_while_tables_are_filled() -> None:
+    inconclusive(check(System([Crowd() for _ in range(300)], properties=[true]), timeout=0.3), "timeout")
+
+
+def test_the_timeout_counts_before_the_search() -> None:
+    verdict = check(grid(), timeout=0.0)
+    assert (verdict.status, verdict.bound) == ("inconclusive", "timeout")
+    assert [p.status for p in verdict.properties] == ["inconclusive"]
+    assert "Inconclusive" in str(verdict)

@@ -15,35 +15,9 @@ from typing import Any
 import pytest
 
 from plait.cli.main import main
+from tests.cli.endless import ENDLESS, PLAIT
 from tests.cli.toggle import TOGGLE
 from tests.support.patience import PATIENCE, started, until
-
-PLAIT = [sys.executable, "-m", "plait.cli.main"]
-ENDLESS = """
-from pathlib import Path
-
-from plait import Process, System, action, always
-
-class Counter(Process):
-    number: int = 0
-    other: int = 0
-
-    @action
-    def tick(self):
-        self.number += 1
-
-    @action
-    def tock(self):
-        self.other += 1
-        if self.other > 3:
-            Path("running").touch()
-
-@always
-def positive(s):
-    return all(c.number >= 0 for c in s[Counter])
-
-endless = System([Counter(), Counter()], properties=[positive])
-"""
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -75,8 +49,8 @@ def test_a_violation_is_saved_and_replays(counter: Path, capsys: pytest.CaptureF
     code, out, _ = run(capsys, "check", "counter.py", "-p", "most=1")
     assert code == 1
     assert "VIOLATED small" in out
-    assert "replay: plait replay .plait/counter-small.itf.json" in out.splitlines()
-    code, out, _ = run(capsys, "replay", ".plait/counter-small.itf.json")
+    assert "replay: plait replay .plait/counter-small-most=1.itf.json" in out.splitlines()
+    code, out, _ = run(capsys, "replay", ".plait/counter-small-most=1.itf.json")
     assert code == 0
     assert out.splitlines()[-1] == "reproduced: property small is violated after 2 steps"
     assert "number: 0 → 1" in out
@@ -166,7 +140,7 @@ def test_one_property_only(counter: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_quiet_is_one_line_and_the_replay(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "check", "counter.py", "-p", "most=1", "--quiet")
     assert code == 1
-    assert out.splitlines() == ["VIOLATED small", "replay: plait replay .plait/counter-small.itf.json"]
+    assert out.splitlines() == ["VIOLATED small", "replay: plait replay .plait/counter-small-most=1.itf.json"]
     assert err == ""
 
 

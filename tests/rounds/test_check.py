@@ -395,7 +395,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     monkeypatch.chdir(tmp_path)
     assert main(["check", "commit_rounds", "-p", "faulty=doubt", "--rounds", "--phases", "1", "-q"]) == 1
     capsys.readouterr()
-    assert main(["replay", ".plait/commit_rounds-consistency.itf.json", "-q"]) == 0
+    assert main(["replay", ".plait/commit_rounds-consistency-faulty=doubt.itf.json", "-q"]) == 0
     assert "reproduced: property consistency is violated" in capsys.readouterr().out
     assert main(["rounds", "tags", "commit_rounds", "-p", "participants=2", "-q"]) == 0
     assert main(["rounds", "show", "commit_rounds"]) == 0

@@ -396,9 +396,9 @@ def test_a_violation_of_a_distal_text_is_replayed(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     Path("fig1.distal").write_text(FIGURE_1, encoding="utf-8")
     assert main(["check", "fig1.distal", "-p", "phases=3"]) == 1
-    assert main(["replay", ".plait/fig1-agreement.itf.json"]) == 0
+    assert main(["replay", ".plait/fig1-agreement-phases=3.itf.json"]) == 0
     Path("fig1.distal").write_text(FIGURE_1.replace("log = m.log", "skip"), encoding="utf-8")
-    assert main(["replay", ".plait/fig1-agreement.itf.json"]) == 2
+    assert main(["replay", ".plait/fig1-agreement-phases=3.itf.json"]) == 2
 
 
 def test_the_shipped_text_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -376,8 +376,11 @@ impl Engine {
         let mut stopped: Option<Instant> = None;
         let result = py.detach(|| {
             work(&mut || {
-                if control.ended() && stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                    self.model.interrupt();
+                if control.ended() {
+                    self.model.silence(true);
+                    if stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                        self.model.interrupt();
+                    }
                 }
                 Python::attach(|py| {
                     if let Some(progress) = &progress
@@ -393,6 +396,7 @@ impl Engine {
                 })
             })
         });
+        self.model.silence(false);
         if let Some(error) = interrupt
             && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
         {

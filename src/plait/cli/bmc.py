@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from plait.cli.check import annotate, save_traces, show, write_report
+from plait.cli.annotations import Annotations
+from plait.cli.check import built, conclude
 from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, split
-from plait.cli.output import emit, note, writable
+from plait.cli.output import emit, emit_json, note, writable
+from plait.kernel.deadline import Deadline
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +97,10 @@ def bmc(
     from plait.bmc import load
 
     given = split(parameters)
-    program = load(target, given)
+    clock = Deadline(timeout)
+    program = built(lambda: load(target, given), clock, target, "bmc", json=json, quiet=quiet)
+    if isinstance(program, int):
+        return program
     constants = {
         name: value if (known := program.constants.get(name)) is None else known for name, value in given.items()
     }
@@ -115,22 +120,23 @@ def bmc(
         width=width,
         induction=induction,
         solver=solver,
-        timeout=timeout,
+        timeout=clock.left,
         memory=memory,
         full=full,
         target=target,
         parameters=constants,
         progress=(lambda _: None) if quiet else note,
     )
-    show(verdict, json=json, quiet=quiet)
-    say = note if json else emit
-    for line in save_traces(verdict, Path(target).stem, trace):
-        say(line)
-    if html is not None:
-        write_report(verdict, html)
-        say(f"report: {html}")
-    annotate(verdict, *_places(program, target), sarif=sarif, github=github, say=say)
-    return verdict.exit_code
+    return conclude(
+        verdict,
+        Path(target).stem,
+        constants,
+        json=json,
+        quiet=quiet,
+        trace=trace,
+        html=html,
+        annotations=Annotations(*_places(program, target), sarif=sarif, github=github),
+    )
 
 
 def _places(program: Program, target: str) -> tuple[dict[str, SourceLine], SourceLine | None]:
@@ -175,9 +181,7 @@ def _slices(program: Program, names: list[str], depth: int | None, width: int | 
 
     found = slices(program, names, depth, width)
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(found.to_json()).decode())
+        emit_json(found.to_json())
         return 0
     runs = f"{found.runs:,} run{'s' if found.runs != 1 else ''}"
     limit = f" of at most {depth} steps" if depth is not None else ""

@@ -8,7 +8,7 @@ import re
 from typing import Any, get_args
 
 from plait.cli.options import Flag, Parameters, Target, split
-from plait.cli.output import emit
+from plait.cli.output import emit, emit_json
 from plait.kernel.values import text, to_data
 from plait.model.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process, Quorum
@@ -49,9 +49,7 @@ def show(
         if decomposition:
             facts["decomposition"] = _decomposition(system)
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(facts).decode())
+        emit_json(facts)
     else:
         emit("\n".join(_decomposition_lines(facts) if "decomposition" in facts else _lines(facts)))
         if missing:

@@ -152,6 +152,24 @@ class Verdict(msgspec.Struct, frozen=True):
             "trace": msgspec.to_builtins(self.trace) if self.trace is not None else None,
         }
 
+    @classmethod
+    def unfinished(
+        cls, model: str, bound: str, where: str, *, search: str, seconds: float, properties: list[PropertyResult]
+    ) -> Verdict:
+        """The verdict of an analysis that a limit ended before its search began: nothing is known."""
+        nothing = Statistics(
+            states=0,
+            transitions=0,
+            terminal_states=0,
+            depth=0,
+            seconds=seconds,
+            python_calls=0,
+            search=search,
+            workers=1,
+        )
+        message = f"stopped: {bound}, {where}"
+        return cls("inconclusive", nothing, properties, model=model, message=message, bound=bound)
+
     def __str__(self) -> str:
         return renderer().text(self)
 

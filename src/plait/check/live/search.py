@@ -7,6 +7,7 @@ formula is evaluated on it by the definition of the operators.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,10 +15,11 @@ from plait._native import Counters, SearchReport
 from plait.check.explain.lifting import lifted
 from plait.check.explain.tidy import MOST_STEPS
 from plait.check.explain.tracing import Tracer
-from plait.check.live.buchi import automaton
+from plait.check.live.buchi import Automaton, automaton
 from plait.check.live.lasso import EngineFairness, Lasso, closes, differences, is_fair, tidied_lasso
 from plait.check.options import Options
 from plait.check.runner import Runner
+from plait.kernel.deadline import Deadline
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness
@@ -71,11 +73,31 @@ class Findings(NamedTuple):
     """The report of the engine about states."""
 
 
+def automata(properties: Sequence[Temporal], more: Sequence[Atom] = ()) -> list[Automaton]:
+    """For each property, an automaton for the runs that violate it. This takes long for large formulas."""
+    atoms = predicates(properties, more)
+    if len(atoms) > MOST_PREDICATES:
+        raise ModelError(
+            f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
+            hint=("check some of them at a time with ", Argument("properties")),
+        )
+    made = [automaton(Not(p.formula), atoms) for p in properties]
+    for p, one in zip(properties, made, strict=True):
+        if one.sets > MOST_SETS:
+            raise ModelError(
+                f"{p.name} is too large: its automaton has {one.sets} acceptance sets, more than {MOST_SETS}",
+                hint="split it into several properties",
+            )
+    return made
+
+
 def search(
     runner: Runner,
     properties: Sequence[Temporal],
-    more: Sequence[Atom] = (),
-    options: Options = Options(),  # noqa: B008 - it is frozen
+    found_by: Sequence[Automaton],
+    more: Sequence[Atom],
+    options: Options,
+    clock: Deadline,
     *,
     whole: Callable[[], Runner] | None = None,
     safety: bool = False,
@@ -84,29 +106,17 @@ def search(
 ) -> Findings:
     """Look for a fair run that violates each of the properties. Evaluate `more` predicates in all states.
 
-    In the runner's System, they are all flattened. `whole` makes a runner of whole states, in case relevant parts are
-    not enough. With `safety`, properties of states are checked in the same search; a violation ends it. With `por`,
-    partial-order reduction is applied.
+    `found_by` are the automata of the properties. In the runner's System, they are all flattened. `whole` makes a runner
+    of whole states, in case relevant parts are not enough. With `safety`, properties of states are checked in the same
+    search; a violation ends it. With `por`, partial-order reduction is applied.
     """
     system, atoms = runner.system, predicates(properties, more)
-    if len(atoms) > MOST_PREDICATES:
-        raise ModelError(
-            f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
-            hint=("check some of them at a time with ", Argument("properties")),
-        )
     first = len(system.properties) - len(atoms)
-    automata = [automaton(Not(p.formula), atoms) for p in properties]
-    for p, one in zip(properties, automata, strict=True):
-        if one.sets > MOST_SETS:
-            raise ModelError(
-                f"{p.name} is too large: its automaton has {one.sets} acceptance sets, more than {MOST_SETS}",
-                hint="split it into several properties",
-            )
     found = runner.engine.liveness(
-        options,
+        dataclasses.replace(options, timeout=clock.left),
         predicates=[first + number for number in range(len(atoms))],
         automata=[
-            (one, engine_fairness(system, assumed(system, p))) for p, one in zip(properties, automata, strict=True)
+            (one, engine_fairness(system, assumed(system, p))) for p, one in zip(properties, found_by, strict=True)
         ],
         progress=progress,
         safety=safety,
@@ -115,9 +125,9 @@ def search(
     if runner.decomposition and found.silent:
         # A step that changes only auxiliary fields can repeat forever. The graph of relevant parts does not show this.
         full = whole() if whole else Runner(system)
-        return search(full, properties, more, options, por=por, progress=progress)
+        return search(full, properties, found_by, more, options, clock, por=por, progress=progress)
     traces = [
-        None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=not options.raw)
+        None if lasso is None else _trace(runner, p, atoms, first, *lasso, clock, tidy=not options.raw)
         for p, lasso in zip(properties, found.lassos, strict=True)
     ]
     return Findings(traces, found.states)
@@ -168,6 +178,7 @@ def _trace(
     first: int,
     stem: Sequence[Any],
     cycle: Sequence[Any],
+    clock: Deadline,
     *,
     tidy: bool,
 ) -> Trace:
@@ -188,7 +199,8 @@ def _trace(
         raise RuntimeError(f"the run that was found for {prop.name} satisfies {prop.formula}")
     if tidy:
         fairness = engine_fairness(runner.system, assumed(runner.system, prop))
-        lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
+        with clock.optional():
+            lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
     if lasso.loop is None:
         end = "the run ends in a state without possible steps"
     else:

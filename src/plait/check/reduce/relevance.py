@@ -18,7 +18,7 @@ from typing import Any
 
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.decomposition import Decomposition
-from plait.check.tabulate.codec import UNBORN, StuckError
+from plait.check.tabulate.codec import UNBORN
 from plait.check.tabulate.steprun import Outcome
 from plait.check.tabulate.tabulation import STATUSES, Tabulation
 from plait.kernel.errors import ModelError
@@ -198,7 +198,7 @@ class Relevance(Tabulation):
         try:
             answer = self._answer(index, full, question)
         except ModelError as error:
-            if isinstance(error.__cause__, StuckError) or isinstance(error, _AuditError):
+            if isinstance(error, _AuditError):
                 raise
             answer = error
         if isinstance(answer, ModelError) or _comparable(answer) != _comparable(expected):
