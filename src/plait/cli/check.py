@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from plait.check.options import Options
-from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags
+from plait.cli.options import AtLeastOne, EveryStep, Flag, Parameters, Quiet, Target, flags
 from plait.cli.options import split as assignments
 from plait.cli.output import colored, default_trace_path, emit, note, width, writable
 from plait.kernel.errors import TraceError, UsageError
@@ -35,6 +35,7 @@ def check(
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
+    every_step: EveryStep = False,
     quiet: Quiet = False,
 ) -> int:
     """Search a model's states (the help text is in `plait.cli.main`).
@@ -57,6 +58,8 @@ def check(
         Save the counterexample in this file instead of in .plait/, as ITF (JSON).
     html
         Write a report to this HTML file.
+    every_step
+        Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
     quiet
         Print no progress, and only one line of the verdict.
     """
@@ -77,7 +80,7 @@ def check(
     system = load(target, assignments(parameters))
     with nullcontext() if quiet else ProgressLine() as progress:
         verdict = run(system, options, progress=progress)
-    show(verdict, json=json, quiet=quiet)
+    show(verdict, json=json, quiet=quiet, every_step=every_step)
     say = note if json else emit
     for line in save_traces(verdict, system.name, trace):
         say(line)
@@ -107,8 +110,8 @@ def _rounds(phases: int | None, assume: str | None, options: Options) -> Callabl
     return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
 
 
-def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
-    """Print the verdict."""
+def show(verdict: Verdict, *, json: bool, quiet: bool, every_step: bool = False) -> None:
+    """Print the verdict. A terminal gets an abridged text of a long run, unless all of it is wanted."""
     if json:
         import msgspec
 
@@ -120,7 +123,8 @@ def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
     else:
         from plait.report.text import verdict_text
 
-        emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
+        abridged = sys.stdout.isatty() and not every_step
+        emit(verdict_text(verdict, color=colored(sys.stdout), width=width(), abridged=abridged))
 
 
 def write_report(verdict: Verdict, file: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plait.kernel.trace import Event, Trace
-from plait.report.markup import asset, escape, shorten
+from plait.report.markup import diagram_styles, escape, shorten
 from plait.report.space_time.flow import lane_status
 from plait.report.space_time.layout import BAR, HEAD, LINE, RADIUS, ROW, Arrow, Label, Layout, is_quorum
 from plait.report.space_time.routing import Point, Route, rounded, shortened, toward
@@ -35,9 +35,14 @@ def space_time(
 
 
 def drawing(
-    layout: Layout, *, standalone: bool, marked: Mapping[int, str] | None = None, heading: str | None = None
+    layout: Layout,
+    *,
+    standalone: bool,
+    marked: Mapping[int, str] | None = None,
+    heading: str | None = None,
+    dark: bool = True,
 ) -> str:
-    """Draw a trace whose layout is known."""
+    """Draw a trace whose layout is known. With `dark`, the drawing is dark if the reader prefers this."""
     trace = layout.trace
     idle = {i + 1 for i in idle_steps(trace)}
     w, h = _n(layout.width), _n(layout.height)
@@ -45,7 +50,7 @@ def drawing(
     parts = [
         f'<svg{space} class="plait-diagram" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img">',
         f"<title>{escape('Space-time diagram. ' + (heading or trace_heading(trace)))}</title>",
-        f"<style>{asset('space_time.css')}</style>",
+        f"<style>{diagram_styles(dark=dark)}</style>",
         f'<rect class="paper" width="{w}" height="{h}"/>',
         *_rows(layout),
         *_lanes(layout),
