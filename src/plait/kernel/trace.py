@@ -150,7 +150,8 @@ class Trace(msgspec.Struct, frozen=True):
         """One line. `str(trace)` is the whole text."""
         what = f" for {self.property}" if self.property is not None else ""
         loop = "" if self.loop is None else f", back to step {self.loop + 1}"
-        return one_line(f"<Trace{what} of {self.target}: {len(self)} steps{loop}>")
+        model = f" of {self.target}" if self.target else ""
+        return one_line(f"<Trace{what}{model}: {len(self)} steps{loop}>")
 
     def __str__(self) -> str:
         return renderer().text(self)

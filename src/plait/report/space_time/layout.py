@@ -373,7 +373,7 @@ class Layout:
         marks = [(mark.x, mark.y) for mark in self.marks if abs(mark.y - y) < ROW / 2]
         choices: list[tuple[float, Label]] = []
         # On the right or on the left. Close to the event, or where two arrows leave room between them.
-        for side, gap in itertools.product((1, -1), (0.0, 17.0, 34.0)):
+        for side, gap in itertools.product((1, -1), (0.0, 17.0, 34.0, 48.0)):
             # Above the event, so that it does not cover what the event sends; or at the same height.
             for top, level_cost in ((y - 2 - high, 0.1), (y - high / 2, 0.0)):
                 near = x + side * (least + gap)
