@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from plait.cli.check import save_traces, show, write_report
-from plait.cli.options import AtLeastOne, Count, EveryStep, Flag, Parameters, Quiet, Seconds, Size, split
+from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, split
 from plait.cli.output import emit, note, writable
 from plait.kernel.errors import UsageError
 
@@ -37,7 +37,7 @@ def bmc(
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
-    every_step: EveryStep = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
     """Check a program up to a depth (the help text is in `plait.cli.main`).
@@ -81,7 +81,7 @@ def bmc(
         Save the counterexample to this file (ITF, JSON). Default: a file in .plait/.
     html
         Write an HTML report to this file.
-    every_step
+    all
         Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
     quiet
         Print no progress, and only one line of the verdict.
@@ -118,7 +118,7 @@ def bmc(
         parameters=constants,
         progress=(lambda _: None) if quiet else note,
     )
-    show(verdict, json=json, quiet=quiet, every_step=every_step)
+    show(verdict, json=json, quiet=quiet, every_step=all)
     say = note if json else emit
     for line in save_traces(verdict, Path(target).stem, trace):
         say(line)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from plait.check.options import Options
-from plait.cli.options import AtLeastOne, EveryStep, Flag, Parameters, Quiet, Target, flags
+from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags
 from plait.cli.options import split as assignments
 from plait.cli.output import colored, default_trace_path, emit, note, width, writable
 from plait.kernel.errors import TraceError, UsageError
@@ -35,7 +35,7 @@ def check(
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
-    every_step: EveryStep = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
     """Search a model's states (the help text is in `plait.cli.main`).
@@ -58,7 +58,7 @@ def check(
         Save the counterexample in this file instead of in .plait/, as ITF (JSON).
     html
         Write a report to this HTML file.
-    every_step
+    all
         Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
     quiet
         Print no progress, and only one line of the verdict.
@@ -80,7 +80,7 @@ def check(
     system = load(target, assignments(parameters))
     with nullcontext() if quiet else ProgressLine() as progress:
         verdict = run(system, options, progress=progress)
-    show(verdict, json=json, quiet=quiet, every_step=every_step)
+    show(verdict, json=json, quiet=quiet, every_step=all)
     say = note if json else emit
     for line in save_traces(verdict, system.name, trace):
         say(line)

@@ -92,7 +92,6 @@ AtLeastOne = Annotated[int | None, Parameter(converter=_converter(count, 1))]
 Size = Annotated[int | None, Parameter(converter=_converter(size, 1))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)]
-EveryStep = Annotated[bool, Parameter(name="--all", negative="", show_default=False)]
 Seconds = Annotated[float | None, Parameter(converter=_converter(seconds, 0))]
 
 
