@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -24,46 +20,7 @@ from plait.report.space_time.svg import space_time
 from plait.report.state_graph.svg import graph_svg
 from tests.report import samples
 
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--window-size=1280,800",
-]
-
 Open = Callable[[Trace], WebDriver]
-
-
-def installed() -> tuple[str, str]:
-    """Browser and driver from PATH, so that selenium has no reason to download either."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if browser and driver:
-        return browser, driver
-    missing = " and ".join(n for n, found in (("chromium", browser), ("chromedriver", driver)) if not found)
-    message = f"{missing} not found on PATH: install with `apt-get install chromium chromium-driver` to test the report"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[WebDriver]:
-    program, driver = installed()
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=Service(driver))
-    try:
-        yield started
-    finally:
-        started.quit()
 
 
 @pytest.fixture

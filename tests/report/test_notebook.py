@@ -14,9 +14,6 @@ from selenium.webdriver.remote.webdriver import WebDriver
 
 from plait.report.notebook import trace_fragment, verdict_fragment
 from tests.report import samples
-from tests.report.test_browser import browser
-
-__all__ = ["browser"]
 
 # What JupyterLab keeps of an untrusted output (packages/apputils/src/sanitizer.ts). Other elements go, their text stays;
 # of scripts and style sheets, nothing stays.
