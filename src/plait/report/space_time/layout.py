@@ -48,6 +48,7 @@ _HALO = 4.0
 _CAREFUL = 1000
 """In diagrams with more steps than this, labels may cover arrows, and arrows are not curved."""
 
+Segment = tuple[Point, Point]
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
@@ -371,6 +372,11 @@ class Layout:
         least = 11.0 + (self.bar(event)[0] if is_quorum(event) else 0)
         spawned = [((x, y), self.at(child, step)) for child in event.spawned if child in self.x]
         marks = [(mark.x, mark.y) for mark in self.marks if abs(mark.y - y) < ROW / 2]
+        near_arrows = [
+            (arrow, [(a, b) for a, b in arrow.segments if a[1] <= y + ROW / 2 and b[1] >= y - ROW])
+            for arrow in self._passing[step]
+        ]
+        near_arrows = [(arrow, segments) for arrow, segments in near_arrows if segments]
         choices: list[tuple[float, Label]] = []
         # On the right or on the left. Close to the event, or where two arrows leave room between them.
         for side, gap in itertools.product((1, -1), (0.0, 17.0, 34.0, 48.0)):
@@ -378,17 +384,17 @@ class Layout:
             for top, level_cost in ((y - 2 - high, 0.1), (y - high / 2, 0.0)):
                 near = x + side * (least + gap)
                 label = Label(lines, near, top + 9.5, "start" if side > 0 else "end", wide)
-                cost = self._cost(step, label.box, spawned) + 2 * sum(_holds(label.box, mark) for mark in marks)
+                cost = self._cost(near_arrows, label.box, spawned) + 2 * sum(_holds(label.box, mark) for mark in marks)
                 choices.append((cost + level_cost + gap / 60 + (0.4 if side < 0 else 0.0), label))
         return min(choices, key=lambda choice: choice[0])[1]
 
-    def _cost(self, step: int, box: Box, more: list[tuple[Point, Point]]) -> float:
+    def _cost(self, near: list[tuple[Arrow, list[Segment]]], box: Box, more: list[Segment]) -> float:
         left, _, right, _ = box
         cost = 100.0 if left < self.left or right > self._right else 0.0
         cost += sum(0.3 for x in self.x.values() if left < x < right)
         box = (box[0] - _HALO, box[1], box[2] + _HALO, box[3])
-        for arrow in self._passing[step]:
-            if any(_crosses(a, b, box) for a, b in arrow.segments):
+        for arrow, segments in near:
+            if any(_crosses(a, b, box) for a, b in segments):
                 # A label would hide all of an open end, which is short, or the head of an arrow.
                 cost += 2.0 if arrow.to_step is None else 1.0
                 tail, tip = arrow.segments[-1]

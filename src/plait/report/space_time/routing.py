@@ -12,6 +12,7 @@ distance of `CLEAR` from all marks but its own. Routes are tried in this order:
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import itertools
 import math
@@ -29,6 +30,8 @@ _TRACK = 6.0
 _CORNER = 9.0
 _PIECES = 14
 """Segments of a flattened curve."""
+_LONG = 2000.0
+"""Arrows that are longer than this are not curved: finding a curve would take long."""
 _FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 _BENDS = sorted(
     ((u, v) for u, v in itertools.product(_FRACTIONS, repeat=2) if u != v),
@@ -101,6 +104,7 @@ class Router:
         careful: bool,
     ) -> None:
         self._marks = sorted(marks, key=lambda mark: mark.y)
+        self._heights = [mark.y for mark in self._marks]
         self._rows = rows
         self._half = half
         self._middle = middle
@@ -114,7 +118,7 @@ class Router:
         foreign = self._between(start, end, own)
         if self._clear(straight, foreign) or end[1] - start[1] < self._half:
             return straight
-        if self._careful:
+        if self._careful and end[1] - start[1] < _LONG:
             for curve in _curves(start, end):
                 if self._clear(curve, foreign):
                     return curve
@@ -136,7 +140,8 @@ class Router:
     def _between(self, start: Point, end: Point, own: set[tuple[str, object]]) -> list[Mark]:
         """The marks of other events near the heights of both ends."""
         top, bottom = min(start[1], end[1]) - CLEAR, max(start[1], end[1]) + CLEAR
-        return [m for m in self._marks if top <= m.y <= bottom and m.owner not in own]
+        first, last = bisect.bisect_left(self._heights, top), bisect.bisect_right(self._heights, bottom)
+        return [mark for mark in self._marks[first:last] if mark.owner not in own]
 
     def _clear(self, route: Route, foreign: list[Mark]) -> bool:
         return all(
