@@ -42,6 +42,7 @@ def bmc(
     html: Path | None = None,
     sarif: Path | None = None,
     github: Flag = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
     """Check a program up to a depth (the help text is in `plait.cli.main`).
@@ -89,6 +90,8 @@ def bmc(
         Write what does not hold to this file as SARIF, for code scanning.
     github
         Print what does not hold as annotations of GitHub Actions.
+    all
+        Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
     quiet
         Print no progress, and only one line of the verdict.
     """
@@ -136,6 +139,7 @@ def bmc(
         trace=trace,
         html=html,
         annotations=Annotations(*_places(program, target), sarif=sarif, github=github),
+        every_step=all,
     )
 
 

@@ -45,6 +45,7 @@ def check(
     html: Path | None = None,
     sarif: Path | None = None,
     github: Flag = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
     """Search a model's states (the help text is in `plait.cli.main`).
@@ -71,6 +72,8 @@ def check(
         Write what does not hold to this file as SARIF, for code scanning.
     github
         Print what does not hold as annotations of GitHub Actions.
+    all
+        Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
     quiet
         Print no progress, and only one line of the verdict.
     """
@@ -105,6 +108,7 @@ def check(
         trace=trace,
         html=html,
         annotations=Annotations(*_places(system), sarif=sarif, github=github),
+        every_step=all,
     )
 
 
@@ -133,13 +137,14 @@ def conclude(
     trace: Path | None,
     html: Path | None,
     annotations: Annotations,
+    every_step: bool,
 ) -> int:
     """Save what was found, then print it: whatever happens to stdout, the counterexample is not lost."""
     lines = save_traces(verdict, name, trace, parameters)
     if html is not None and write_report(verdict, html):
         lines.append(f"report: {html}")
     lines += annotations.write(verdict)
-    show(verdict, json=json, quiet=quiet)
+    show(verdict, json=json, quiet=quiet, every_step=every_step)
     for line in lines:
         tell(line, json=json)
     return verdict.exit_code
@@ -181,8 +186,8 @@ def _rounds(phases: int | None, assume: str | None, options: Options) -> Callabl
     return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
 
 
-def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
-    """Print the verdict."""
+def show(verdict: Verdict, *, json: bool, quiet: bool, every_step: bool = False) -> None:
+    """Print the verdict. A terminal gets an abridged text of a long run, unless all of it is wanted."""
     if json:
         emit_json(verdict.to_json())
     elif quiet:
@@ -192,7 +197,8 @@ def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
     else:
         from plait.report.text import verdict_text
 
-        emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
+        abridged = sys.stdout.isatty() and not every_step
+        emit(verdict_text(verdict, color=colored(sys.stdout), width=width(), abridged=abridged))
 
 
 def write_report(verdict: Verdict, file: Path) -> bool:

@@ -380,11 +380,7 @@ def _progress(quiet: bool, runs: int) -> Callable[[int, Any], None]:
 
 def _page(file: Path, title: str, trace: Trace) -> None:
     """Write a page with the diagram of a trace."""
-    from html import escape
+    from plait.report.html import trace_page
 
-    from plait.report.html import trace_fragment
-
-    head = f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'
-    body = f'<body style="font-family: system-ui, sans-serif"><h1 style="font-size: 1.3rem">{escape(title)}</h1>'
-    file.write_text(f"{head}{body}{trace_fragment(trace)}</body></html>\n", encoding="utf-8")
+    file.write_text(trace_page(trace, title), encoding="utf-8")
     note(f"html: {file}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import os
 from typing import Any, Literal
 
 import msgspec
 
 from plait.kernel.coverage import Coverage
 from plait.kernel.rendering import renderer
-from plait.kernel.trace import Trace
+from plait.kernel.trace import Trace, one_line
 
 Status = Literal["holds", "violated", "inconclusive"]
 
@@ -169,6 +170,29 @@ class Verdict(msgspec.Struct, frozen=True):
         )
         message = f"stopped: {bound}, {where}"
         return cls("inconclusive", nothing, properties, model=model, message=message, bound=bound)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the verdict to a file: a report (.html), the text of `print` (.txt) or JSON (.json).
+
+        >>> from plait import check
+        >>> from plait.protocols.ping_pong import ping_pong
+        >>> verdict = check(ping_pong())
+        >>> folder = getfixture("tmp_path")
+        >>> verdict.save(folder / "report.html")
+        >>> (folder / "report.html").read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        renderer().save(self, path)
+
+    def __repr__(self) -> str:
+        """One line. `str(verdict)` is the whole text."""
+        subject = f" {self.property}" if self.property and self.status == "violated" else ""
+        model = f" in {self.model}" if self.model else ""
+        run = f", counterexample of {len(self.trace)} steps" if self.trace is not None and subject else ""
+        bound = f", {self.bound}" if self.bound else ""
+        return one_line(
+            f"<Verdict {self.status.upper()}{subject}{model}: {self.statistics.states:,} states{run}{bound}>"
+        )
 
     def __str__(self) -> str:
         return renderer().text(self)
