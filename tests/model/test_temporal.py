@@ -146,9 +146,7 @@ def test_a_formula_in_a_system_is_to_be_wrapped(formula: Any, text: str) -> None
 
 @pytest.mark.parametrize("text", ["busy <- calm", "busy until calm", "(busy then calm)", "[busy]", "busy & -> calm"])
 def test_an_unknown_operator(text: str) -> None:
-    with pytest.raises(
-        ModelError, match=r"\n.*operators: G F X ! \[\] <>, then U R W, then &, then \|, then -> =>"
-    ):
+    with pytest.raises(ModelError, match=r"\n.*operators: G F X ! \[\] <>, then U R W, then &, then \|, then -> =>"):
         ltl(text, busy=busy, calm=calm)
 
 

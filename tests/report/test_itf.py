@@ -200,5 +200,5 @@ def test_the_two_entries_of_a_loop_must_agree(tmp_path: Path) -> None:
     assert load_trace(file).loop == document["loop"] == 0
     del document["loop"]
     file.write_text(json.dumps(document))
-    with pytest.raises(TraceError, match='"loop" is None, and "#meta"."plait"."loop" is 0'):
+    with pytest.raises(TraceError, match=r'"loop" is None, and .* is 0'):
         load_trace(file)
