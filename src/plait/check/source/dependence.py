@@ -14,6 +14,7 @@ code that the analysis does not support makes all fields of the class relevant. 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import inspect
 import types
@@ -21,7 +22,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from plait.check.source.dataflow import EscapeError, Flow, Graph, Node
+from plait.check.source import purity
+from plait.check.source.classes import Classes
+from plait.check.source.dataflow import EscapeError, Flow, Graph, Node, annotated
 from plait.check.source.definition import UNKNOWN, bindings, definition, static_value
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -38,18 +41,47 @@ _REVEALING = {"getattr", "vars", "dir", "eval", "exec", "globals", "locals", "at
 
 def dependences(system: System) -> Reasons:
     """For each relevant field of the system, the chain from the code that reads it to an observable effect."""
-    graph = Graph()
-    for cls in dict.fromkeys(system.classes):
+    classes = Classes(system)
+    untyped = _untyped_at_first(system)
+    while (graph := _graph(system, classes, untyped)).mistyped - untyped:
+        untyped |= graph.mistyped
+    for prop in system.properties:
+        _property(graph, system, prop)
+    return _reasons(graph, system)
+
+
+def _graph(system: System, classes: Classes, untyped: set[tuple[type[Process], str]]) -> Graph:
+    """The dependences of all handlers, if these fields have values of several types."""
+    graph = Graph(system, classes, untyped)
+    special = classes.special()
+    for cls in graph.process_classes:
         try:
+            if special is not None:
+                raise EscapeError(f"operators on values may run {special}")
             _check_plain(cls)
             for handler in cls.__plait_handlers__:
                 _handler(graph, system, cls, handler)
         except EscapeError as escape:
             for name in cls.__plait_fields__:
                 graph.sink([("field", cls, name)], escape.reason)
-    for prop in system.properties:
-        _property(graph, system, prop)
-    return _reasons(graph, system)
+            for spawned in system.classes[len(system.processes) :]:  # it may spawn them with any values
+                graph.mistyped |= {(spawned, name) for name in spawned.__plait_fields__}
+    return graph
+
+
+def _untyped_at_first(system: System) -> set[tuple[type[Process], str]]:
+    """The fields whose first value, or default, does not have the type of the annotation."""
+    found = set()
+    for cls, process in zip(system.classes, [*system.processes, *[None] * len(system.classes)], strict=False):
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            values = [] if process is None else [process.__dict__[field.name]]
+            if process is None and field.default is not dataclasses.MISSING:
+                values.append(field.default)
+            elif process is None and field.default_factory is not dataclasses.MISSING:
+                values.append(field.default_factory())
+            if any(purity.plain_type(value) is not annotated(cls, field.name) for value in values):
+                found.add((cls, field.name))
+    return found
 
 
 def _check_plain(cls: type[Process]) -> None:
