@@ -242,8 +242,8 @@ class Flow:
                     self.graph.flow(sources, node)
                     if node[0] == "field":
                         self._written.add(node)
-        for loop, changed in self._loops:
-            touched: frozenset[Node] = frozenset().union(*changed)
+        for loop, aliases in self._loops:
+            touched: frozenset[Node] = frozenset().union(*aliases)
             if loop.is_list:  # it never raises, and runs forever only if it adds to itself
                 hit = touched & loop.items.alias
             else:

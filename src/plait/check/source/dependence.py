@@ -20,7 +20,7 @@ import inspect
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from plait.check.source import purity
 from plait.check.source.classes import Classes
@@ -34,20 +34,34 @@ from plait.model.system import System
 
 Reasons = dict[tuple[type[Process], str], tuple[str, ...]]
 
+
+class Dependences(NamedTuple):
+    """What the analysis found, and what it assumed."""
+
+    reasons: Reasons
+    """For each relevant field, the chain from the code that reads it to an observable effect."""
+    records: frozenset[type]
+    """The classes of all values, apart from builtin types."""
+    relied: tuple[tuple[type[Message], str, type], ...]
+    """Fields of messages that must have these types."""
+
+
 _HARMLESS = {"builtins", "collections", "itertools", "functools", "math", "dataclasses", "typing"}
 """Modules whose classes and functions never read a field whose name is passed to them."""
 _REVEALING = {"getattr", "vars", "dir", "eval", "exec", "globals", "locals", "attrgetter", "methodcaller"}
 
 
-def dependences(system: System) -> Reasons:
-    """For each relevant field of the system, the chain from the code that reads it to an observable effect."""
+def dependences(system: System) -> Dependences:
+    """Which fields of the system are relevant, and why."""
     classes = Classes(system)
     untyped = _untyped_at_first(system)
     while (graph := _graph(system, classes, untyped)).mistyped - untyped:
         untyped |= graph.mistyped
     for prop in system.properties:
         _property(graph, system, prop)
-    return _reasons(graph, system)
+    relied = sorted(graph.relied, key=lambda f: (f[0].__qualname__, f[1]))
+    types_ = tuple((cls, name, annotated(cls, name) or object) for cls, name in relied)
+    return Dependences(_reasons(graph, system), frozenset(classes.records), types_)
 
 
 def _graph(system: System, classes: Classes, untyped: set[tuple[type[Process], str]]) -> Graph:
