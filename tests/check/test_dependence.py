@@ -17,6 +17,7 @@ from tests.support.sourced import compiled
 
 MODEL = """
 import functools
+import heapq
 import operator
 from dataclasses import dataclass
 from plait import *
@@ -208,6 +209,16 @@ CASES: dict[str, tuple[str, str]] = {
     "function that changes": ("remember(self.log, self.b)\nself.a = len(self.log)", "log b"),
     "function that may raise": ("self.b = first(self.log)", "log"),
     "unknown function": ("self.b = operator.index(self.c)", "c"),
+    "library function that changes": ("heapq.heappush(self.log, self.b)", "log b"),
+    "values of two types": ("if self.b:\n    x = 1\nelse:\n    x = 'a'\nself.c = x + 1", "b"),
+    "field of two types": ("self.c = 'a' if self.b else 1\nself.old.append(self.c + 1)", "b c"),
+    "unhashable": ("x = [] if self.b else 0\nself.map[x] = 1", "b"),
+    "membership": ("self.c = 1 in self.maybe", "maybe"),
+    "loop over what may be None": ("for x in self.maybe:\n    self.c = x", "maybe"),
+    "loop that changes its dict": ("for x in self.map:\n    self.map[1] = 2", "map"),
+    "wrong number of arguments": ("if self.b:\n    Mark()", "b"),
+    "mapped function": ("self.old = list(map(twice, self.log))", ""),
+    "sorted by a field": ("self.a = sorted((1, 2), key=lambda x: x == self.b)[0]", "b"),
     "formatted": ("self.log.append(f'{self.b}')", ""),
     "formatted with a specification": ("self.log.append(f'{self.b:.2f}')", "b"),
 }
@@ -231,6 +242,12 @@ ESCAPES = {
     "deleted field": "del self.b",
     "undeclared field": "self.nothing = 1",
     "unknown method": "self.nothing()",
+    "function as a value": "f = twice\nself.c = 1",
+    "bound method as a value": "f = self.log.append\nself.c = 1",
+    "iterator in a variable": "x = iter((1, 2))\nself.c = 1",
+    "method that is mapped": "list(map(self.log.append, (1, 2)))",
+    "eval": "eval('1')",
+    "import": "import operator as o",
     "with": "with functools.partial(m.value) as x:\n    self.b = self.c",
 }
 

@@ -130,3 +130,58 @@ def test_random_programs(unaudited: None) -> None:
 def test_random_programs_pass_the_audit() -> None:
     """A right proof is not refused."""
     assert sum(map(compare, range(40, 60))) > 5
+
+
+# -- what the proof assumes --------------------------------------------------------------------------------------------
+
+_ASSUMING = """
+import importlib
+from dataclasses import dataclass
+from plait import *
+
+class Note(Message):
+    value: int
+    more: object = None
+
+{hidden}
+class Sender(Process):
+    sent: bool = False
+    @action(when=lambda self: not self.sent)
+    def start(self):
+        self.sent = True
+        self.send(Receiver.pid(0), Note({sent}))
+
+class Receiver(Process):
+    n: int = 0
+    log: list[object] = field(default_factory=list)
+    @on(Note)
+    def hear(self, m):
+        self.log = [m.more]
+        if self.log == [1]:
+            self.log = [m.value + 1]
+        self.n += 1
+
+@always
+def few(s):
+    return all(p.n < 9 for p in s[Receiver])
+
+system = System([Sender(), Receiver()], properties=[few])
+"""
+
+
+def test_an_annotation_of_a_message_that_the_proof_relies_on_is_checked() -> None:
+    system = compiled(_ASSUMING.format(hidden="", sent="1")).system
+    assert [f.label for f in decompose(system, "auto").fields if f.auxiliary] == ["Receiver.log"]
+    assert check(system, reduce="decomposition").status == "holds"
+    system = compiled(_ASSUMING.format(hidden="", sent="None")).system
+    with pytest.raises(ModelError, match=r"Note\.value is annotated int, but a message has None there"):
+        check(system, reduce="decomposition")
+
+
+def test_a_class_that_the_analysis_did_not_see_is_refused() -> None:
+    hidden = "TABLE = {'Odd': 0}\nfor name in TABLE:\n    @dataclass\n    class Odd:\n        x: int = 0\n"
+    hidden += "        def __eq__(self, other):\n            return bool(other)\n"
+    system = compiled(_ASSUMING.format(hidden=hidden, sent="1, globals()['Odd']()")).system
+    assert "Receiver.log" in [f.label for f in decompose(system, "auto").fields if f.auxiliary]
+    with pytest.raises(ModelError, match="a message has a value of Odd, which no handler refers to by its name"):
+        check(system, reduce="decomposition")
