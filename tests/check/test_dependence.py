@@ -342,6 +342,7 @@ def test_properties_are_followed_into_what_they_call() -> None:
     assert read(always(lambda s: len(s.messages) == 0)) == set()
     inner = always(lambda s: all(p.one == 0 for p in s[Reader]))
     assert read(always(lambda s: inner(s) and True, name="outer")) == {"one"}
+    assert read(always(lambda s: all("{0.one}".format(p) for p in s[Reader]))) == {"one", "two", "three"}  # noqa: UP030,UP032
     assert read(always(print)) == {"one", "two", "three"}
 
 

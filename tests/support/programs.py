@@ -290,8 +290,8 @@ ODD_STATEMENT = (
 
 TESTS = (
     "p.<name> != <k>",
-    "p.<name> != <k>",
     "<k> not in p.xs",
+    "<k> not in p.ys",
     "<k> not in p.tags",
     "p.box.value != <k>",
     "len(p.ys) < 2",
@@ -305,7 +305,7 @@ class Writer:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.read = rng.sample(NUMBERS, 2)
+        self.read = rng.sample(NUMBERS, rng.choice((1, 2)))
         self.received = False
         self.odd = rng.choice((0, 1, 1, 2))
         """How many more unusual constructs the program may have. An analysis must give up on many of them."""
@@ -318,8 +318,8 @@ class Writer:
         return self.rng.choice(plain)
 
     def field(self) -> str:
-        """A field to read: two of them are read more than the others, which are often auxiliary."""
-        return f"self.{self.rng.choice(self.read if self.rng.random() < 0.6 else NUMBERS)}"
+        """A field to read: one or two are read more than the others."""
+        return f"self.{self.rng.choice(self.read if self.rng.random() < 0.8 else NUMBERS)}"
 
     def filled(self, template: str, depth: int) -> str:
         """A template with random parts."""
@@ -362,7 +362,7 @@ class Writer:
         head = f"@on(Note, where=lambda self, m: {guard})" if received else f"@action(when=lambda self: {guard})"
         body = "".join(self.statement(" " * 8) for _ in range(self.rng.randint(1, 3)))
         if self.rng.random() < 0.6:
-            body = f"        self.{self.rng.choice(NUMBERS)} = self.choose([0, 1])\n{body}"
+            body = f"        self.{self.rng.choice((*NUMBERS, *self.read * 4))} = self.choose([0, 1])\n{body}"
         trim = "        self._trim()\n" if self.rng.random() < 0.2 else ""
         parameters = "self, m" if received else "self"
         return f"    {head}\n    def {name}({parameters}):\n        self.fuel -= 1\n{body}{trim}"

@@ -206,6 +206,8 @@ def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple
         if isinstance(inner, ast.MatchClass):
             yield from ((name, place) for name in inner.kwd_attrs)
         if isinstance(inner, ast.Attribute):
+            if inner.attr in ("format", "format_map"):
+                raise EscapeError(f"it calls {inner.attr}, which reads attributes")
             yield inner.attr, place
             for cls in (*map(type, system.monitors), *system.classes):
                 method = inspect.getattr_static(cls, inner.attr, None)
