@@ -11,11 +11,11 @@ from typing import Any
 from plait.check.source import purity
 from plait.check.source.dataflow import GLOBAL, EscapeError, Flow, Node, Value, parameters_of, union
 from plait.check.source.definition import UNKNOWN, Definition, is_constant, is_data, static_value, value_of
-from plait.check.source.kinds import Kinds
+from plait.check.source.inference import TypeInference
 from plait.model.process import Process
 
 
-class Expressions(Kinds, abc.ABC):
+class Expressions(TypeInference, abc.ABC):
     """Evaluates the expressions of one function."""
 
     def __init__(

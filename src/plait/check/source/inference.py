@@ -19,7 +19,7 @@ from plait.check.source.definition import Definition, bindings, static_value
 from plait.model.process import Process
 
 
-class Kinds:
+class TypeInference:
     """What is known about the values of one function."""
 
     def __init__(
