@@ -165,9 +165,9 @@ def fields_of(cls: type) -> frozenset[str]:
 def held(value: Any) -> Iterator[type]:
     """The record classes in a value of a state.
 
-    >>> from plait.protocols.paxos import Prepare
-    >>> [cls.__name__ for cls in held([1, {2: Prepare(3)}])]
-    ['Prepare']
+    >>> from plait.protocols.paxos import Read
+    >>> [cls.__name__ for cls in held([1, {2: Read(3)}])]
+    ['Read']
     """
     if is_record(type(value)):
         yield type(value)
