@@ -117,10 +117,12 @@ class View:
                 raise _auxiliary(cls, name)
 
     def read_local(self, index: int) -> tuple[Status, dict[str, Any]]:
+        """The status and the fields of the process at this position. The read is recorded."""
         self.components_read[("local", index)] = None
         return self._local(index)
 
     def read_inbox(self, index: int) -> tuple[Message, ...]:
+        """The pending messages of the process at this position. The read is recorded."""
         self.components_read[("inbox", index)] = None
         return self._inbox(index)
 
@@ -154,6 +156,7 @@ class View:
 
     @property
     def processes(self) -> tuple[ProcessView, ...]:
+        """All processes."""
         return self[Process]  # type: ignore[return-value]  # to a property, a process is its class
 
     @property
