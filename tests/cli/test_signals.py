@@ -24,8 +24,14 @@ def endless() -> System:
 """
 
 
+def not_ignored() -> None:
+    """In a child: a signal that the tests ignore (under nohup, SIGHUP) has its ordinary effect."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def ended_by(command: list[str], number: signal.Signals, workplace: Path) -> tuple[int, str, str]:
-    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=not_ignored) as process:
         until(lambda: (workplace / "running").exists() or process.poll() is not None, "the command begins")
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
@@ -95,6 +101,13 @@ def test_start_up_prints_no_traceback(workplace: Path, number: signal.Signals, j
         f"sys.argv = ['plait', 'zoo'{', ' + repr('--json') if json_wanted else ''}]\n"
         "sys.exit(_plait_main.main())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+        preexec_fn=not_ignored,
+    )
     assert (done.returncode, done.stderr) == (3, "error: interrupted\n")
     assert (json.loads(done.stdout)["error"]["exit_code"] == 3) if json_wanted else done.stdout == ""
