@@ -41,5 +41,5 @@ class Annotations:
                 self.sarif.write_bytes(log)
                 lines.append(f"SARIF: {self.sarif}")
             except OSError as error:
-                note(f"--sarif: {self.sarif} cannot be written: {error.strerror}")
+                note(f"warning: --sarif: {self.sarif} cannot be written: {error.strerror}\nhint: choose another file")
         return lines
