@@ -348,12 +348,19 @@ class PropertyItem(pytest.Item):
         """The counterexample, or the error and its hint, without a traceback of Plait."""
         error = excinfo.value
         if isinstance(error, PropertyFailedError | PlaitWarning):
-            return str(error)
+            return self._report(str(error))
         from plait.kernel.errors import PlaitError
 
         if isinstance(error, PlaitError):
-            return f"error: {error}"
+            return self._report(f"error: {error}")
         return super().repr_failure(excinfo, style)
+
+    def _report(self, text: str) -> TerminalRepr:
+        """A report whose line in the summary is the first line: pytest does not shorten that line in CI."""
+        from _pytest._code.code import ReprExceptionInfo, ReprFileLocation, ReprTracebackNative
+
+        place = ReprFileLocation(str(self.path), (self.reportinfo()[1] or 0) + 1, text.partition("\n")[0])
+        return ReprExceptionInfo(ReprTracebackNative([text + "\n"]), place)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         line = inspect.getsourcelines(self.obj)[1] - 1 if self.obj is not None else None

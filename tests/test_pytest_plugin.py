@@ -100,6 +100,22 @@ def test_counter() -> System:
     assert "reproduced: property small is violated after 2 steps" in replayed.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_the_summary_in_ci_has_one_line_for_each_failure(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    """In CI, pytest does not cut the text of a failure that it repeats in the summary."""
+    monkeypatch.setenv("CI", "true")
+    model = "test_small = System([Counter()], properties=[small])\n"
+    result = outcomes(pytester, model, *workers)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["replay: plait replay *"])
+    summary = result.outlines[next(i for i, line in enumerate(result.outlines) if "short test summary" in line) :]
+    assert len(summary) == 3, summary
+    assert summary[1].endswith("test_small[small] - property small is violated")
+
+
 def test_what_is_never_reached_has_no_trace_but_a_reason(pytester: pytest.Pytester) -> None:
     result = outcomes(pytester, "\ntest_counter = System([Counter()], properties=[nine])\n")
     result.assert_outcomes(failed=1)
