@@ -35,7 +35,7 @@ from tests.gyro.belt.runs import GENERATED, board_routes, run
 from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
 
 STORE = Path(__file__).parents[3] / "examples" / "gyro"
-BOTH = [Sqlite, pytest.param(Postgresql, marks=needs_postgresql)]
+BOTH = [Sqlite, pytest.param(Postgresql, marks=[needs_postgresql, pytest.mark.slow])]
 
 
 @functools.cache
@@ -46,6 +46,7 @@ def core_routes() -> dict[str, Route]:
 # -- serializability ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_board_is_classified_as_in_sql() -> None:
     assert core_routes() == board_routes()
 
@@ -74,6 +75,7 @@ def test_parallel_operations_on_postgresql_have_no_cycle() -> None:
     assert [f for f in faults if f.startswith("cycle")] == []
 
 
+@pytest.mark.slow
 def test_an_update_that_is_skipped_is_noticed() -> None:
     assert any(
         run(seed, engine=engine(Skipping), module=board_core, servers=3, lenient=True)[0] for seed in range(620, 624)
