@@ -5,10 +5,11 @@ use _native::search::control::{Control, Limit, Options};
 use _native::search::path;
 use _native::search::run::{Strategy, run};
 use _native::search::test_hooks::TestHooks;
-use _native::symmetry::group::{Evidence, Group};
+use _native::symmetry::audit::Evidence;
+use _native::symmetry::group::Group;
 use _native::system::hash;
 use _native::system::model::{
-    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
+    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
     Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
 use _native::system::successors::View;
@@ -131,6 +132,18 @@ impl Model for Counters {
     }
 
     // Without symmetry there is nothing but the identity.
+    fn names(&self, _: Content) -> Vec<u16> {
+        vec![]
+    }
+
+    fn renamed_hash(&self, content: Content, _: &[u16]) -> u64 {
+        match content {
+            Content::Local(local) => self.local_hash(local),
+            Content::Message(message) => self.message_hash(message),
+            Content::Monitor(state) => self.monitor_hash(state),
+        }
+    }
+
     fn local_image(&self, local: LocalId, _: usize) -> LocalId {
         local
     }

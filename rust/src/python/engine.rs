@@ -156,7 +156,7 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, pids))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, rotations, pids))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
@@ -170,6 +170,7 @@ impl Engine {
         properties: Vec<String>,
         history: bool,
         symmetry: Vec<Vec<u16>>,
+        rotations: Vec<Vec<u16>>,
         pids: Vec<(String, usize)>,
     ) -> PyResult<Engine> {
         let network = match (network, duplications) {
@@ -197,7 +198,8 @@ impl Engine {
                 _ => Err(PyValueError::new_err(format!("unknown kind of property {kind:?}"))),
             })
             .collect::<PyResult<_>>()?;
-        let group = if symmetry.is_empty() { Group::default() } else { Group::new(processes, &symmetry) };
+        let none = symmetry.is_empty() && rotations.is_empty();
+        let group = if none { Group::default() } else { Group::new(processes, &symmetry, &rotations) };
         let shape =
             Shape { processes, monitors, network, lossy, losses, duplications, faults, properties, history, group };
         let model = Arc::new(PyModel::new(tabulation, shape, pids));
@@ -213,6 +215,12 @@ impl Engine {
     #[getter]
     fn python_calls(&self) -> u64 {
         self.model.calls()
+    }
+
+    /// Whether the audit of a declared symmetry has left images out, because there are too many.
+    #[getter]
+    fn symmetry_sampled(&self) -> bool {
+        self.tables.sampled.load(Relaxed)
     }
 
     fn initial(&self, py: Python) -> PyResult<Vec<u32>> {

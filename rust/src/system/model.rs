@@ -4,7 +4,8 @@
 //! distinct input and tabulates the answer (`tables`). Local states, messages, events and monitor states are ids of
 //! interned values. The model knows their content and its hash.
 
-use crate::symmetry::group::{Evidence, Group};
+use crate::symmetry::audit::Evidence;
+use crate::symmetry::group::Group;
 use std::error::Error;
 use std::fmt;
 
@@ -164,6 +165,14 @@ pub enum Component {
     Monitor(u16),
 }
 
+/// A value that may name processes.
+#[derive(Clone, Copy, Debug)]
+pub enum Content {
+    Local(LocalId),
+    Message(MessageId),
+    Monitor(MonitorId),
+}
+
 /// A state by component ids, for the evaluation of a property.
 pub struct Parts<'a> {
     pub locals: &'a [LocalId],
@@ -220,6 +229,11 @@ pub trait Model: Sync {
     fn message_hash(&self, message: MessageId) -> u64;
     fn monitor_hash(&self, state: MonitorId) -> u64;
 
+    /// The positions of the processes that a value names, a message's sender among them.
+    fn names(&self, content: Content) -> Vec<u16>;
+    /// The hash of what a value becomes if each process gets the name of that in another place. A place beyond those of all
+    /// processes is a name that no process has.
+    fn renamed_hash(&self, content: Content, places: &[u16]) -> u64;
     /// What a permutation (by its place in the group) makes of a value, by renaming the processes in it.
     fn local_image(&self, local: LocalId, element: usize) -> LocalId;
     fn message_image(&self, message: MessageId, element: usize) -> MessageId;

@@ -159,10 +159,7 @@ impl<'t> View<'t> {
         if !self.orbits.any() {
             return self.own_fingerprint(state);
         }
-        let images = self.image_sums(state);
-        let least = images.iter().copied().min().expect("the identity is an image");
-        self.orbits.sums = images;
-        hash::orbit(least)
+        self.orbit_fingerprint(state)
     }
 
     /// The fingerprint of a state as it is.
