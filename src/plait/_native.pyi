@@ -116,6 +116,12 @@ class Counters:
     @property
     def python_calls(self) -> int: ...
     @property
+    def images(self) -> int:
+        """How many images of a state its fingerprint is the least of, at most; 1 without symmetry."""
+    @property
+    def symmetry_sampled(self) -> bool:
+        """The audit of a declared symmetry left images out, because there are too many."""
+    @property
     def table_bytes(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
@@ -186,12 +192,19 @@ class Engine:
         properties: Sequence[str],
         history: bool,
         symmetry: Sequence[Sequence[int]],
+        rotations: Sequence[Sequence[int]],
         pids: Sequence[tuple[str, int]],
     ) -> Engine: ...
     @property
     def store(self) -> Store: ...
     @property
     def python_calls(self) -> int: ...
+    @property
+    def images(self) -> int:
+        """How many images of a state its fingerprint is the least of, at most; 1 without symmetry."""
+    @property
+    def symmetry_sampled(self) -> bool:
+        """The audit of a declared symmetry left images out, because there are too many."""
     def initial(self) -> list[int]: ...
     def successors(self, state: Sequence[int], /) -> list[Transition]: ...
     def components(self, state: Sequence[int], /) -> tuple[list[int], list[int], list[int], list[int]]:

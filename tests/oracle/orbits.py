@@ -23,14 +23,16 @@ class Orbits(NamedTuple):
 
 
 def permutations(system: System) -> Iterator[Permutation]:
-    """All that permute processes of one class within a symmetric role."""
+    """All that permute processes of one class within a symmetric role, and rotate rings."""
     groups = [
         [i for i in system.members(role) if system.classes[i] is cls]
         for role in system.symmetric
         for cls in dict.fromkeys(system.classes[i] for i in system.members(role))
     ]
-    for orders in itertools.product(*map(itertools.permutations, groups)):
-        moved = dict(zip(itertools.chain(*groups), itertools.chain(*orders), strict=True))
+    rings = [system.members(role) for role in system.rotations]
+    turns = [[ring[i:] + ring[:i] for i in range(len(ring))] for ring in rings]
+    for orders in itertools.product(*map(itertools.permutations, groups), *turns):
+        moved = dict(zip(itertools.chain(*groups, *rings), itertools.chain(*orders), strict=True))
         yield tuple(moved.get(i, i) for i in range(len(system.classes)))
 
 

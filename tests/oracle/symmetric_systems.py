@@ -1,7 +1,8 @@
 """Random small systems with symmetric roles, and some that only claim to be symmetric.
 
 Workers start alike and treat process ids by equality only: they keep them in fields, sets, dicts, tuples, dataclasses and
-messages, and send to them. A hub is alone in its role; guests are a second symmetric role. A system with an *oddity* has
+messages, and send to them. A hub is alone in its role; guests are a second symmetric role. In a *ring*, workers know who is
+next, and can be rotated only. A system with an *oddity* has
 one thing that tells the workers apart, which may or may not ever matter. As in `random_systems.py`, a system is drawn
 as plain data, a `Spec`, which is its name.
 """
@@ -85,7 +86,7 @@ class Spec(NamedTuple):
     monitored: bool
     properties: tuple[tuple[str, Op], ...]
     oddity: str
-    """What tells workers apart, or 'none'."""
+    """What tells workers apart, or 'none', or 'ring'."""
 
 
 # -- from the data to the system
@@ -116,6 +117,12 @@ ODD_STEPS = ("index", "first", "least", "order", "is first")
 ODDITIES = (*ODD_STEPS, "initial", "init", "property", "monitor", "observe")
 
 
+def following(self: Any) -> Pid:
+    """The next worker in the ring."""
+    ring: list[Pid] = list(self.ids(Worker))
+    return ring[(ring.index(self.id) + 1) % len(ring)]
+
+
 def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process], oddity: str) -> None:
     """One operation of a handler."""
     n, senders = op.number, frozenset(m.sender for m in received)
@@ -127,7 +134,7 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
         case "befriend":
             self.friend = self.choose(senders) if senders else self.id
         case "elect":
-            self.friend = self.choose(self.ids(Worker))
+            self.friend = following(self) if oddity == "ring" else self.choose(self.ids(Worker))
         case "see":
             self.seen ^= senders or {self.id}
         case "table":
@@ -159,7 +166,8 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
                 ((value, about),) = contents
                 self.send(about or self.id, Note(value))
         case "ask":
-            self.send(self.choose(self.ids(Worker)), Note(n % 2))
+            one = following(self) if oddity == "ring" else self.choose(self.ids(Worker))
+            self.send(one, Note(n % 2))
         case "odd":
             match oddity:
                 case "index":
@@ -271,7 +279,8 @@ def build(spec: Spec) -> System:
         faults=[Crash((ROLES[role],), 1, role == "Worker") for role in spec.crashes if role != "Guest" or spec.guests],
         monitors=monitors,
         properties=[make_property(i, kind, op, spec.oddity) for i, (kind, op) in enumerate(spec.properties)],
-        symmetric=[Worker, Guest] if spec.guests else [Worker],
+        symmetric=[Guest] * bool(spec.guests) if spec.oddity == "ring" else [Worker, *[Guest] * bool(spec.guests)],
+        rotations=[Worker] if spec.oddity == "ring" else [],
         name=repr(spec),
     )
 

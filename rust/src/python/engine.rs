@@ -12,7 +12,7 @@ use crate::search::control::Control;
 use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
 use crate::search::test_hooks::TestHooks;
-use crate::symmetry::group::Group;
+use crate::symmetry::group::{Group, LISTED};
 use crate::system::model::{CrashFault, Model, Network, PropertyKind, Shape};
 use crate::system::successors::View;
 use crate::system::tables::{Kind, Tables};
@@ -199,7 +199,8 @@ impl Engine {
             })
             .collect::<PyResult<_>>()?;
         let none = symmetry.is_empty() && rotations.is_empty();
-        let group = if none { Group::default() } else { Group::new(processes, &symmetry, &rotations) };
+        let listed = if TestHooks::current().leaves_out("listing") { 0 } else { LISTED };
+        let group = if none { Group::default() } else { Group::new(processes, &symmetry, &rotations, listed) };
         let shape =
             Shape { processes, monitors, network, lossy, losses, duplications, faults, properties, history, group };
         let model = Arc::new(PyModel::new(tabulation, shape, pids));
@@ -215,6 +216,12 @@ impl Engine {
     #[getter]
     fn python_calls(&self) -> u64 {
         self.model.calls()
+    }
+
+    /// How many images of a state its fingerprint is the least of, at most.
+    #[getter]
+    fn images(&self) -> u64 {
+        self.tables.images_compared()
     }
 
     /// Whether the audit of a declared symmetry has left images out, because there are too many.

@@ -14,6 +14,7 @@ use crate::system::model::{Content, LocalId, MessageId, Model, MonitorId, Networ
 use crate::system::tables::{NodeId, Tables};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Remembered hashes, at most; then they are forgotten.
@@ -51,6 +52,8 @@ pub(crate) struct Canonical {
     identity: Vec<u16>,
     /// The fingerprints of the images of the state, in order of discovery; only if more than one must be looked at.
     leaves: FxHashMap<u64, usize>,
+    /// Of any state, at most.
+    most: usize,
     least: u64,
 }
 
@@ -88,6 +91,10 @@ impl Canonical {
             let mut partition = Partition::new(&shape.group, rotation);
             self.refine(&*tables.model, &mut partition);
             self.descend(&*tables.model, partition, &mut Vec::new());
+            if self.leaves.len() > self.most {
+                self.most = self.leaves.len();
+                tables.leaves.fetch_max(self.most as u64, Relaxed);
+            }
         }
         self.least
     }

@@ -3,13 +3,13 @@
 //! A permutation acts on a state: it moves local states and inboxes to their new owners, and renames every process id
 //! inside them. A group is given by sets of processes, all of whose permutations belong to it, and by rings, whose
 //! rotations do. Some permutations generate it: the exchanges of neighbours in a set, and one rotation of each ring.
-//! All elements are listed only if they are few (`TABULATED`). Nothing enumerates a larger group.
+//! All elements are listed only if they are few (`LISTED`). Nothing enumerates a larger group.
 
 use rustc_hash::FxHashMap;
 
 /// Groups up to this size are listed, and the fingerprints of all images of a state are computed (`orbit`). States of larger
 /// groups are brought into a canonical form (`canonical`), which costs more per state and does not grow with the group.
-const TABULATED: u64 = 120;
+pub const LISTED: u64 = 120;
 
 /// Permutations of processes, each as the new position of every process.
 #[derive(Clone, Debug, Default)]
@@ -28,11 +28,12 @@ pub struct Group {
     pub order: u64,
     /// Per process, the positions that it can be moved to.
     places: Vec<Vec<u16>>,
+    listed: bool,
 }
 
 impl Group {
-    /// All permutations of processes within each set, and all rotations of each ring.
-    pub fn new(processes: usize, sets: &[Vec<u16>], rings: &[Vec<u16>]) -> Group {
+    /// All permutations of processes within each set, and all rotations of each ring; listed if they are at most so many.
+    pub fn new(processes: usize, sets: &[Vec<u16>], rings: &[Vec<u16>], listed: u64) -> Group {
         let identity: Vec<u16> = (0..processes as u16).collect();
         let mut places: Vec<Vec<u16>> = identity.iter().map(|&process| vec![process]).collect();
         for together in sets.iter().chain(rings) {
@@ -59,8 +60,9 @@ impl Group {
         let order = sets.iter().map(factorial).fold(rotations.len() as u64, u64::saturating_mul);
         let mut group =
             Group { elements: vec![identity], sets: sets.to_vec(), rotations, order, places, ..Group::default() };
+        group.listed = order <= listed;
         group.sets.iter_mut().for_each(|set| set.sort_unstable());
-        if group.is_listed() {
+        if group.listed {
             group.list(&generators);
         } else {
             group.generators = (1..=generators.len()).collect();
@@ -96,7 +98,7 @@ impl Group {
 
     /// Whether `elements` are all.
     pub fn is_listed(&self) -> bool {
-        self.order <= TABULATED
+        self.listed
     }
 
     /// The positions that some permutation moves a process to, its own among them.
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_group_has_all_permutations_once() {
-        let group = Group::new(6, &[vec![0, 2, 3], vec![4, 5]], &[]);
+        let group = Group::new(6, &[vec![0, 2, 3], vec![4, 5]], &[], LISTED);
         assert_eq!((group.elements.len(), group.order), (12, 12));
         assert_eq!(group.elements[0], [0, 1, 2, 3, 4, 5]);
         assert_eq!(group.generators.len(), 3);
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn words_make_the_elements() {
-        let group = Group::new(7, &[vec![0, 2, 3, 6]], &[vec![1, 4, 5]]);
+        let group = Group::new(7, &[vec![0, 2, 3, 6]], &[vec![1, 4, 5]], LISTED);
         assert_eq!((group.elements.len(), group.words.len()), (72, 71));
         for (at, &(before, generator)) in group.words.iter().enumerate() {
             assert!(before <= at && group.generators.contains(&generator));
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_ring_has_its_rotations() {
-        let group = Group::new(5, &[], &[vec![1, 2, 4]]);
+        let group = Group::new(5, &[], &[vec![1, 2, 4]], LISTED);
         assert_eq!(group.elements, [[0, 1, 2, 3, 4], [0, 2, 4, 3, 1], [0, 4, 1, 3, 2]]);
         assert_eq!(group.rotations.len(), 3);
         assert!(group.moves(1, 4) && !group.moves(1, 3) && !group.is_movable(0));
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_large_group_is_not_listed() {
-        let group = Group::new(40, &[(0..30).collect()], &[(30..40).collect()]);
+        let group = Group::new(40, &[(0..30).collect()], &[(30..40).collect()], LISTED);
         assert_eq!((group.elements.len(), group.generators.len(), group.rotations.len()), (31, 30, 10));
         assert_eq!(group.order, u64::MAX);
     }

@@ -9,7 +9,7 @@ use crate::system::hash;
 use crate::system::model::{Component, MessageId, MonitorId, Result, Shape};
 use crate::system::reads::PropertyReads;
 use crate::system::successors::{Successor, TransitionRef, UNMET, View, bit};
-use crate::system::tables::{Expansion, NodeId};
+use crate::system::tables::{Expansion, NodeId, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,6 +53,15 @@ impl Orbits {
     #[inline]
     pub fn any(&self) -> bool {
         self.any
+    }
+}
+
+impl Tables {
+    /// How many images of a state its fingerprint is the least of, at most.
+    pub fn images_compared(&self) -> u64 {
+        let group = &self.model.shape().group;
+        let all = if group.is_listed() { group.elements.len().max(1) } else { group.rotations.len() };
+        self.leaves.load(Relaxed) * all as u64
     }
 }
 

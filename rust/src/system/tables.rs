@@ -139,6 +139,8 @@ pub struct Tables {
     /// How many questions and states the audit of a symmetry has looked at, and whether it left some images out.
     pub(crate) audited: AtomicU64,
     pub(crate) sampled: AtomicBool,
+    /// Of how many images canonical fingerprints were the least.
+    pub(crate) leaves: AtomicU64,
 }
 
 #[derive(Default)]
@@ -184,6 +186,7 @@ impl Tables {
             fillings: AtomicUsize::new(0),
             audited: AtomicU64::new(0),
             sampled: AtomicBool::new(false),
+            leaves: AtomicU64::new(1),
         }
     }
 

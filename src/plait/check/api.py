@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable
 from typing import Unpack
 
@@ -13,6 +14,7 @@ from plait.check.explain.verdicts import judge, violated
 from plait.check.live import search as liveness
 from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
+from plait.check.reduce.asymmetry import AsymmetryError
 from plait.check.reduce.plan import Plan, plan
 from plait.check.runner import Runner
 from plait.check.tabulate.codec import StuckError
@@ -66,14 +68,26 @@ def check(
         asked = []  # coverage must not make a model too large to check
     more = [premise.atom for premise in asked]
     system = with_properties(system, liveness.flattened(checked, more))
+    started = time.monotonic()
+
+    def searched(reductions: Plan) -> tuple[Runner, SearchReport, liveness.Findings | None]:
+        workers = 1 if reductions.dpor else options.workers  # it chooses transitions by what it has seen before
+        left = None if options.timeout is None else max(0.0, options.timeout - (time.monotonic() - started))
+        now = dataclasses.replace(options, workers=workers, timeout=left)
+        runner = reductions.runner(system, Recorder(system) if options.coverage else None)
+        return runner, *_searched(runner, now, reductions, temporal, more, progress)
+
     reductions = plan(system, options, temporal)
-    if reductions.dpor:  # it chooses transitions by what it has seen before
-        options = dataclasses.replace(options, workers=1)
-    runner = reductions.runner(system, Recorder(system) if options.coverage else None)
     try:
-        report, runs = _searched(runner, options, reductions, temporal, more, progress)
+        try:
+            runner, report, runs = searched(reductions)
+        except AsymmetryError as error:
+            reductions = plan(system, options, temporal, asymmetry=error)
+            runner, report, runs = searched(reductions)
     except StuckError:
         raise ModelError("user code was still running at shutdown", hint="make handlers do less in one step") from None
+    if reductions.dpor:
+        options = dataclasses.replace(options, workers=1)
     verdict = judge(runner, options, reductions, temporal, report, runs)
     if not options.coverage:
         return verdict

@@ -22,6 +22,7 @@ class Runner:
         *,
         history: bool = False,
         symmetry: Sequence[Sequence[int]] = (),
+        rotations: Sequence[Sequence[int]] = (),
         recorder: Recorder | None = None,
     ) -> None:
         self.system = system
@@ -47,6 +48,7 @@ class Runner:
             properties=[p.kind for p in system.properties],
             history=history,
             symmetry=symmetry,
+            rotations=rotations,
             pids=[(pid.role, pid.index) for pid in system.pids],
         )
         self.tabulation.store = self.engine.store

@@ -24,6 +24,8 @@ class System:
     `spare={Worker: 2}` declares slots for processes that `spawn` creates. So all states have the same shape.
     `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: if two of the same class are
     exchanged everywhere (fields, messages, all uses of their ids), the system behaves the same.
+    `rotations=[Node]` declares that the processes of a role form a ring, in their order: if each takes the place of the
+    next one, and the last that of the first, the system behaves the same.
     `rounds=["Prepare", "Ack"]` is the order of the rounds of a phase, for messages with `@tagged`.
     `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them.
     """
@@ -38,6 +40,7 @@ class System:
         properties: Iterable[Property] = (),
         spare: Mapping[type[Process], int] | None = None,
         symmetric: Iterable[type[Process]] = (),
+        rotations: Iterable[type[Process]] = (),
         rounds: Sequence[str] | None = None,
         fairness: Iterable[Fairness] = (),
         name: str = "system",
@@ -71,8 +74,11 @@ class System:
         self._members: dict[tuple[type[Process], bool], list[int]] = {}
         for process, pid in zip(self.processes, self.pids, strict=False):
             process.__dict__["_id"] = pid
-        self.symmetric: list[type[Process]] = self._check_symmetric(symmetric)
+        covered: dict[int, type[Process]] = {}
+        self.symmetric: list[type[Process]] = self._check_symmetric("symmetric", symmetric, covered)
         """Roles with interchangeable processes."""
+        self.rotations: list[type[Process]] = self._check_symmetric("rotations", rotations, covered)
+        """Roles whose processes form a ring."""
         self.rounds: list[str] = check_rounds(rounds, self._consumed())
         """The rounds of a phase, in their order. Empty if messages have no tags."""
         self._check_shared()
@@ -125,28 +131,34 @@ class System:
                             hint="give each its own copy: processes and fields cannot share an object",
                         )
 
-    def _check_symmetric(self, given: Any) -> list[type[Process]]:
+    def _check_symmetric(self, option: str, given: Any, covered: dict[int, type[Process]]) -> list[type[Process]]:
         try:
             roles = list(given)
         except TypeError:
-            raise ModelError(f"System: symmetric={given!r} is not a list", hint="write symmetric=[Acceptor]") from None
-        covered: dict[int, type[Process]] = {}
+            raise ModelError(f"System: {option}={given!r} is not a list", hint=f"write {option}=[Acceptor]") from None
         for role in roles:
             if not (isinstance(role, type) and issubclass(role, Process)):
                 raise ModelError(
-                    f"System: {role!r} in symmetric is not a Process class", hint="give classes: symmetric=[Acceptor]"
+                    f"System: {role!r} in {option} is not a Process class", hint=f"give classes: {option}=[Acceptor]"
                 )
             members = self.members(role)
             if len(members) < 2:
                 count = f"only {self.pids[members[0]]!r}" if members else "no process"
                 raise ModelError(
-                    f"System: symmetric=[{role.__name__}], but {count} has this role",
+                    f"System: {option}=[{role.__name__}], but {count} has this role",
                     hint=f"leave {role.__name__} out: symmetry needs at least two processes",
                 )
             if slots := [c.__name__ for c, count in self.spare.items() if count and plays(c, role)]:
                 raise ModelError(
-                    f"System: symmetric=[{role.__name__}], but {slots[0]} has spare slots",
+                    f"System: {option}=[{role.__name__}], but {slots[0]} has spare slots",
                     hint=f"leave {role.__name__} out: spare slots are used in order, so they are not interchangeable",
+                )
+            classes = list(dict.fromkeys(self.classes[i] for i in members))
+            if option == "rotations" and len(classes) > 1:
+                raise ModelError(
+                    f"System: rotations=[{role.__name__}], but {self.pids[members[0]]!r} and the others are not all of "
+                    f"one class: {', '.join(c.__name__ for c in classes)}",
+                    hint=f"leave {role.__name__} out: only processes of one class can take each other's places",
                 )
             for i in members:
                 if i in covered:

@@ -12,7 +12,8 @@ from plait._native import Transition
 from plait.check.explain.tracing import label, snapshot
 from plait.check.live.search import flattened
 from plait.check.options import History, Inference, Options
-from plait.check.reduce.plan import plan
+from plait.check.reduce.asymmetry import AsymmetryError
+from plait.check.reduce.plan import Plan, plan
 from plait.check.runner import Runner
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.graph import Edge, State, StateGraph
@@ -48,11 +49,20 @@ def _runner(
     """A runner with the fingerprints of the reduced search, and the names of the applied reductions."""
     system = with_properties(system, flattened(system.properties))
     options = Options(reduce=reduce, decomposition=decomposition, history=history, workers=1)
+
+    def searched(reductions: Plan) -> Runner:
+        runner = reductions.runner(system)
+        if reductions.por or reductions.symmetry or reductions.rotations:
+            # Stubborn sets need relations that are known only after a search. The search also verifies a declared symmetry.
+            runner.engine.search(options, por=reductions.por)
+        return runner
+
     reductions = plan(system, options)
-    runner = reductions.runner(system)
-    if reductions.por or reductions.symmetry:
-        # Stubborn sets need relations that are known only after a search. The search also verifies a declared symmetry.
-        runner.engine.search(options, por=reductions.por)
+    try:
+        runner = searched(reductions)
+    except AsymmetryError as error:
+        reductions = plan(system, options, asymmetry=error)
+        runner = searched(reductions)
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 

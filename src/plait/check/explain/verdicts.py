@@ -51,14 +51,14 @@ def judge(
         python_calls=counters.python_calls,
         search=search,
         workers=options.workers or 1,
-        collision_probability=0.0 if search == "stateless" else _collision(counters.states, reductions.images),
+        collision_probability=0.0 if search == "stateless" else _collision(counters.states, runner.engine.images),
         memory_bytes=max(r.counters.memory_bytes for r in reports),
         table_bytes=counters.table_bytes,
         walks=counters.walks,
         graph_states=runs.report.counters.states if runs else 0,
         stack_operations=counters.stack_operations,
         stack_operations_saved=counters.stack_operations_saved,
-        reductions=reductions.outcome(report.given_up),
+        reductions=reductions.outcome(report.given_up, runner.engine.symmetry_sampled),
     )
     found = {finding.number: finding for finding in report.findings}
     stopped = violated(system, report) and not keep_going
@@ -92,7 +92,7 @@ def judge(
 
 
 def _collision(states: int, images: int) -> float:
-    """The probability that two states share a fingerprint. An orbit has the least one of its images."""
+    """The probability that two states share a fingerprint. An orbit has the least one of some images."""
     return -math.expm1(-images * states * (states - 1) / 2 / 2**64)
 
 
