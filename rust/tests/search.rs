@@ -9,8 +9,8 @@ use _native::symmetry::audit::Evidence;
 use _native::symmetry::group::Group;
 use _native::system::hash;
 use _native::system::model::{
-    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
-    Parts, PropertyKind, Result, Shape, Status, field_bit,
+    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network,
+    Outcome, Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
 use _native::system::successors::View;
 use _native::system::tables::Tables;

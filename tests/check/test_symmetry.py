@@ -188,9 +188,7 @@ def test_symmetric_systems(pair: tuple[System, Exploration], way: Way, reduce: s
     st.sampled_from(("symmetry", "por,symmetry")),
     LISTS,
 )
-def test_systems_with_an_oddity(
-    pair: tuple[System, Exploration], way: Way, reduce: str, without: str | None
-) -> None:
+def test_systems_with_an_oddity(pair: tuple[System, Exploration], way: Way, reduce: str, without: str | None) -> None:
     """Refused, unless the oddity never matters. (A property that was decided before is not looked at any more.)"""
     there = orbits(*pair)
     try:
@@ -395,7 +393,7 @@ def test_what_is_no_symmetry_is_refused(case: str, reduce: str) -> None:
         with pytest.raises(ModelError, match=evidence) as caught:
             run(make_system(), way, reduce)
         assert "\nhint: remove the role from System(symmetric=…)" in str(caught.value)
-    found = check(make_system(), reduce="auto")
+    found = check(make_system(), reduce="auto", decomposition="declared")
     assert found.bound is None, "it is only the symmetry that is refused"
     notes = {r.name: r for r in found.statistics.reductions}
     assert not notes["symmetry"].applied
@@ -414,12 +412,16 @@ class Friend(Worker):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("workers", "count"), [(2, 3), (3, 13), (4, 65), (5, 350)])
+@pytest.mark.parametrize(("workers", "count"), [(2, 3), (3, 7), (4, 19), (5, 47), (6, 130), (7, 343)])
 @pytest.mark.parametrize("without", [None, "listing"])
 def test_references_among_the_symmetric(workers: int, count: int, without: str | None) -> None:
-    """States are partial functions without fixed points, up to conjugation: OEIS A126285 has those with fixed points."""
+    """States are the functions from workers to workers (a worker without a friend stands for a fixed point).
+
+    Up to names, there are as many as OEIS A001372 says.
+    """
     system = System([Friend() for _ in range(workers)], symmetric=[Worker])
-    assert orbits(system, explore(system)).states == count
+    if workers <= 4:
+        assert orbits(system, explore(system)).states == count
     assert run(system, Way(workers=1), "symmetry", without=without).statistics.states == count
 
 
@@ -468,7 +470,7 @@ def not_all_busy(s: Any) -> bool:
 
 @always
 def the_first_is_idle(s: Any) -> bool:
-    return s[Player][0].caught < 2
+    return s[Player][0].caught == 0
 
 
 def ring(size: int, player: type[Player] = Player, **more: Any) -> System:
@@ -492,7 +494,9 @@ def test_rotations_of_a_ring(size: int, without: str | None) -> None:
 
 def test_a_ring_and_a_set() -> None:
     """Both kinds in one system: the group is the product."""
-    system = System([*(Worker() for _ in range(4)), *(Player() for _ in range(2))], symmetric=[Worker], rotations=[Player])
+    system = System(
+        [*(Worker() for _ in range(4)), *(Player() for _ in range(2))], symmetric=[Worker], rotations=[Player]
+    )
     truth = explore(system)
     there = orbits(system, truth)
     assert len(list(permutations(system))) == 48
@@ -505,14 +509,17 @@ def test_a_ring_and_a_set() -> None:
 def test_what_is_no_rotation_is_refused(without: str | None) -> None:
     for system, evidence in (
         (ring(3, Cheat), r"Cheat0, Cheat1 and Cheat2 are not symmetric: Cheat.throw treats them differently"),
-        (ring(3, properties=[the_first_is_idle]), "property the_first_is_idle .* False after a rotation"),
+        (
+            ring(3, properties=[the_first_is_idle]),
+            "property the_first_is_idle treats them differently: .* after a rotation",
+        ),
         (System([Player(), Player(caught=1), Player()], rotations=[Player]), "the initial states .* caught is 0 and 1"),
     ):
         with pytest.raises(ModelError, match=evidence) as caught:
             run(system, Way(), "symmetry", without=without)
         assert "\nhint: remove the role from System(rotations=…)" in str(caught.value)
     exchanged = System([Player(), Player(), Player()], symmetric=[Player])
-    with pytest.raises(ModelError, match="Player.throw treats them differently"):
+    with pytest.raises(ModelError, match=r"Player\.throw treats them differently"):
         run(exchanged, Way(), "symmetry", without=without)
 
 

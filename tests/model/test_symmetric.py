@@ -55,7 +55,9 @@ def test_rings() -> None:
     assert (system.symmetric, system.rotations) == ([Client], [Server])
     with pytest.raises(ModelError, match="Server0 has two symmetric roles, Server and Server"):
         System([Server(), Server()], symmetric=[Server], rotations=[Server])
-    with pytest.raises(ModelError, match=r"rotations=\[Server\], but .* not all of one class: Server, Backup\nhint: leave"):
+    with pytest.raises(
+        ModelError, match=r"rotations=\[Server\], but .* not all of one class: Server, Backup\nhint: leave"
+    ):
         System([Server(), Server(), Backup()], rotations=[Server])
     with pytest.raises(ModelError, match=r"rotations=\[Client\], but only Client0 has this role"):
         System([Client(), Server()], rotations=[Client])

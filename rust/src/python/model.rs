@@ -10,8 +10,8 @@ use crate::symmetry::audit::Evidence;
 use crate::system::hash;
 use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts,
-    Result, Shape, Status, field_bit, monitor_bit,
+    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome,
+    Parts, Result, Shape, Status, field_bit, monitor_bit,
 };
 use parking_lot::Mutex;
 use pyo3::prelude::*;

@@ -70,7 +70,7 @@ def check(
     system = with_properties(system, liveness.flattened(checked, more))
     started = time.monotonic()
 
-    def searched(reductions: Plan) -> tuple[Runner, SearchReport, liveness.Findings | None]:
+    def searched(reductions: Plan, options: Options = options) -> tuple[Runner, SearchReport, liveness.Findings | None]:
         workers = 1 if reductions.dpor else options.workers  # it chooses transitions by what it has seen before
         left = None if options.timeout is None else max(0.0, options.timeout - (time.monotonic() - started))
         now = dataclasses.replace(options, workers=workers, timeout=left)

@@ -131,7 +131,9 @@ def plan(
     parts += [f"{turns:,} rotations of {_listed(system, rotations)}"] if rotations else []
     orders = _keeps_orders_apart(system, temporal)
     if "symmetry" in asked and unable is None and search in _SUITS["symmetry"] and permutations * turns > MOST_PERMUTED:
-        orders = orders or f"symmetry is applied, with more than {MOST_PERMUTED:,} permutations, which por does not support"
+        orders = (
+            orders or f"symmetry is applied, with more than {MOST_PERMUTED:,} permutations, which por does not support"
+        )
     por = decide("por", orders, "stubborn sets over transition classes")
     if not decide("symmetry", unable, ", ".join(parts)):
         symmetry, rotations = [], []
