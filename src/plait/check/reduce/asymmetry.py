@@ -1,7 +1,7 @@
 """Why a declared symmetry is wrong: the evidence of the engine, as text.
 
 The engine permutes processes of a symmetric role and checks that the system does the same, up to the new names
-(`rust/src/symmetry/group.rs`). It compares nodes: local states with pending messages. This module shows the difference.
+(`rust/src/symmetry/audit.rs`). It compares answers of the model. This module shows the difference.
 """
 
 from __future__ import annotations
