@@ -116,12 +116,6 @@ class Counters:
     @property
     def python_calls(self) -> int: ...
     @property
-    def images(self) -> int:
-        """How many images of a state its fingerprint is the least of, at most; 1 without symmetry."""
-    @property
-    def symmetry_sampled(self) -> bool:
-        """The audit of a declared symmetry left images out, because there are too many."""
-    @property
     def table_bytes(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
