@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +33,7 @@ from plait.protocols.paxos import paxos
 from plait.protocols.two_phase_commit import two_phase_commit
 from tests.oracle import symmetric_systems as symmetric
 from tests.oracle.explorer import Exploration, explore
-from tests.oracle.orbits import Orbits, image, orbits, permutations
+from tests.oracle.orbits import Orbits, image, multisets, orbits, permutations
 from tests.oracle.relation import initial
 from tests.support.agreement import check_traces
 from tests.support.configurations import WAYS, Way, run, violated, ways
@@ -96,36 +95,6 @@ def test_published_orbits_of_two_phase_commit(managers: int, count: int, without
         for workers in (1, 2):
             verdict = run(two_phase_commit(managers), Way(search, workers), "symmetry", without=without)
             assert (verdict.status, verdict.statistics.states) == ("holds", count)
-
-
-def multisets(managers: int) -> int:
-    """The states of two-phase commit in which resource managers are only counted, not named.
-
-    What a state knows of a resource manager: its own state, whether it has sent Prepared, and whether that was noted. The
-    messages of the transaction manager follow from its own state.
-    """
-    start = ("working", ((("working", False, False), managers),))
-    met, waiting = {start}, [start]
-    while waiting:
-        manager, counts = waiting.pop()
-        those: list[tuple[str, Counter[tuple[str, bool, bool]]]] = []
-        if manager == "working":
-            those.append(("aborted", Counter(dict(counts))))
-            if all(noted for (_, _, noted), _ in counts):
-                those.append(("committed", Counter(dict(counts))))
-        for kind, _ in counts:
-            own, sent, noted = kind
-            after = [("prepared", True, noted), ("aborted", sent, noted)] if own == "working" else []
-            after += [(own, sent, True)] if manager == "working" and sent else []
-            after += [(manager, sent, noted)] if manager != "working" else []
-            for other in after:
-                those.append((manager, Counter(dict(counts)) - Counter([kind]) + Counter([other])))
-        for manager, counter in those:
-            state = (manager, tuple(sorted(counter.items())))
-            if state not in met:
-                met.add(state)
-                waiting.append(state)
-    return len(met)
 
 
 @pytest.mark.slow
