@@ -119,6 +119,7 @@ def test_por_is_left_out_where_the_group_is_large() -> None:
         check(two_phase_commit(8), reduce="por,symmetry")
 
 
+@pytest.mark.slow
 def test_images_of_a_state() -> None:
     """The brute force is itself as it should be: a group of six, and every state back where it was."""
     system = two_phase_commit()
