@@ -135,15 +135,14 @@ impl Worker<'_> {
                 None => ALL,
             };
             let mut summary = self.push_successors(index, state, fingerprint, processes)?;
-            if !summary.moves && processes != ALL {
+            if !summary.leads_on && processes != ALL {
                 summary.add(self.push_successors(index, state, fingerprint, !processes)?);
             } else if processes != ALL && self.stubborn.as_ref().is_some_and(|s| s.relations().needs_proviso()) {
                 self.partial.push((index as u32, processes));
             }
             transitions += summary.transitions;
             partial += u64::from(processes != ALL);
-            if summary.fails {
-                let property = control.assertion();
+            for property in control.failed(summary) {
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             }
             if !summary.moves {
@@ -196,8 +195,7 @@ impl Worker<'_> {
                 let (state, fingerprint) = parts(&chunk[from..from + layer.width]);
                 let summary = self.push_successors(index as usize, state, fingerprint, !processes)?;
                 control.transitions.fetch_add(summary.transitions, Relaxed);
-                if summary.fails {
-                    let property = control.assertion();
+                for property in control.failed(summary) {
                     control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
                 }
             }

@@ -10,7 +10,7 @@
 //! must agree on all images of a state (`view::evaluate_properties`).
 
 use crate::system::inbox;
-use crate::system::model::{EventId, Fault, LocalId, MessageId, Model, MonitorId, Network, Result};
+use crate::system::model::{EventId, Fault, LocalId, MessageId, Model, MonitorId, Network, Result, Truth};
 use crate::system::tables::{Expansion, InboxId, Inner, Kind, NodeId, Tables};
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ pub enum Evidence {
     },
     Property {
         property: usize,
-        value: bool,
+        value: Truth,
     },
 }
 
@@ -176,12 +176,13 @@ impl Tables {
         &self,
         monitor: usize,
         (state, event): (MonitorId, EventId),
-        next: MonitorId,
+        next: Option<MonitorId>,
     ) -> Result<()> {
         for &element in &self.model.shape().group.generators {
             let model = &self.model;
             let (image, seen) = (model.monitor_image(state, element), model.event_image(event, element));
-            if self.observe(monitor, image, seen)? != model.monitor_image(next, element) {
+            let expected = next.map(|next| model.monitor_image(next, element));
+            if self.observe(monitor, image, seen)?.ok() != expected {
                 return Err(model.asymmetry(element, Evidence::Monitor { monitor }));
             }
         }

@@ -4,7 +4,7 @@
 
 use crate::symmetry::group::Evidence;
 use crate::system::hash;
-use crate::system::model::{Component, MessageId, MonitorId, Result, Shape};
+use crate::system::model::{Component, MessageId, MonitorId, Result, Shape, Truth};
 use crate::system::reads::PropertyReads;
 use crate::system::successors::{Successor, TransitionRef, UNMET, View, bit};
 use crate::system::tables::{Expansion, NodeId};
@@ -157,7 +157,7 @@ impl View<'_> {
         &mut self,
         property: usize,
         state: &[u32],
-        value: bool,
+        value: Truth,
         reads: &PropertyReads,
     ) -> Result<()> {
         // All that the property has read in any image, closed under permutations: states that agree in this have images that

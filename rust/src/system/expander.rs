@@ -1,6 +1,6 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
-use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, Result, Status};
+use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, RAISED, Result, Status};
 use crate::system::quorum::Candidate;
 use crate::system::tables::{Bundle, Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Transition};
 use crate::system::{hash, inbox, quorum};
@@ -51,14 +51,16 @@ impl Expander<'_, '_> {
             let sets = if armed.count == 0 {
                 vec![Vec::new()]
             } else {
-                let candidates: Vec<Candidate> = deliverable
+                let (raised, candidates): (Vec<Candidate>, Vec<Candidate>) = deliverable
                     .iter()
                     .filter_map(|&message| {
                         let group = (*self.inner.guards.get(&(process, node.local, armed.handler, message))?)?;
                         Some(Candidate { message, sender: self.model.sender(message), group })
                     })
-                    .collect();
-                quorum::sets(&candidates, armed.count as usize)
+                    .partition(|candidate| candidate.group == RAISED);
+                let mut sets = quorum::sets(&candidates, armed.count as usize);
+                sets.extend(raised.into_iter().map(|candidate| vec![candidate.message]));
+                sets
             };
             for consumed in sets {
                 let outcomes = self.step(process, node.local, armed.handler, &consumed)?;

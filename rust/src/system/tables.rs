@@ -8,7 +8,8 @@
 use crate::por::effects::{KnownEffects, Profile};
 use crate::system::expander::Expander;
 use crate::system::model::{
-    Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
+    Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome, Parts, Result, Status,
+    Truth,
 };
 use crate::system::property::{Tree, Value};
 use crate::system::{hash, inbox};
@@ -153,9 +154,9 @@ pub(crate) struct Inner {
     pub bundles: Vec<Bundle>,
     bundle_ids: FxHashMap<Bundle, BundleId>,
     arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
-    observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
-    pub(super) armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
-    pub(super) handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
+    observations: FxHashMap<(u16, MonitorId, EventId), Observed>,
+    pub(crate) armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
+    pub(crate) handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
     pub guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     pub(super) steps: FxHashMap<StepKey, Arc<[Outcome]>>,
     pub(super) altered: FxHashMap<(u16, LocalId, LocalId), u64>,
@@ -222,9 +223,9 @@ impl Tables {
         self.inner.lock().arrival(&*self.model, node, bundle)
     }
 
-    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
         let key = (monitor as u16, state, event);
-        let known = |inner: &Inner| inner.observations.get(&key).copied();
+        let known = |inner: &Inner| inner.observations.get(&key).cloned();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
@@ -233,14 +234,14 @@ impl Tables {
             return Ok(found);
         }
         let next = self.model.observe(monitor, state, event)?;
-        self.inner.lock().observations.insert(key, next);
+        self.inner.lock().observations.insert(key, next.clone());
         drop(filling);
-        self.audit_observation(monitor, (state, event), next)?;
+        self.audit_observation(monitor, (state, event), next.as_ref().ok().copied())?;
         Ok(next)
     }
 
     /// A property on a state, with the path through its decision tree for the worker's own copy.
-    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>, u64)> {
+    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(Truth, Vec<Value>, u64)> {
         let shape = self.model.shape();
         let nodes: Vec<Node> = {
             let inner = self.inner.lock();
