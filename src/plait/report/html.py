@@ -150,6 +150,11 @@ def _coverage(verdict: Verdict) -> str:
 def _explanation(trace: Trace) -> str:
     lines = [("explanation", trace.explanation), ("tidied", trace.tidied)]
     said = "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
+    calls = "".join(
+        f"<div>{escape(where)}</div><pre>{escape(code)}</pre>" for where, code in facts.traceback_rows(trace)
+    )
+    if calls:
+        said += f'<details class="traceback" open><summary>Traceback (your code)</summary>{calls}</details>'
     rows = "".join(
         f"<tr><td>{escape(part)}</td><td>{escape(value)}</td><td>{escape(step)}</td></tr>"
         for part, value, step in facts.why_rows(trace)

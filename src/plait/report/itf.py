@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Event, Lane, Mark, Sent, Snapshot, Trace, Why
+from plait.kernel.trace import Event, Lane, Mark, Raised, Sent, Snapshot, Trace, Why
 from plait.kernel.values import Data
 
 FORMAT = "plait-trace"
@@ -49,6 +49,7 @@ class _Plait(msgspec.Struct):
     marks: list[Mark] = []
     tidied: str | None = None
     why: Why | None = None
+    exception: Raised | None = None
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -100,6 +101,8 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
         plait[field] = getattr(trace, field)
     if trace.marks:
         plait["marks"] = trace.marks
+    if trace.exception is not None:
+        plait["exception"] = trace.exception
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",
@@ -197,6 +200,7 @@ def _read(file: Path, raw: object) -> Trace:
         marks=plait.marks,
         tidied=plait.tidied,
         why=plait.why,
+        exception=plait.exception,
     )
     _check(file, trace)
     return trace

@@ -140,6 +140,8 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     if trace.explanation:
         lines.append([])
         lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
+    for where, code in facts.traceback_rows(trace):
+        lines += [[(f"  {where}", "dim")], [(f"      {code}", "")]]
     for part, value, writer in facts.why_rows(trace):
         shown: Line = [("  ", ""), (part, "")]
         shown += [(" is ", "dim"), (value, "")] if value else []

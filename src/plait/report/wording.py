@@ -177,6 +177,12 @@ def why_rows(trace: Trace) -> list[tuple[str, str, str]]:
     return rows
 
 
+def traceback_rows(trace: Trace) -> list[tuple[str, str]]:
+    """The traceback of the exception that ends a run: rows of a place, and the line of code there."""
+    frames = trace.exception.frames if trace.exception is not None else []
+    return [(visible(f"{frame.file}:{frame.line} in {frame.function}"), visible(frame.code)) for frame in frames]
+
+
 def idle_steps(trace: Trace) -> list[int]:
     """The indices of events that are not involved in the violation. Empty if this is not known."""
     if trace.why is None or not trace.why.steps:

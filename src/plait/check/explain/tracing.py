@@ -7,7 +7,7 @@ from typing import Any
 
 from plait._native import Transition
 from plait.check.runner import Runner
-from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace, Why
+from plait.kernel.trace import Event, Lane, Raised, Sent, Snapshot, Trace, Why
 from plait.kernel.values import Data, to_data
 from plait.model.system import System
 
@@ -41,6 +41,7 @@ class Tracer:
         loop: int | None = None,
         tidied: str | None = None,
         why: Why | None = None,
+        exception: Raised | None = None,
     ) -> Trace:
         """The Trace of the events so far."""
         return Trace(
@@ -55,6 +56,7 @@ class Tracer:
             explanation=explanation,
             tidied=tidied,
             why=why,
+            exception=exception,
         )
 
     def step(self, transition: Transition) -> Event:

@@ -7,22 +7,24 @@ from collections.abc import Sequence
 
 from plait._native import SearchReport
 from plait.check.cover.summary import never_ran
-from plait.check.explain.counterexample import counterexample, failed_assertion
+from plait.check.explain.counterexample import counterexample, failed
 from plait.check.live.search import Findings, assumed
 from plait.check.options import Options
 from plait.check.reduce.plan import Plan
 from plait.check.runner import Runner
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
-from plait.model.properties import Property
+from plait.model.properties import BUILT_IN, Property
 from plait.model.system import System
 from plait.model.temporal import Temporal
 
+_RAISED = "it raised an exception"
+
 
 def violated(system: System, report: SearchReport) -> bool:
-    """Whether a search has found a violation of a property or a failed assertion."""
+    """Whether a search has found a violation of a property, also of a built-in one."""
     found = (finding.number for finding in report.findings)
-    return any(n == len(system.properties) or system.properties[n].kind != "reachable" for n in found)
+    return any(n >= len(system.properties) or system.properties[n].kind != "reachable" for n in found)
 
 
 def judge(
@@ -60,22 +62,32 @@ def judge(
         stack_operations_saved=counters.stack_operations_saved,
         reductions=reductions.outcome(report.given_up),
     )
-    found = {finding.number: finding for finding in report.findings}
-    stopped = violated(system, report) and not keep_going
+    found = {finding.number: (runner, finding) for finding in report.findings}
+    if runs is not None and runs.report is not report:  # in runs, predicates may raise
+        found = {finding.number: (runs.runner, finding) for finding in runs.report.findings} | found
+    stopped = any(violated(system, r) for r in reports) and not keep_going
     tidy, shorten = not options.raw, search != "bfs"  # bfs finds shortest runs
+    raised = runner.tabulation.raised | (runs.runner.tabulation.raised if runs else set())
     results = []
     for number, prop in enumerate(system.properties):
         if prop.kind == "predicate":
             continue
         trace = None
         if number in found:
-            trace = counterexample(runner, prop, found[number], tidy=tidy, shorten=shorten)
-        results.append(_result(prop, trace, bound, stopped, statistics))
-    if len(system.properties) in found:
-        trace = failed_assertion(runner, found[len(system.properties)], tidy=tidy, shorten=shorten)
-        results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
+            on, finding = found[number]
+            trace = counterexample(on, prop, finding, tidy=tidy, shorten=shorten)
+        undecided = _RAISED if prop.name in raised else bound
+        results.append(_result(prop, trace, undecided, stopped, statistics))
+    for number, name in enumerate(BUILT_IN, len(system.properties)):
+        if number in found:
+            on, finding = found[number]
+            trace = failed(on, name, finding, tidy=tidy, shorten=shorten)
+            results.append(PropertyResult(name, "always", "violated", trace.explanation, trace))
+        elif name in (options.properties or ()):
+            results.append(_result(Property(name, "always", bool), None, bound, stopped, statistics))
     for number, wanted in enumerate(temporal):
-        results.append(_run_result(system, wanted, runs.traces[number] if runs else None, bound, stopped))
+        undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else bound
+        results.append(_run_result(system, wanted, runs.traces[number] if runs else None, undecided, stopped))
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
     status: Status = "violated" if first else "inconclusive" if bound else "holds"
     return Verdict(

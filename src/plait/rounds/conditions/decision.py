@@ -12,6 +12,7 @@ from plait.check.options import Options
 from plait.kernel.step import Step, steps_of
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Status, Verdict
+from plait.model.properties import ASSERTIONS, BUILT_IN, NO_EXCEPTIONS
 from plait.model.system import System, with_properties
 from plait.rounds.calendar import CONDITIONS, NAMES
 from plait.rounds.conditions.declarations import proved
@@ -89,8 +90,10 @@ def conditions(
 
 
 def _undecided(verdict: Verdict) -> str | None:
-    if any(result.name == "assertions" for result in verdict.properties):
+    if any(result.name == ASSERTIONS for result in verdict.properties):
         return "an assertion of the protocol fails, and later steps are not searched: plait check shows the run"
+    if any(result.name == NO_EXCEPTIONS for result in verdict.properties):
+        return "the protocol raises an exception, and later steps are not searched: plait check shows the run"
     return verdict.message
 
 
@@ -99,7 +102,7 @@ def _breaking_runs(verdict: Verdict) -> dict[int, list[Step]]:
     return {
         number: steps_of(result.trace)
         for number, result in enumerate(verdict.properties, 1)
-        if result.trace is not None and result.name != "assertions"
+        if result.trace is not None and result.name not in BUILT_IN
     }
 
 
