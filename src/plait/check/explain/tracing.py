@@ -67,7 +67,8 @@ class Tracer:
         if transition.kind == "duplicate":
             for message, sender, content in transition.consumed:
                 self._arrive(index, message, sender, content)
-        sent = [self._arrive(to, message, index, content) for to, message, content in transition.sends]
+        sends = transition.sends if transition.failure is None else []
+        sent = [self._arrive(to, message, index, content) for to, message, content in sends]
         if transition.failure is None:
             self.state = transition.state
         self.visited.append(list(self.state))
@@ -85,7 +86,7 @@ class Tracer:
             announced=[to_data(decode(e)) for e in transition.events],
             choices=[to_data(decode(c)) for c in transition.choices],
             read=read,
-            spawned=[self.names[slot] for slot in transition.spawned],
+            spawned=[self.names[slot] for slot in transition.spawned] if transition.failure is None else [],
             changed={n: (before.get(n), v) for n, v in after.items() if before.get(n) != v or n not in before},
             note=transition.failure.message if transition.failure else None,
         )
