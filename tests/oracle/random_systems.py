@@ -217,18 +217,6 @@ SENDS = ("send", "reply", "broadcast", "twice", "helper")
 CHANGES = ("add", "add", "copy", "mode", "table", "seen", "log", "mixed", "choose", "choose twice")
 UNUSUAL = (*("spawn",) * 5, "fail", "raise", "announce unknown", "nothing", "nothing")
 EFFECTS = (*CHANGES, *SENDS, *SENDS, "announce", "announce", *UNUSUAL)
-    *CHANGES,
-    *SENDS,
-    *SENDS,
-    "announce",
-    "announce",
-    *("spawn",) * 5,
-    "fail",
-    "raise",
-    "announce unknown",
-    "nothing",
-    "nothing",
-)
 
 
 def holds(self: Any, guard: Op, received: Any = None) -> bool:
