@@ -103,6 +103,14 @@ class Why(msgspec.Struct, frozen=True):
     """The indices of the events that are involved."""
 
 
+class Wait(msgspec.Struct, frozen=True):
+    """Why a handler cannot run in the last state; with None for the handler, why the whole process takes no step."""
+
+    lane: str
+    handler: str | None
+    reason: str
+
+
 class Frame(msgspec.Struct, frozen=True):
     """A call in a traceback: a line of the user's code."""
 
@@ -143,6 +151,8 @@ class Trace(msgspec.Struct, frozen=True):
     why: Why | None = None
     exception: Raised | None = None
     """The exception that ends the run, for the property `no_exceptions`."""
+    waiting: list[Wait] = []
+    """Who waits for what in the last state, for `deadlock_free`."""
 
     def __len__(self) -> int:
         return len(self.events)

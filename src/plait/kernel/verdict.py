@@ -13,6 +13,13 @@ from plait.kernel.trace import Trace
 
 Status = Literal["holds", "violated", "inconclusive"]
 
+VACUOUS = {
+    "no-property": "no property was given",
+    "no-process": "the system has no process",
+    "no-step": "no step is possible in the initial state",
+}
+"""Bounds of a search that was complete, but has shown nothing, and what they mean."""
+
 EXIT_CODES: dict[Status, int] = {"holds": 0, "violated": 1, "inconclusive": 3}
 
 

@@ -150,6 +150,11 @@ def _coverage(verdict: Verdict) -> str:
 def _explanation(trace: Trace) -> str:
     lines = [("explanation", trace.explanation), ("tidied", trace.tidied)]
     said = "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
+    waits = "".join(
+        f"<tr><td>{escape(who)}</td><td>{escape(reason)}</td></tr>" for who, reason in facts.waiting_rows(trace)
+    )
+    if waits:
+        said += f'<details class="why" open><summary>Who waits for what</summary><table>{waits}</table></details>'
     calls = "".join(
         f"<div>{escape(where)}</div><pre>{escape(code)}</pre>" for where, code in facts.traceback_rows(trace)
     )

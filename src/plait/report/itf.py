@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Event, Lane, Mark, Raised, Sent, Snapshot, Trace, Why
+from plait.kernel.trace import Event, Lane, Mark, Raised, Sent, Snapshot, Trace, Wait, Why
 from plait.kernel.values import Data
 
 FORMAT = "plait-trace"
@@ -50,6 +50,7 @@ class _Plait(msgspec.Struct):
     tidied: str | None = None
     why: Why | None = None
     exception: Raised | None = None
+    waiting: list[Wait] = []
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -101,6 +102,8 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
         plait[field] = getattr(trace, field)
     if trace.marks:
         plait["marks"] = trace.marks
+    if trace.waiting:
+        plait["waiting"] = trace.waiting
     if trace.exception is not None:
         plait["exception"] = trace.exception
     document: dict[str, Any] = {
@@ -201,6 +204,7 @@ def _read(file: Path, raw: object) -> Trace:
         tidied=plait.tidied,
         why=plait.why,
         exception=plait.exception,
+        waiting=plait.waiting,
     )
     _check(file, trace)
     return trace

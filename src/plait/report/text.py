@@ -140,6 +140,9 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     if trace.explanation:
         lines.append([])
         lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
+    wide = max((len(who) for who, _ in facts.waiting_rows(trace)), default=0)
+    for who, reason in facts.waiting_rows(trace):
+        lines.append([(f"  {who:<{wide}}  waits: ", "dim"), (reason, "")])
     for where, code in facts.traceback_rows(trace):
         lines += [[(f"  {where}", "dim")], [(f"      {code}", "")]]
     for part, value, writer in facts.why_rows(trace):

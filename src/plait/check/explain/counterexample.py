@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from plait._native import Failure, Finding
 from plait.check.explain.lifting import confirm, lifted
 from plait.check.explain.tidy import tidied
 from plait.check.explain.tracing import Tracer
+from plait.check.explain.waiting import waiting
 from plait.check.explain.why import why, why_failed
 from plait.check.runner import Runner
 from plait.check.tabulate.codec import exception, kind_of
@@ -33,7 +36,10 @@ def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bo
         "final": f"{prop.name} is false {where}, which is terminal",
         "reachable": f"{prop.name} is true {where}",
     }[prop.kind]
-    return tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
+    found = tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
+    if not prop.wants_no_end:
+        return found
+    return msgspec.structs.replace(found, waiting=waiting(tracer.runner, tracer.state))
 
 
 def failed(runner: Runner, name: str, finding: Finding, *, tidy: bool, shorten: bool) -> Trace:

@@ -13,7 +13,7 @@ from plait.check.options import Options
 from plait.check.reduce.plan import Plan
 from plait.check.runner import Runner
 from plait.kernel.trace import Trace
-from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
+from plait.kernel.verdict import VACUOUS, PropertyResult, Statistics, Status, Verdict
 from plait.model.properties import BUILT_IN, Property
 from plait.model.system import System
 from plait.model.temporal import Temporal
@@ -88,7 +88,10 @@ def judge(
     for number, wanted in enumerate(temporal):
         undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else bound
         results.append(_run_result(system, wanted, runs.traces[number] if runs else None, undecided, stopped))
+    complete = not bound
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
+    if not first and not bound and not options.explore:
+        bound = _vacuous(system, results, statistics)
     status: Status = "violated" if first else "inconclusive" if bound else "holds"
     return Verdict(
         status=status,
@@ -99,8 +102,17 @@ def judge(
         message=_message(first, bound),
         bound=bound,
         trace=first.trace if first else None,
-        warnings=_warnings(runner, temporal, statistics, complete=not bound and not stopped),
+        warnings=_warnings(runner, bool(results) or options.explore, statistics, complete=complete and not stopped),
     )
+
+
+def _vacuous(system: System, results: Sequence[PropertyResult], statistics: Statistics) -> str | None:
+    """Why a search that found no violation has shown nothing, as a bound."""
+    if not system.classes:
+        return "no-process"
+    if not results:
+        return "no-property"
+    return "no-step" if statistics.transitions == 0 else None
 
 
 def _collision(states: int, images: int) -> float:
@@ -158,15 +170,20 @@ def _message(first: PropertyResult | None, bound: str | None) -> str | None:
     if first is not None:
         what = f"{first.name} is violated"
         return f"{what}: {first.note}" if first.trace is None and first.note else what
+    if bound in VACUOUS:
+        return f"nothing was checked: {VACUOUS[bound]}"
     return f"stopped: {bound}" if bound else None
 
 
-def _warnings(runner: Runner, temporal: Sequence[Temporal], statistics: Statistics, *, complete: bool) -> list[str]:
+def _warnings(runner: Runner, checked: bool, statistics: Statistics, *, complete: bool) -> list[str]:
     """Warnings for the user when no property is violated."""
     system = runner.system
     warnings = []
-    if not system.properties and not temporal:
-        warnings.append("the system has no properties, so nothing is checked: add System(..., properties=[…])")
+    if not checked:
+        warnings.append(
+            "the system has no properties, so nothing is checked: add System(..., properties=[…]), check a built-in "
+            "property (assertions, no_exceptions), or ask for exploration only (option explore)"
+        )
     if complete and statistics.search != "stateless":
         never = never_ran(runner.tabulation).items()
         warnings += [f"{cls.__name__}.{name} never ran: {why}" for (cls, name), why in never]

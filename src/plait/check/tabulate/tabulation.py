@@ -46,6 +46,8 @@ from plait.model.view import Component, Status, View
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 _ATTENTIVE_STEPS = 8
 """The first steps of each handler, this many, run five times instead of twice: two random results may be equal."""
+_FEW_OUTCOMES = 1_000
+"""A step with more outcomes runs only twice: it has shown enough results that may differ."""
 _MOST_CHOICES = 50_000
 """More outcomes of one step are an error, because no limit of the search is checked while they are tabulated."""
 
@@ -159,7 +161,7 @@ class Tabulation(Asymmetry):
         outcomes = self._explore(index, local, number, messages, probe=False)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE_STEPS else 1):
+        for _ in range(4 if count <= _ATTENTIVE_STEPS and len(outcomes) <= _FEW_OUTCOMES else 1):
             again = self._explore(index, local, number, messages, probe=True)
             if [comparable(o) for o in again] != [comparable(o) for o in outcomes]:
                 raise self._difference(index, number, outcomes, again)

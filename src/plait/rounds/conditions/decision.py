@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 import msgspec
@@ -54,7 +55,7 @@ def conditions(
     """
     bare = with_properties(system, [])
     ghosts = instrumented(bare)
-    verdict = check(ghosts, max_states=max_states, keep_going=True, workers=workers)
+    verdict = check(ghosts, max_states=max_states, keep_going=True, workers=workers, explore=True)
     states = f"{verdict.statistics.states:,} asynchronous states"
     reasons = (dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else {}) | proved(system)
     evidence = Evidence(reasons, {}, _breaking_runs(verdict))
@@ -127,7 +128,7 @@ def _audit(system: System, ghosts: System, phases: int, reasons: dict[int, str],
     """What the audit of the sequential program adds."""
     program = program_of(system, phases=phases, audited=True)
     sequential = program.make()
-    verdict = check(sequential, options)
+    verdict = check(sequential, dataclasses.replace(options, explore=True))
     if verdict.trace is not None:  # its last step breaks a condition, or fails an assertion of the user's
         run = protocol_steps(sequential, verdict.trace)
         return Evidence(reasons, {}, {number: run for number, _ in _breaches(ghosts, run)})
