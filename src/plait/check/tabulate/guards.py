@@ -137,9 +137,12 @@ class Guards:
                 value = handler.where is None or self._audited(index, number, local)[0]
                 if value:
                     found.append((number, 0))
-            elif handler.kind == "message" and not (self.foresee and self._hopeless(index, number, local, fields)):
+            elif handler.kind == "message":
                 value = self._quorum(index, number, local)
-                found.append((number, 0 if isinstance(value, Failure) else value))
+                if isinstance(value, Failure):
+                    found.append((number, 0))
+                elif not (self.foresee and self._hopeless(index, number, local, fields)):
+                    found.append((number, value))
             if isinstance(value, Failure):
                 self.raised[index, number, local, ()] = value
         return found
