@@ -18,6 +18,7 @@ from plait import (
     always,
     check,
     crash_recovery,
+    deadlock_free,
     eventually,
     final,
     init,
@@ -25,7 +26,9 @@ from plait import (
     reachable,
     recovery,
 )
+from plait._native import _test_hooks
 from plait.check.explain.replay import replay
+from plait.check.tabulate.codec import ModelCodec
 from plait.report.html import report
 from plait.report.itf import load_trace, save_trace
 from plait.report.text import verdict_text
@@ -227,10 +230,34 @@ def test_leaving_the_program_is_an_exception() -> None:
     assert verdict.trace.exception.type == "SystemExit"
 
 
+class Go(Message): ...
+
+
 class Vote(Message): ...
 
 
-class Voter(Process):
+class Chair(Process):
+    """Its guard raises on a vote while it is open. Late votes after it has closed, so a quorum is never there before."""
+
+    closed: bool = False
+
+    @action(when=lambda self: not self.closed)
+    def close(self) -> None:
+        self.closed = True
+        self.send(Late.pid(0), Go())
+
+    @on(Vote, quorum=2, where=lambda self, m: bool(1 // self.closed))
+    def count(self, votes: Any) -> None:
+        pass
+
+
+class Late(Process):
+    @on(Go)
+    def vote(self, m: Go) -> None:
+        self.send(Chair.pid(0), Vote())
+
+
+class Early(Process):
     sent: bool = False
 
     @action(when=lambda self: not self.sent)
@@ -239,33 +266,17 @@ class Voter(Process):
         self.send(Chair.pid(0), Vote())
 
 
-class Chair(Process):
-    """Counts votes of two, unless it closes first. Its guard raises on a vote while it is open."""
-
-    closed: bool = False
-
-    @action(when=lambda self: not self.closed)
-    def close(self) -> None:
-        self.closed = True
-
-    @on(Vote, quorum=2, where=lambda self, m: bool(1 // self.closed))
-    def count(self, votes: Any) -> None:
-        self.closed = True
-
-
-class Silent(Process):
-    sent: bool = True
-
-    @action(when=lambda self: not self.sent)
-    def vote(self) -> None:
-        self.send(Chair.pid(0), Vote())
-
-
 @pytest.mark.parametrize("split", ["none", "reply", "quorum", "combined"])
 def test_a_guard_of_a_quorum_raises_before_the_quorum_is_there(split: Any) -> None:
-    votes = System([Chair(), Voter(), Voter(), Silent()], properties=[final(lambda s: True, name="ends")])
+    votes = System([Chair(), Late(), Early()], properties=[final(lambda s: True, name="ends")])
     assert check(votes).property == "no_exceptions"
-    assert check(votes, reduce="por", split=split).property == "no_exceptions"
+    assert check(votes, reduce="por", split=split, workers=1).property == "no_exceptions"
+    _test_hooks(leave_out=["guards"])
+    try:
+        missed = check(votes, reduce="por", split=split, workers=1).status == "holds"
+    finally:
+        _test_hooks()
+    assert missed == (split in ("quorum", "combined"))  # so the rule is needed
 
 
 def test_deterministic_exceptions_only() -> None:
@@ -284,3 +295,71 @@ def test_deterministic_exceptions_only() -> None:
         ModelError, match=r"Moody.act is not a function of its inputs: run twice, it did not fail and then"
     ):
         check(System([Moody()], properties=[final(lambda s: True)]))
+
+
+def test_vacuous_passes() -> None:
+    class Idle(Process):
+        n: int = 0
+
+        @action(when=lambda self: self.n > 0)
+        def act(self) -> None:
+            self.n += 1
+
+    holds = always(lambda s: True, name="holds")
+    steps = System([Counter(), Sink()])
+    for made, bound in (
+        (steps, "no-property"),
+        (System([Idle()], properties=[holds]), "no-step"),
+    ):
+        verdict = check(made)
+        assert (verdict.status, verdict.exit_code, verdict.bound) == ("inconclusive", 3, bound)
+        assert "Nothing was checked" in verdict_text(verdict)
+        assert "More states may exist" not in verdict_text(verdict)
+        assert check(made, explore=True).status == "holds"
+    assert check(steps, properties=["assertions"]).status == "holds"
+
+
+def test_a_choice_among_many_values_reads_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = []
+    encode = ModelCodec.encode
+    monkeypatch.setattr(ModelCodec, "encode", lambda self, *given: encoded.append(0) or encode(self, *given))
+
+    class Picker(Process):
+        n: int = -1
+
+        @action(when=lambda self: self.n < 0)
+        def pick(self) -> None:
+            self.n = self.choose(set(range(1500)))
+
+    assert check(System([Picker()]), workers=1, explore=True).statistics.states == 1501
+    assert len(encoded) < 10 * 1500  # it was 1,500 for each of the 1,500 options
+
+
+def test_a_deadlock_says_who_waits_for_what() -> None:
+    class Asker(Process):
+        asked: bool = False
+
+        @action(when=lambda self: not self.asked)
+        def ask(self) -> None:
+            self.asked = True
+            self.send(Answerer.pid(0), Ping(1))
+
+        @on(Vote)
+        def done(self, m: Vote) -> None:
+            pass
+
+    class Answerer(Process):
+        @on(Ping, where=lambda self, m: m.n == 0)
+        def answer(self, m: Ping) -> None:
+            self.send(m.sender, Vote())
+
+    verdict = check(System([Asker(), Answerer()], properties=[deadlock_free()]))
+    assert verdict.trace is not None
+    assert [(w.lane, w.handler, w.reason) for w in verdict.trace.waiting] == [
+        ("Asker0", "ask", "its guard is false"),
+        ("Asker0", "done", "no Vote is pending"),
+        ("Answerer0", "answer", "its guard refuses the pending Ping"),
+    ]
+    for shown in (verdict_text(verdict), report(verdict)):
+        assert "no Vote is pending" in shown
+    assert verdict.to_json()["trace"]["waiting"][1]["reason"] == "no Vote is pending"

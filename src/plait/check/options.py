@@ -77,7 +77,7 @@ stores no states."""
     spos: bool = True
     """Depth-first searches keep states with a single successor off the stack (selective push-on-stack)."""
     explore: bool = False
-    """Explore the states only. Without this, a model without properties, processes or steps is inconclusive."""
+    """Explore the states only. Without this, a model without properties or steps is inconclusive."""
     raw: bool = False
     """Show counterexamples as they were found: all steps, in that order."""
     coverage: bool = False

@@ -15,7 +15,6 @@ Status = Literal["holds", "violated", "inconclusive"]
 
 VACUOUS = {
     "no-property": "no property was given",
-    "no-process": "the system has no process",
     "no-step": "no step is possible in the initial state",
 }
 """Bounds of a search that was complete, but has shown nothing, and what they mean."""
@@ -77,6 +76,8 @@ class Statistics(msgspec.Struct, frozen=True):
     stack_operations_saved: int = 0
     """The number of these operations that selective push-on-stack avoided."""
     formula: FormulaStatistics | None = None
+    all_states: bool = False
+    """Whether all states were met although a limit was reached: only the search for fair runs is not complete."""
 
     @property
     def states_per_second(self) -> float:

@@ -260,7 +260,8 @@ def _searched_claim(verdict: Verdict) -> str:
         else:
             limit = f"{stopped(verdict.bound) if verdict.bound else 'stopped: limit reached'} after {states}{walks}"
         found = "see the properties below" if bad else "no violation found so far"
-        return f"Inconclusive: {limit}; {found}. More states may exist."
+        rest = "All states were met, but not all runs were compared" if s.all_states else "More states may exist"
+        return f"Inconclusive: {limit}; {found}. {rest}."
     if verdict.bound:
         within = f"Holds only within a bound ({visible(verdict.bound)})"
         return f"{within}: {states} searched{walks}. Nothing is known beyond the bound."

@@ -61,6 +61,7 @@ def judge(
         stack_operations=counters.stack_operations,
         stack_operations_saved=counters.stack_operations_saved,
         reductions=reductions.outcome(report.given_up),
+        all_states=report.bound is None and bound is not None,
     )
     found = {finding.number: (runner, finding) for finding in report.findings}
     if runs is not None and runs.report is not report:  # in runs, predicates may raise
@@ -76,7 +77,7 @@ def judge(
         if number in found:
             on, finding = found[number]
             trace = counterexample(on, prop, finding, tidy=tidy, shorten=shorten)
-        undecided = _RAISED if prop.name in raised else bound
+        undecided = _RAISED if prop.name in raised else report.bound
         results.append(_result(prop, trace, undecided, stopped, statistics))
     for number, name in enumerate(BUILT_IN, len(system.properties)):
         if number in found:
@@ -84,14 +85,14 @@ def judge(
             trace = failed(on, name, finding, tidy=tidy, shorten=shorten)
             results.append(PropertyResult(name, "always", "violated", trace.explanation, trace))
         elif name in (options.properties or ()):
-            results.append(_result(Property(name, "always", bool), None, bound, stopped, statistics))
+            results.append(_result(Property(name, "always", bool), None, report.bound, stopped, statistics))
     for number, wanted in enumerate(temporal):
         undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else bound
         results.append(_run_result(system, wanted, runs.traces[number] if runs else None, undecided, stopped))
     complete = not bound
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
     if not first and not bound and not options.explore:
-        bound = _vacuous(system, results, statistics)
+        bound = _vacuous(results, statistics)
     status: Status = "violated" if first else "inconclusive" if bound else "holds"
     return Verdict(
         status=status,
@@ -106,10 +107,8 @@ def judge(
     )
 
 
-def _vacuous(system: System, results: Sequence[PropertyResult], statistics: Statistics) -> str | None:
+def _vacuous(results: Sequence[PropertyResult], statistics: Statistics) -> str | None:
     """Why a search that found no violation has shown nothing, as a bound."""
-    if not system.classes:
-        return "no-process"
     if not results:
         return "no-property"
     return "no-step" if statistics.transitions == 0 else None
