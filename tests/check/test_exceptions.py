@@ -363,3 +363,14 @@ def test_a_deadlock_says_who_waits_for_what() -> None:
     for shown in (verdict_text(verdict), report(verdict)):
         assert "no Vote is pending" in shown
     assert verdict.to_json()["trace"]["waiting"][1]["reason"] == "no Vote is pending"
+
+
+def test_a_limit_that_cuts_nothing_off_is_no_bound() -> None:
+    whole = check(system(""))
+    depth = whole.statistics.depth
+    for limit, bound in ((depth - 1, "max-depth"), (depth, None), (depth + 1, None)):
+        verdict = check(system(""), max_depth=limit)
+        assert verdict.bound == bound
+        if bound is None:
+            assert verdict.status == "holds"
+            assert verdict.statistics.transitions == whole.statistics.transitions
