@@ -12,12 +12,18 @@ from plait.check.explain.waiting import waiting
 from plait.check.explain.why import why, why_failed
 from plait.check.runner import Runner
 from plait.check.tabulate.codec import exception, kind_of
-from plait.kernel.trace import Event, Trace
+from plait.kernel.deadline import Deadline
+from plait.kernel.trace import Event, Trace, Why
 from plait.model.properties import NO_EXCEPTIONS, Property
 
 
-def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bool, shorten: bool) -> Trace:
-    """The run to a state that decides a property: a violation, or an example. With `shorten`, steps may be left out."""
+def counterexample(
+    runner: Runner, prop: Property, finding: Finding, clock: Deadline, *, tidy: bool, shorten: bool
+) -> Trace:
+    """The run to a state that decides a property: a violation, or an example. With `shorten`, steps may be left out.
+
+    If the time is over, the run is shown as it was found, or without the reasons.
+    """
     tracer, events = _executed(runner, finding)
     note = None
     number = [p.name for p in tracer.runner.system.properties].index(prop.name)
@@ -27,7 +33,8 @@ def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bo
             ends = prop.kind != "final" or tracer.runner.is_terminal(tracer.state)
             return ends and tracer.runner.holds(number, tracer.state) == (prop.kind == "reachable")
 
-        tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
+        with clock.optional():
+            tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
     if runner.decomposition:
         confirm(tracer, prop)
     where = "in the last state" if events else "in the initial state"
@@ -36,13 +43,16 @@ def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bo
         "final": f"{prop.name} is false {where}, which is terminal",
         "reachable": f"{prop.name} is true {where}",
     }[prop.kind]
-    found = tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
+    reasons: Why | None = None
+    with clock.optional():
+        reasons = why(tracer, prop, number, events)
+    found = tracer.trace(events, prop.name, explanation, tidied=note, why=reasons)
     if not prop.wants_no_end:
         return found
     return msgspec.structs.replace(found, waiting=waiting(tracer.runner, tracer.state))
 
 
-def failed(runner: Runner, name: str, finding: Finding, *, tidy: bool, shorten: bool) -> Trace:
+def failed(runner: Runner, name: str, finding: Finding, clock: Deadline, *, tidy: bool, shorten: bool) -> Trace:
     """The run to a violation of a built-in property: with the failing step, or to a state in which a property raises."""
     tracer, events = _executed(runner, finding)
     raising = tracer.runner.raising(tracer.state) if name == NO_EXCEPTIONS else None
@@ -53,14 +63,17 @@ def failed(runner: Runner, name: str, finding: Finding, *, tidy: bool, shorten: 
         events.append(tracer.step(failing))
     wanted, note = kind_of(failure_of(tracer)), None
     if tidy:
-        tracer, events, note = tidied(tracer, events, lambda t: kind_of(failure_of(t)) == wanted, shorten=shorten)
+        with clock.optional():
+            tracer, events, note = tidied(tracer, events, lambda t: kind_of(failure_of(t)) == wanted, shorten=shorten)
     failure = failure_of(tracer)
     assert failure is not None
-    if raising is None:
-        reasons = why_failed(tracer, events)
-    else:
-        number = raising[0]
-        reasons = why(tracer, tracer.runner.system.properties[number], number, events)
+    reasons: Why | None = None
+    with clock.optional():
+        if raising is None:
+            reasons = why_failed(tracer, events)
+        else:
+            number = raising[0]
+            reasons = why(tracer, tracer.runner.system.properties[number], number, events)
     return tracer.trace(events, name, failure.message, tidied=note, why=reasons, exception=exception(failure))
 
 

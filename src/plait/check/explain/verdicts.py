@@ -12,6 +12,8 @@ from plait.check.live.search import Findings, assumed
 from plait.check.options import Options
 from plait.check.reduce.plan import Plan
 from plait.check.runner import Runner
+from plait.kernel.deadline import Deadline
+from plait.kernel.places import user_line
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import VACUOUS, PropertyResult, Statistics, Status, Verdict
 from plait.model.properties import BUILT_IN, Property
@@ -34,6 +36,7 @@ def judge(
     temporal: Sequence[Temporal],
     report: SearchReport,
     runs: Findings | None,
+    clock: Deadline,
 ) -> Verdict:
     """The verdict of a search, from the report of the engine and the fair runs that were found.
 
@@ -76,13 +79,13 @@ def judge(
         trace = None
         if number in found:
             on, finding = found[number]
-            trace = counterexample(on, prop, finding, tidy=tidy, shorten=shorten)
+            trace = counterexample(on, prop, finding, clock, tidy=tidy, shorten=shorten)
         undecided = _RAISED if prop.name in raised else report.bound
         results.append(_result(prop, trace, undecided, stopped, statistics))
     for number, name in enumerate(BUILT_IN, len(system.properties)):
         if number in found:
             on, finding = found[number]
-            trace = failed(on, name, finding, tidy=tidy, shorten=shorten)
+            trace = failed(on, name, finding, clock, tidy=tidy, shorten=shorten)
             results.append(PropertyResult(name, "always", "violated", trace.explanation, trace))
         elif name in (options.properties or ()):
             results.append(_result(Property(name, "always", bool), None, report.bound, stopped, statistics))
@@ -103,8 +106,20 @@ def judge(
         message=_message(first, bound),
         bound=bound,
         trace=first.trace if first else None,
-        warnings=_warnings(runner, bool(results) or options.explore, statistics, complete=complete and not stopped),
+        warnings=[
+            *_warnings(runner, bool(results) or options.explore, statistics, complete=complete and not stopped),
+            *_left_out(reports, clock),
+        ],
     )
+
+
+def _left_out(reports: Sequence[SearchReport], clock: Deadline) -> list[str]:
+    """What was not done to the end because the search had ended, or the time was over."""
+    places = (user_line(report.late) for report in reports if report.late is not None)
+    left_out = [f"user code was still running when the search ended, and was interrupted{place}" for place in places]
+    if clock.missed:
+        left_out.append("the counterexample is not shortened or not explained: the time was over, or Ctrl-C came")
+    return left_out
 
 
 def _vacuous(results: Sequence[PropertyResult], statistics: Statistics) -> str | None:
