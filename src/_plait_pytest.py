@@ -318,8 +318,8 @@ class PropertyItem(pytest.Item):
         from plait.cli.output import default_trace_path, file_name, ready
         from plait.kernel.errors import PlaitError
         from plait.report.itf import save_trace
-        from plait.report.text import trace_text
-        from plait.report.wording import stopped
+        from plait.report.text import LONG, trace_text
+        from plait.report.wording import length_text, stopped
 
         name = result.name if result is not None else verdict.property
         status = result.status if result is not None else verdict.status
@@ -336,7 +336,10 @@ class PropertyItem(pytest.Item):
             trace = verdict.trace
         if status == "violated" and trace is not None:
             path = default_trace_path(file_name(self.model.path.stem, self.model.name), name or "counterexample")
-            lines += ["", trace_text(trace, verdict, width=100), ""]
+            abridged = self.config.get_verbosity() < 2
+            lines += ["", trace_text(trace, verdict, width=100, abridged=abridged), ""]
+            if len(trace) > LONG:
+                lines.append(f"{lines[0]} ({length_text(trace)})")
             try:
                 save_trace(trace, ready(path))
                 lines.append(f"replay: plait replay {path}")

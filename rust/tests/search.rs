@@ -10,7 +10,7 @@ use _native::symmetry::group::Group;
 use _native::system::hash;
 use _native::system::model::{
     Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network,
-    Outcome, Parts, PropertyKind, Result, Shape, Status, field_bit,
+    Observed, Outcome, Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
 use _native::system::successors::View;
 use _native::system::tables::Tables;
@@ -89,18 +89,18 @@ impl Model for Counters {
         Ok(vec![])
     }
 
-    fn observe(&self, _: usize, state: MonitorId, _: EventId) -> Result<MonitorId> {
-        Ok(state)
+    fn observe(&self, _: usize, state: MonitorId, _: EventId) -> Result<Observed> {
+        Ok(Ok(state))
     }
 
     /// Not all counters are at their limit.
     fn evaluate(&self, _: usize, parts: &Parts) -> Result<Evaluation> {
-        let mut found = Evaluation { value: false, ..Evaluation::default() };
+        let mut found = Evaluation { value: Some(false), ..Evaluation::default() };
         for (process, &local) in parts.locals.iter().enumerate().take(self.counters()) {
             found.reads.push(Component::Local(process as u16));
             found.fields |= field_bit(process, 0);
             if local < self.limit {
-                found.value = true;
+                found.value = Some(true);
                 break;
             }
         }

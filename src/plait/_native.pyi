@@ -80,15 +80,20 @@ class Transition:
 
 @final
 class Failure:
-    """A handler that failed: an assertion (a violation), or a mistake of the model that shows only in some states."""
+    """User code that failed: an assertion or an exception (violations), or a mistake of the model that shows only in some \
+states."""
 
-    def __new__(cls, violation: bool, message: str, hint: str | None = None) -> Failure: ...
+    def __new__(
+        cls, violation: bool, message: str, hint: str | None = None, exception: bytes | None = None
+    ) -> Failure: ...
     @property
     def violation(self) -> bool: ...
     @property
     def message(self) -> str: ...
     @property
     def hint(self) -> str | None: ...
+    @property
+    def exception(self) -> bytes | None: ...
 
 @final
 class Counters:

@@ -173,7 +173,9 @@ def test_a_sample_of_images_is_noted() -> None:
     note = "40,320 permutations of 8 Runner"
     for places, reason in ((4, note), (5, f"{note}; verified on a sample of images, because there are too many")):
         verdict = check(
-            System([Referee(places=places), *(Runner() for _ in range(8))], symmetric=[Runner]), reduce="symmetry"
+            System([Referee(places=places), *(Runner() for _ in range(8))], symmetric=[Runner]),
+            reduce="symmetry",
+            explore=True,
         )
         assert verdict.status == "holds"
         # Each on the podium is fast or not, and of the others only how many are.

@@ -363,7 +363,7 @@ def test_what_is_no_symmetry_is_refused(case: str, reduce: str) -> None:
         with pytest.raises(ModelError, match=evidence) as caught:
             run(make_system(), way, reduce)
         assert "\nhint: remove the role from System(symmetric=…)" in str(caught.value)
-    found = check(make_system(), reduce="auto", decomposition="declared")
+    found = check(make_system(), reduce="auto", decomposition="declared", explore=True)
     assert found.bound is None, "it is only the symmetry that is refused"
     notes = {r.name: r for r in found.statistics.reductions}
     assert not notes["symmetry"].applied

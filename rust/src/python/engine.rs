@@ -128,10 +128,10 @@ impl Transition {
         self.details().spawns().iter().map(|&(slot, _)| slot).collect()
     }
 
-    /// Whether it is a violation (a failed assertion) or an error of the model, and what happened.
+    /// Whether it is a violation (a failed assertion, an exception) or an error of the model, and what happened.
     #[getter]
     fn failure(&self) -> Option<Failure> {
-        self.details().failure().map(Failure::from)
+        self.step.failure.as_deref().map(Failure::from)
     }
 
     #[getter]
@@ -306,9 +306,11 @@ impl Engine {
                 let graph = Graph::explored(&mut view, labelling, por)?;
                 silent.store(graph.silent, Relaxed);
                 bytes.store(graph.bytes(), Relaxed);
-                if safety {
+                if !control.findings().is_empty() {
                     let mut run_to = graph.runs_to(&mut view);
                     control.keep_runs(|fingerprint| Ok(run_to(fingerprint)))?;
+                }
+                if safety {
                     control.terminal.store(graph.terminals() as u64, Relaxed);
                 }
                 for (automaton, fairness) in &automata {

@@ -10,14 +10,15 @@ use crate::symmetry::audit::Evidence;
 use crate::system::hash;
 use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome,
-    Parts, Result, Shape, Status, Stopped, field_bit, monitor_bit,
+    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Observed,
+    Outcome, Parts, RAISED, Result, Shape, Status, Stopped, Truth, field_bit, monitor_bit,
 };
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// (local, sends, events, spawns, expected, choices, failure), as `plait.check.tabulate.steprun.Outcome` lists them.
@@ -258,9 +259,14 @@ impl Model for PyModel {
             let question = |&(handler, message): &(u16, MessageId)| (handler, self.message(py, message));
             let asked: Vec<_> = questions.iter().map(question).collect();
             let answer = tabulation.call_method1("guards", (process, self.local(py, local), asked))?;
-            let groups: Vec<Option<Bound<PyBytes>>> = answer.extract()?;
+            let groups: Vec<Option<Bound<PyAny>>> = answer.extract()?;
             let mut values = self.values.lock();
-            Ok(groups.into_iter().map(|g| g.map(|g| values.groups.intern(g.as_bytes()))).collect())
+            // A guard that raised an exception answers with a Failure.
+            let mut group = |group: &Bound<PyAny>| match group.cast::<PyBytes>() {
+                Ok(same) => values.groups.intern(same.as_bytes()),
+                Err(_) => RAISED,
+            };
+            Ok(groups.iter().map(|answer| answer.as_ref().map(&mut group)).collect())
         })
     }
 
@@ -286,13 +292,16 @@ impl Model for PyModel {
         })
     }
 
-    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
         self.ask(|py, tabulation| {
             let (process, event) = split(self.values.lock().events.content(event));
             let state = PyBytes::new(py, &self.monitor_content(state));
             let arguments = (monitor, state, process, PyBytes::new(py, &event));
             let answer = tabulation.call_method1("observe", arguments)?;
-            Ok(self.values.lock().monitors.intern(answer.cast::<PyBytes>()?.as_bytes()))
+            if let Ok(failure) = answer.cast::<Failure>() {
+                return Ok(Err(Arc::new(failure.get().into())));
+            }
+            Ok(Ok(self.values.lock().monitors.intern(answer.cast::<PyBytes>()?.as_bytes())))
         })
     }
 
@@ -301,7 +310,7 @@ impl Model for PyModel {
             let ids = |ids: &[u32]| PyTuple::new(py, ids);
             let arguments = (property, ids(parts.locals)?, ids(parts.inboxes)?, ids(parts.monitors)?);
             let answer = tabulation.call_method1("evaluate", arguments)?;
-            type Answer = (bool, Vec<(String, u16)>, Vec<(usize, usize)>);
+            type Answer = (Truth, Vec<(String, u16)>, Vec<(usize, usize)>);
             let (value, reads, fields): Answer = answer.extract()?;
             let component = |(kind, index): (String, u16)| match kind.as_str() {
                 "local" => Component::Local(index),
@@ -448,8 +457,8 @@ impl Model for PyModel {
                     let arguments = (swapped, process, locals.0, image, locals.1, handler, messages);
                     tabulation.call_method1("asymmetric_step", arguments)
                 }
-                Evidence::Property { property, value } => {
-                    tabulation.call_method1("asymmetric_property", (swapped, property, value))
+                Evidence::Property { property, value, image } => {
+                    tabulation.call_method1("asymmetric_property", (swapped, property, value, image))
                 }
             }
             .map_or_else(|error| error, PyErr::from_value)

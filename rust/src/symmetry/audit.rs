@@ -11,7 +11,7 @@ use crate::symmetry::group::Group;
 use crate::system::expander::Expander;
 use crate::system::inbox;
 use crate::system::model::{
-    Armed, EventId, Fault, LocalId, MessageId, Model, MonitorId, Network, Outcome, Result, Status,
+    Armed, EventId, Failure, Fault, LocalId, MessageId, Model, MonitorId, Network, Outcome, Result, Status, Truth,
 };
 use crate::system::tables::{InboxId, Inner, NodeId, Tables};
 use std::collections::VecDeque;
@@ -49,7 +49,8 @@ pub enum Evidence {
     },
     Property {
         property: usize,
-        value: bool,
+        value: Truth,
+        image: Truth,
     },
 }
 
@@ -67,10 +68,23 @@ pub(crate) enum Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Answer {
     Armed(Vec<Armed>),
-    Guard(bool),
+    Guard(Truth),
     Outcomes(Vec<ComparedOutcome>),
     Local(LocalId),
-    Monitor(MonitorId),
+    Monitor(std::result::Result<MonitorId, Fails>),
+}
+
+/// How something fails. Texts are not compared: they may name processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fails {
+    violation: bool,
+    exception: bool,
+}
+
+impl From<&Failure> for Fails {
+    fn from(failure: &Failure) -> Fails {
+        Fails { violation: failure.violation, exception: failure.exception.is_some() }
+    }
 }
 
 /// An outcome in an order that does not depend on names.
@@ -81,7 +95,7 @@ struct ComparedOutcome {
     events: Vec<EventId>,
     spawns: Vec<(u16, LocalId)>,
     expected: Vec<(u16, bool)>,
-    fails: Option<bool>,
+    fails: Option<Fails>,
 }
 
 /// How many images of one orbit are audited, if `audited` were audited before.
@@ -199,7 +213,8 @@ impl Tables {
 
     fn answer(&self, question: &Question) -> Result<Answer> {
         if let &Question::Observe(monitor, state, event) = question {
-            return Ok(Answer::Monitor(self.observation(monitor as usize, state, event)?));
+            let observed = self.observation(monitor as usize, state, event)?;
+            return Ok(Answer::Monitor(observed.map_err(|failure| Fails::from(&*failure))));
         }
         let _filling = self.fill();
         let mut inner = self.inner.lock();
@@ -293,7 +308,7 @@ impl Answer {
         match self {
             Answer::Armed(_) | Answer::Guard(_) => self.clone(),
             Answer::Local(local) => Answer::Local(model.local_image(*local, element)),
-            Answer::Monitor(state) => Answer::Monitor(model.monitor_image(*state, element)),
+            Answer::Monitor(observed) => Answer::Monitor(observed.map(|state| model.monitor_image(state, element))),
             Answer::Outcomes(outcomes) => {
                 let mut moved: Vec<_> = outcomes.iter().map(|outcome| outcome.image(model, element)).collect();
                 moved.sort_unstable();
@@ -311,7 +326,7 @@ fn compared(model: &dyn Model, outcomes: &[Outcome], element: usize) -> Vec<Comp
         events: outcome.events.clone(),
         spawns: outcome.spawns.clone(),
         expected: outcome.expected.clone(),
-        fails: outcome.failure.as_ref().map(|failure| failure.violation),
+        fails: outcome.failure.as_ref().map(Fails::from),
     };
     let mut moved: Vec<_> = outcomes.iter().map(|outcome| compared(outcome).image(model, element)).collect();
     moved.sort_unstable();

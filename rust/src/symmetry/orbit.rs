@@ -6,7 +6,7 @@
 use crate::symmetry::audit::{Evidence, audit_limit};
 use crate::symmetry::canonical::Canonical;
 use crate::system::hash;
-use crate::system::model::{Component, MessageId, MonitorId, Result, Shape};
+use crate::system::model::{Component, MessageId, MonitorId, Result, Shape, Truth};
 use crate::system::reads::PropertyReads;
 use crate::system::successors::{Successor, TransitionRef, UNMET, View, bit};
 use crate::system::tables::{Expansion, NodeId, Tables};
@@ -191,7 +191,7 @@ impl View<'_> {
         &mut self,
         property: usize,
         state: &[u32],
-        value: bool,
+        value: Truth,
         reads: &PropertyReads,
     ) -> Result<()> {
         // All that the property has read in any image, closed under permutations: states that agree in this have images that
@@ -210,7 +210,7 @@ impl View<'_> {
 
     /// Make sure of that as far as is known what the property reads, and tell whether that is still so afterwards. Generators are
     /// applied to the state and in turn to its images.
-    fn audit_images(&mut self, property: usize, state: &[u32], value: bool, reads: &PropertyReads) -> Result<bool> {
+    fn audit_images(&mut self, property: usize, state: &[u32], value: Truth, reads: &PropertyReads) -> Result<bool> {
         let tables = self.tables;
         let group = &tables.model.shape().group;
         let limit = audit_limit(group, tables.audited.load(Relaxed));
@@ -226,8 +226,9 @@ impl View<'_> {
                 if met.contains(&key[..]) {
                     continue;
                 }
-                if self.evaluate(property, &image, reads)? != value {
-                    return Err(tables.model.asymmetry(element, Evidence::Property { property, value }));
+                let there = self.evaluate(property, &image, reads)?;
+                if there != value {
+                    return Err(tables.model.asymmetry(element, Evidence::Property { property, value, image: there }));
                 }
                 if self.orbits.scopes[property].len() != scope {
                     return Ok(false);

@@ -1,6 +1,6 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
-use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, Result, Status};
+use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, RAISED, Result, Status, Truth};
 use crate::system::quorum::Candidate;
 use crate::system::tables::{Bundle, Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Transition};
 use crate::system::{hash, inbox, quorum};
@@ -63,7 +63,8 @@ impl Expander<'_, '_> {
         deliverable
     }
 
-    /// The sets of messages that a handler may consume, once its guards are known (`ask_guards`).
+    /// The sets of messages that a handler may consume, once its guards are known (`ask_guards`). A message on which the guard
+    /// raised an exception is a set of its own.
     pub fn consumable(
         &self,
         process: u16,
@@ -78,8 +79,11 @@ impl Expander<'_, '_> {
             let group = (*self.inner.guards.get(&(process, local, armed.handler, message))?)?;
             Some(Candidate { message, sender: self.model.sender(message), group })
         };
-        let candidates: Vec<Candidate> = deliverable.iter().filter_map(candidate).collect();
-        quorum::sets(&candidates, armed.count as usize)
+        let (raised, candidates): (Vec<Candidate>, Vec<Candidate>) =
+            deliverable.iter().filter_map(candidate).partition(|candidate| candidate.group == RAISED);
+        let mut sets = quorum::sets(&candidates, armed.count as usize);
+        sets.extend(raised.into_iter().map(|candidate| vec![candidate.message]));
+        sets
     }
 
     /// One transition per outcome of a handler that left `rest` in the inbox.
@@ -237,13 +241,14 @@ impl Expander<'_, '_> {
     }
 
     /// Whether a guard allows a message that the handler is for.
-    pub fn guard(&mut self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<bool> {
+    pub fn guard(&mut self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Truth> {
         let key = (process, local, handler, message);
         if !self.inner.guards.contains_key(&key) {
             let groups = self.ask(|m| m.guards(process as usize, local, &[(handler, message)]))?;
             self.inner.guards.insert(key, groups[0]);
         }
-        Ok(self.inner.guards[&key].is_some())
+        let group = self.inner.guards[&key];
+        Ok((group != Some(RAISED)).then_some(group.is_some()))
     }
 
     pub fn crash(&mut self, process: u16, local: LocalId, recovers: bool) -> Result<LocalId> {

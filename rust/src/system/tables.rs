@@ -9,7 +9,8 @@ use crate::por::effects::{KnownEffects, Profile};
 use crate::symmetry::audit::Question;
 use crate::system::expander::Expander;
 use crate::system::model::{
-    Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
+    Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome, Parts, Result, Status,
+    Truth,
 };
 use crate::system::property::{Tree, Value};
 use crate::system::{hash, inbox};
@@ -160,9 +161,9 @@ pub(crate) struct Inner {
     pub bundles: Vec<Bundle>,
     bundle_ids: FxHashMap<Bundle, BundleId>,
     arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
-    observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
-    pub(super) armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
-    pub(super) handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
+    observations: FxHashMap<(u16, MonitorId, EventId), Observed>,
+    pub(crate) armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
+    pub(crate) handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
     pub guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     pub(super) steps: FxHashMap<StepKey, Arc<[Outcome]>>,
     pub(super) crashes: FxHashMap<(u16, LocalId, bool), LocalId>,
@@ -239,18 +240,18 @@ impl Tables {
         self.inner.lock().arrival(&*self.model, node, bundle)
     }
 
-    /// The state of a monitor after an event.
-    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
-        let next = self.observation(monitor, state, event)?;
+    /// The state of a monitor after an event, or the exception that it raised.
+    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
+        let observed = self.observation(monitor, state, event)?;
         if !self.model.shape().group.is_trivial() {
             self.audit_question(Question::Observe(monitor as u16, state, event))?;
         }
-        Ok(next)
+        Ok(observed)
     }
 
-    pub(crate) fn observation(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+    pub(crate) fn observation(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
         let key = (monitor as u16, state, event);
-        let known = |inner: &Inner| inner.observations.get(&key).copied();
+        let known = |inner: &Inner| inner.observations.get(&key).cloned();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
@@ -259,12 +260,12 @@ impl Tables {
             return Ok(found);
         }
         let next = self.model.observe(monitor, state, event)?;
-        self.inner.lock().observations.insert(key, next);
+        self.inner.lock().observations.insert(key, next.clone());
         Ok(next)
     }
 
     /// A property on a state, with the path through its decision tree for the worker's own copy.
-    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>, u64)> {
+    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(Truth, Vec<Value>, u64)> {
         let shape = self.model.shape();
         let nodes: Vec<Node> = {
             let inner = self.inner.lock();

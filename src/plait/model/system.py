@@ -14,7 +14,7 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process, Quorum
-from plait.model.properties import Property, distinct
+from plait.model.properties import BUILT_IN, Property, distinct
 from plait.model.tag import check_rounds
 
 
@@ -191,6 +191,11 @@ class System:
             ("monitor", [type(m).__name__ for m in self.monitors]),
         ):
             for name in names:
+                if kind == "property" and name in BUILT_IN:
+                    raise ModelError(
+                        f"a property is called {name!r}, which is the name of a built-in property",
+                        hint="give it another name: always(…, name=…)",
+                    )
                 if names.count(name) > 1:
                     hint = "rename one: always(…, name=…)" if kind == "property" else "make a subclass of one of them"
                     raise ModelError(f"two {kind} definitions are called {name!r}", hint=hint)
@@ -222,14 +227,17 @@ def plays(cls: type[Process], role: type[Process]) -> bool:
 
 
 def selected(system: System, names: Sequence[str] | None) -> list[Property]:
-    """The properties with these names; all properties if `names` is None. An unknown name raises a UsageError."""
+    """The properties with these names; all properties if `names` is None. An unknown name raises a UsageError.
+
+    The names of built-in properties are accepted, but they are in no list: these properties are always checked.
+    """
     known = {p.name: p for p in system.properties}
     for name in names or ():
-        if name not in known:
+        if name not in known and name not in BUILT_IN:
             raise UsageError(
-                f"{system.name} has no property {name!r}", hint=f"its properties are: {', '.join(known) or 'none'}"
+                f"{system.name} has no property {name!r}", hint=f"its properties are: {', '.join([*known, *BUILT_IN])}"
             )
-    return list(system.properties) if names is None else [known[name] for name in names]
+    return list(system.properties) if names is None else [known[name] for name in names if name in known]
 
 
 def with_properties(system: System, properties: list[Property]) -> System:

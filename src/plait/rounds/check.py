@@ -41,7 +41,7 @@ def check_rounds(
     options = options_from(changes, options, "check_rounds()")
     clock = Deadline(options.timeout)
     system = with_properties(system, selected(system, options.properties))
-    options = dataclasses.replace(options, properties=None)
+    wanted, options = options, dataclasses.replace(options, properties=None, explore=True)
     try:
         with clock.enforced():
             program = program_of(system, phases=phases, assume=assume)
@@ -83,13 +83,14 @@ def check_rounds(
         results = [
             msgspec.structs.replace(r, status="inconclusive", note=note) if r.trace is None else r for r in results
         ]
+    vacuous = not results and not wanted.explore
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     status: Status = "violated" if first else verdict.status
-    if not first and any(r.status == "inconclusive" for r in results):
+    if not first and (vacuous or any(r.status == "inconclusive" for r in results)):
         status = "inconclusive"
     bound = None if whole else _bound(program)
     if status != "holds":
-        bound = "an undecided condition" if undecided else phases_text(phases)
+        bound = "an undecided condition" if undecided else "no-property" if vacuous else phases_text(phases)
     return msgspec.structs.replace(
         verdict,
         status=status,

@@ -14,12 +14,13 @@ from plait.check.live.search import flattened
 from plait.check.options import History, Inference, Options
 from plait.check.reduce.asymmetry import AsymmetryError
 from plait.check.reduce.plan import Plan, plan
-from plait.check.runner import Runner
+from plait.check.runner import Runner, violated_by
 from plait.kernel.deadline import Deadline
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent
 from plait.kernel.values import Data, to_data
+from plait.model.properties import BUILT_IN, NO_EXCEPTIONS
 from plait.model.system import System, with_properties
 
 
@@ -135,7 +136,8 @@ class _Builder:
             for i, lane in enumerate(self.lanes)
         }
         terminal = not any(t.kind == "step" and (t.failure or self.runner.changes(state, t)) for t in transitions)
-        violated = ["assertions"] if any(t.failure for t in transitions) else []
+        failed = {violated_by(t) for t in transitions}
+        violated = [name for name in BUILT_IN if name in failed]
         examples = []
         for i, prop in enumerate(self.system.properties):
             if prop.kind == "final" and not terminal:
@@ -143,6 +145,8 @@ class _Builder:
             holds = self.runner.holds(i, state)
             if prop.kind == "reachable" and holds:
                 examples.append(prop.name)
+            elif holds is None:
+                violated = list(dict.fromkeys([*violated, NO_EXCEPTIONS]))
             elif prop.kind in ("always", "final") and not holds:
                 violated.append(prop.name)
         whole = snapshot(self.runner, state, pending)

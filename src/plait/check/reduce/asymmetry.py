@@ -74,13 +74,15 @@ class Asymmetry:
             f"which are equal up to names, do different things{f' with {given}' if given else ''}",
         )
 
-    def asymmetric_property(self, swapped: Swapped, number: int, value: bool) -> AsymmetryError:
-        """A property treats the processes differently."""
+    def asymmetric_property(
+        self, swapped: Swapped, number: int, value: bool | None, image: bool | None
+    ) -> AsymmetryError:
+        """A property treats the processes differently. None: it raises an exception."""
         name = self.system.properties[number].name
         how = "an exchange" if len(swapped) == 2 else "a rotation"
+        before, after = (f"is {v}" if v is not None else "raises an exception" for v in (value, image))
         return self._refused(
-            swapped,
-            f"property {name} treats them differently: it is {value} in a state, and {not value} after {how}",
+            swapped, f"property {name} treats them differently: it {before} in a state, and {after} after {how}"
         )
 
     def _state(self, process: int, local: bytes) -> str:
