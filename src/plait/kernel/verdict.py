@@ -16,7 +16,7 @@ Status = Literal["holds", "violated", "inconclusive"]
 
 VACUOUS = {
     "no-property": "no property was given",
-    "no-step": "no step is possible in the initial state",
+    "no-step": "no process can ever take a step",
 }
 """Bounds of a search that was complete, but has shown nothing, and what they mean."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from plait._native import SearchReport
 from plait.check.cover.summary import never_ran
@@ -16,6 +16,7 @@ from plait.kernel.deadline import Deadline
 from plait.kernel.places import user_line
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import VACUOUS, PropertyResult, Statistics, Status, Verdict
+from plait.model.process import Handler, Process
 from plait.model.properties import BUILT_IN, Property
 from plait.model.system import System
 from plait.model.temporal import Temporal
@@ -95,7 +96,8 @@ def judge(
     complete = not bound
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
     if not first and not bound and not options.explore:
-        bound = _vacuous(results, statistics)
+        bound = vacuous(results, [place for place in system.handlers() if place not in runner.tabulation.never_run()])
+        results = [undecided_by(bound, result) for result in results]
     status: Status = "violated" if first else "inconclusive" if bound else "holds"
     return Verdict(
         status=status,
@@ -122,11 +124,18 @@ def _left_out(reports: Sequence[SearchReport], clock: Deadline) -> list[str]:
     return left_out
 
 
-def _vacuous(results: Sequence[PropertyResult], statistics: Statistics) -> str | None:
-    """Why a search that found no violation has shown nothing, as a bound."""
+def vacuous(results: Sequence[PropertyResult], ran: Iterable[tuple[type[Process], Handler]]) -> str | None:
+    """Why a search that found no violation has shown nothing, as a bound: from the results, and the handlers that ran."""
     if not results:
         return "no-property"
-    return "no-step" if statistics.transitions == 0 else None
+    return None if any(handler.kind in ("action", "message") for _, handler in ran) else "no-step"
+
+
+def undecided_by(bound: str | None, result: PropertyResult) -> PropertyResult:
+    """A result that holds only because nothing happens is inconclusive. An example is one all the same."""
+    if bound is None or result.trace is not None or result.status != "holds":
+        return result
+    return PropertyResult(result.name, result.kind, "inconclusive", VACUOUS[bound])
 
 
 def _collision(states: int, images: int) -> float:
