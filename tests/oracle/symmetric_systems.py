@@ -47,6 +47,9 @@ class Crowd(Monitor):
     odd: bool = False
 
     def observe(self, process: Pid, event: Any) -> None:
+        if event is None:
+            self.last = process if self.who[process] else None  # raises, if this is its first announcement
+            return
         value, about = event
         self.who[process] = self.who.get(process, frozenset()) | {value}
         if not self.odd or process.index == 0:
@@ -183,6 +186,10 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
             self.announce((self.x, self.friend))
         case "fail":
             assert self.x != n % 3 or self.friend == self.id, "drawn to fail"
+        case "announce again":
+            self.announce(None)
+        case "raise":
+            self.x = 2 // (2 + self.x - n % 5)
         case "tell":
             self.send(self.ids(target), Note(self.x, self.friend, frozenset(self.seen)))
         case "reply":
@@ -223,6 +230,8 @@ def action_guard(guard: Op, free: bool) -> Callable[[Any], Any]:
             return lambda self: self.friend is not None and (free or self.fuel > 0)
         case "unseen":
             return lambda self: self.id not in self.seen and (free or self.fuel > 0)
+        case "raises":
+            return lambda self: 1 // (self.x != n) and (free or self.fuel > 0)
     return lambda self: free or self.fuel > 0
 
 
@@ -235,12 +244,14 @@ def message_guard(guard: Op, free: bool) -> Callable[[Any, Any], Any]:
             return lambda self, m: self.friend != m.sender and (free or self.fuel > 0)
         case "unseen":
             return lambda self, m: m.sender not in self.seen and (free or self.fuel > 0)
+        case "raises":
+            return lambda self, m: 1 // (m.sender != self.friend) and (free or self.fuel > 0)
         case "value":
             return lambda self, m: (free or self.fuel > 0) and m.value >= n % 2
     return lambda self, m: free or self.fuel > 0
 
 
-GUARDS = ("true", "true", "x is", "friend", "unseen", "value")
+GUARDS = ("true", "true", "true", "x is", "friend", "unseen", "value", "raises")
 
 
 def make_handler(rule: Rule, number: int, target: type[Process], oddity: str) -> Callable[..., Any]:
@@ -377,7 +388,7 @@ def rule(trigger: str, *body: st.SearchStrategy[Op]) -> st.SearchStrategy[Rule]:
     return st.builds(Rule, trigger=st.just(trigger), guard=op(*GUARDS), ops=st.tuples(*body))
 
 
-CHANGE = op(*CHANGES, "announce", "fail")
+CHANGE = op(*CHANGES, "announce", "announce again", "fail", "raise")
 SEND = op(*SENDS)
 ONCE = st.builds(Rule, trigger=st.just("action"), guard=st.just(Op("x is", 0)), ops=st.just((Op("add", 0),)))
 
