@@ -364,7 +364,7 @@ def matches(self: Any) -> None:
 )
 def test_what_is_fine_is_not_reported(act: Callable[[Any], None]) -> None:
     cls = node(act, lambda self: self.a is None)
-    verdict = check(System([cls(), Sink()]))
+    verdict = check(System([cls(), Sink()]), explore=True)
     assert verdict.status == "holds"
     assert verdict.statistics.states > 1
 

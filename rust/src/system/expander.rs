@@ -1,6 +1,8 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
-use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, RAISED, Result, Status, Truth};
+use crate::system::model::{
+    Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, RAISED, Result, Status, Truth,
+};
 use crate::system::quorum::Candidate;
 use crate::system::tables::{Bundle, Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Transition};
 use crate::system::{hash, inbox, quorum};
