@@ -317,9 +317,10 @@ class PropertyItem(pytest.Item):
     def _explain(self, verdict: Verdict, result: PropertyResult | None) -> str:
         from plait.cli.output import default_trace_path, file_name, ready
         from plait.kernel.errors import PlaitError
+        from plait.kernel.verdict import VACUOUS
         from plait.report.itf import save_trace
-        from plait.report.text import trace_text
-        from plait.report.wording import stopped
+        from plait.report.text import LONG, trace_text
+        from plait.report.wording import length_text, stopped
 
         name = result.name if result is not None else verdict.property
         status = result.status if result is not None else verdict.status
@@ -330,13 +331,20 @@ class PropertyItem(pytest.Item):
             lines.append(verdict.message)
         if status == "inconclusive":
             why = f" ({stopped(verdict.bound)})" if verdict.bound else ""
-            lines += [f"the search is not complete{why}", "hint: raise the limit in pytest.mark.plait"]
+            lines += (
+                ["hint: give the model properties and steps, or only explore it: pytest.mark.plait(explore=True)"]
+                if verdict.bound in VACUOUS
+                else [f"the search is not complete{why}", "hint: raise the limit in pytest.mark.plait"]
+            )
         trace = result.trace if result is not None and result.trace is not None else None
         if trace is None and verdict.property == name:
             trace = verdict.trace
         if status == "violated" and trace is not None:
             path = default_trace_path(file_name(self.model.path.stem, self.model.name), name or "counterexample")
-            lines += ["", trace_text(trace, verdict, width=100), ""]
+            abridged = self.config.get_verbosity() < 2
+            lines += ["", trace_text(trace, verdict, width=100, abridged=abridged), ""]
+            if len(trace) > LONG:
+                lines.append(f"{lines[0]} ({length_text(trace)})")
             try:
                 save_trace(trace, ready(path))
                 lines.append(f"replay: plait replay {path}")

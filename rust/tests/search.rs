@@ -5,11 +5,12 @@ use _native::search::control::{Control, Limit, Options};
 use _native::search::path;
 use _native::search::run::{Strategy, run};
 use _native::search::test_hooks::TestHooks;
-use _native::symmetry::group::{Evidence, Group};
+use _native::symmetry::audit::Evidence;
+use _native::symmetry::group::Group;
 use _native::system::hash;
 use _native::system::model::{
-    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Outcome,
-    Parts, PropertyKind, Result, Shape, Status, field_bit,
+    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network,
+    Observed, Outcome, Parts, PropertyKind, Result, Shape, Status, field_bit,
 };
 use _native::system::successors::View;
 use _native::system::tables::Tables;
@@ -88,18 +89,18 @@ impl Model for Counters {
         Ok(vec![])
     }
 
-    fn observe(&self, _: usize, state: MonitorId, _: EventId) -> Result<MonitorId> {
-        Ok(state)
+    fn observe(&self, _: usize, state: MonitorId, _: EventId) -> Result<Observed> {
+        Ok(Ok(state))
     }
 
     /// Not all counters are at their limit.
     fn evaluate(&self, _: usize, parts: &Parts) -> Result<Evaluation> {
-        let mut found = Evaluation { value: false, ..Evaluation::default() };
+        let mut found = Evaluation { value: Some(false), ..Evaluation::default() };
         for (process, &local) in parts.locals.iter().enumerate().take(self.counters()) {
             found.reads.push(Component::Local(process as u16));
             found.fields |= field_bit(process, 0);
             if local < self.limit {
-                found.value = true;
+                found.value = Some(true);
                 break;
             }
         }
@@ -134,6 +135,18 @@ impl Model for Counters {
     }
 
     // Without symmetry there is nothing but the identity.
+    fn names(&self, _: Content) -> Vec<u16> {
+        vec![]
+    }
+
+    fn renamed_hash(&self, content: Content, _: &[u16]) -> u64 {
+        match content {
+            Content::Local(local) => self.local_hash(local),
+            Content::Message(message) => self.message_hash(message),
+            Content::Monitor(state) => self.monitor_hash(state),
+        }
+    }
+
     fn local_image(&self, local: LocalId, _: usize) -> LocalId {
         local
     }

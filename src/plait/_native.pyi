@@ -80,15 +80,20 @@ class Transition:
 
 @final
 class Failure:
-    """A handler that failed: an assertion (a violation), or a mistake of the model that shows only in some states."""
+    """User code that failed: an assertion or an exception (violations), or a mistake of the model that shows only in some \
+states."""
 
-    def __new__(cls, violation: bool, message: str, hint: str | None = None) -> Failure: ...
+    def __new__(
+        cls, violation: bool, message: str, hint: str | None = None, exception: bytes | None = None
+    ) -> Failure: ...
     @property
     def violation(self) -> bool: ...
     @property
     def message(self) -> str: ...
     @property
     def hint(self) -> str | None: ...
+    @property
+    def exception(self) -> bytes | None: ...
 
 @final
 class Counters:
@@ -189,12 +194,19 @@ class Engine:
         properties: Sequence[str],
         history: bool,
         symmetry: Sequence[Sequence[int]],
+        rotations: Sequence[Sequence[int]],
         pids: Sequence[tuple[str, int]],
     ) -> Engine: ...
     @property
     def store(self) -> Store: ...
     @property
     def python_calls(self) -> int: ...
+    @property
+    def images(self) -> int:
+        """How many images of a state its fingerprint is the least of, at most; 1 without symmetry."""
+    @property
+    def symmetry_sampled(self) -> bool:
+        """The audit of a declared symmetry left images out, because there are too many."""
     def initial(self) -> list[int]: ...
     def successors(self, state: Sequence[int], /) -> list[Transition]: ...
     def components(self, state: Sequence[int], /) -> tuple[list[int], list[int], list[int], list[int]]:

@@ -233,7 +233,7 @@ def test_monitors_need_every_order() -> None:
 def test_a_cut_is_inconclusive() -> None:
     verdict = check(System([Counter(limit=5)]), search="stateless", reduce="dpor", max_depth=3)
     assert (verdict.status, verdict.bound) == ("inconclusive", "max-depth")
-    verdict = check(System([Counter(limit=5)]), search="stateless", reduce="dpor", max_depth=6)
+    verdict = check(System([Counter(limit=5)]), search="stateless", reduce="dpor", max_depth=6, explore=True)
     assert (verdict.status, verdict.bound, verdict.statistics.depth) == ("holds", None, 5)
 
 

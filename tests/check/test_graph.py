@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from plait import ModelError, Process, System, UsageError, action, always, final
+from plait import Process, System, UsageError, action, always, final
 from plait.check.explain.graph import state_graph
 from plait.kernel.graph import StateGraph
 from plait.protocols.paxos import paxos
@@ -88,14 +88,16 @@ def test_violations_and_failed_assertions() -> None:
     assert "hit the ground" in (graph.edges[1].note or "")
 
 
-def test_mistakes_of_the_model_are_named() -> None:
+def test_an_exception_is_an_edge_without_a_target() -> None:
     class Bad(Process):
         @action
         def go(self) -> None:
             raise KeyError("x")
 
-    with pytest.raises(ModelError, match=r"Bad\.go"):
-        state_graph(System([Bad()]))
+    graph = state_graph(System([Bad()]))
+    assert [s.violated for s in graph.states] == [["no_exceptions"]]
+    assert [(m.source, m.target) for m in graph.edges] == [(1, None)]
+    assert "Bad.go raised KeyError: 'x'" in (graph.edges[0].note or "")
 
 
 @pytest.mark.parametrize("wrong", [{"max_states": 0}, {"max_states": True}, {"reduce": "frob"}])

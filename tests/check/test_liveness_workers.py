@@ -9,7 +9,6 @@ import pytest
 from plait import (
     F,
     G,
-    ModelError,
     Process,
     System,
     action,
@@ -96,8 +95,11 @@ def test_a_predicate_that_fails_ends_it(workers: int) -> None:
     def late(s: Any) -> bool:
         return bool(1 / (14 - s[Wheel][0].x - s[Wheel][1].x))
 
-    with pytest.raises(ModelError, match="late raised ZeroDivisionError"):
-        check(wheels(eventually(late, name="it")), workers=workers)
+    verdict = check(wheels(eventually(late, name="it")), workers=workers)
+    assert verdict.property == "no_exceptions"
+    assert verdict.trace is not None
+    assert verdict.trace.exception is not None
+    assert (verdict.trace.exception.where, verdict.trace.exception.type) == ("property late", "ZeroDivisionError")
 
 
 class Fan(Process):

@@ -50,6 +50,23 @@ def test_what_is_refused(roles: list[Any], message: str) -> None:
         declare(*roles)
 
 
+def test_rings() -> None:
+    system = System([Server(), Server(), Client(), Client()], symmetric=[Client], rotations=[Server])
+    assert (system.symmetric, system.rotations) == ([Client], [Server])
+    with pytest.raises(ModelError, match="Server0 has two symmetric roles, Server and Server"):
+        System([Server(), Server()], symmetric=[Server], rotations=[Server])
+    with pytest.raises(
+        ModelError, match=r"rotations=\[Server\], but .* not all of one class: Server, Backup\nhint: leave"
+    ):
+        System([Server(), Server(), Backup()], rotations=[Server])
+    with pytest.raises(ModelError, match=r"rotations=\[Client\], but only Client0 has this role"):
+        System([Client(), Server()], rotations=[Client])
+    with pytest.raises(ModelError, match=r"is not a list\nhint: write rotations=\[Acceptor\]"):
+        System([Server(), Server()], rotations=Server)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"rotations=\[Server\], but Server has spare slots"):
+        System([Server(), Server()], rotations=[Server], spare={Server: 1})
+
+
 def test_spare_slots_are_refused() -> None:
     for spare in ({Server: 1}, {Backup: 1}):
         with pytest.raises(ModelError, match="has spare slots"):

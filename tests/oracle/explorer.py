@@ -22,7 +22,7 @@ class Exploration(NamedTuple):
     depth: int
     transitions: int
     terminal: int
-    properties: dict[str, Result]  # by name, with "assertions" for the handlers' own
+    properties: dict[str, Result]  # by name, with the built-in ones
     violated: set[str]
     complete: bool
     __repr__ = lambda self: f"Exploration({self.states} states, {self.transitions} transitions)"  # noqa: E731
@@ -41,15 +41,16 @@ def explore(system: System, *, limit: float = math.inf) -> Exploration:
             asked = terminal or prop.kind != "final"
             if asked and evaluate(system, state, prop) == (prop.kind == "reachable"):
                 lengths.setdefault(prop.name, depth)
-        if any(t.state is None for t in moves):
-            lengths.setdefault("assertions", depth + 1)
+        for t in moves:
+            if t.state is None:
+                lengths.setdefault(t.violates, depth + 1)
         if len(seen) > limit:
             break
         for t in moves:
             if t.state is not None and t.state not in seen:
                 seen[t.state] = depth + 1
                 queue.append(t.state)
-    kinds = {"assertions": "always", **{p.name: p.kind for p in properties}}
+    kinds = {"assertions": "always", "no_exceptions": "always", **{p.name: p.kind for p in properties}}
     results = {n: Result(k, lengths.get(n), (n not in lengths) == (k == "reachable")) for n, k in kinds.items()}
     violated, size, depth = {n for n, r in results.items() if r.violated}, len(seen), max(seen.values())
     return Exploration(seen, size, depth, transitions, terminals, results, violated, size <= limit)

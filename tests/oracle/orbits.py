@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,14 +24,16 @@ class Orbits(NamedTuple):
 
 
 def permutations(system: System) -> Iterator[Permutation]:
-    """All that permute processes of one class within a symmetric role."""
+    """All that permute processes of one class within a symmetric role, and rotate rings."""
     groups = [
         [i for i in system.members(role) if system.classes[i] is cls]
         for role in system.symmetric
         for cls in dict.fromkeys(system.classes[i] for i in system.members(role))
     ]
-    for orders in itertools.product(*map(itertools.permutations, groups)):
-        moved = dict(zip(itertools.chain(*groups), itertools.chain(*orders), strict=True))
+    rings = [system.members(role) for role in system.rotations]
+    turns = [[ring[i:] + ring[:i] for i in range(len(ring))] for ring in rings]
+    for orders in itertools.product(*map(itertools.permutations, groups), *turns):
+        moved = dict(zip(itertools.chain(*groups, *rings), itertools.chain(*orders), strict=True))
         yield tuple(moved.get(i, i) for i in range(len(system.classes)))
 
 
@@ -74,3 +77,33 @@ def orbits(system: System, truth: Exploration) -> Orbits:
         closed &= all(i in truth.seen for i in images)
         impartial &= all(len({evaluate(system, i, p) for i in images}) == 1 for p in system.properties)
     return Orbits(count, terminal, closed, impartial)
+
+
+def multisets(managers: int) -> int:
+    """The states of two-phase commit in which resource managers are only counted, not named.
+
+    What a state knows of a resource manager: its own state, whether it has sent Prepared, and whether that was noted. The
+    messages of the transaction manager follow from its own state.
+    """
+    start = ("working", ((("working", False, False), managers),))
+    met, waiting = {start}, [start]
+    while waiting:
+        manager, counts = waiting.pop()
+        those: list[tuple[str, Counter[tuple[str, bool, bool]]]] = []
+        if manager == "working":
+            those.append(("aborted", Counter(dict(counts))))
+            if all(noted for (_, _, noted), _ in counts):
+                those.append(("committed", Counter(dict(counts))))
+        for kind, _ in counts:
+            own, sent, noted = kind
+            after = [("prepared", True, noted), ("aborted", sent, noted)] if own == "working" else []
+            after += [(own, sent, True)] if manager == "working" and sent else []
+            after += [(manager, sent, noted)] if manager != "working" else []
+            for other in after:
+                those.append((manager, Counter(dict(counts)) - Counter([kind]) + Counter([other])))
+        for manager, counter in those:
+            state = (manager, tuple(sorted(counter.items())))
+            if state not in met:
+                met.add(state)
+                waiting.append(state)
+    return len(met)

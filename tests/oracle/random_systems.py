@@ -64,6 +64,8 @@ class Tally(Monitor):
     last: Any = None
 
     def observe(self, process: Pid, event: Any) -> None:
+        if event[0] == "unknown":
+            self.last = {0: "first", 2: "third"}[self.count]  # at other times it raises
         self.count = (self.count + 1) % 4
         self.last = event
 
@@ -183,8 +185,12 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], cast: Cast) -> None:
                 self.mixed = self.choose({True, "1", (2, 3)})
         case "fail":
             assert self.x != n % 3, "drawn to fail"
+        case "raise":
+            self.x = 3 // (3 + self.x - n % 7)
         case "announce":
             self.announce((self.x, n % 2))
+        case "announce unknown":
+            self.announce(("unknown", n % 2))
         case "spawn":
             if self.quota > 0:
                 self.quota -= 1
@@ -209,7 +215,8 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], cast: Cast) -> None:
 
 SENDS = ("send", "reply", "broadcast", "twice", "helper")
 CHANGES = ("add", "add", "copy", "mode", "table", "seen", "log", "mixed", "choose", "choose twice")
-EFFECTS = (*CHANGES, *SENDS, *SENDS, "announce", "announce", *("spawn",) * 5, "fail", "nothing", "nothing")
+UNUSUAL = (*("spawn",) * 5, "fail", "raise", "announce unknown", "nothing", "nothing")
+EFFECTS = (*CHANGES, *SENDS, *SENDS, "announce", "announce", *UNUSUAL)
 
 
 def holds(self: Any, guard: Op, received: Any = None) -> bool:
@@ -227,10 +234,12 @@ def holds(self: Any, guard: Op, received: Any = None) -> bool:
             return received is None or bool(received.value != self.x)
         case "unseen":
             return received is None or received.sender not in self.table
+        case "raises":
+            return bool(1 % (1 + self.x - (n if received is None else received.value)) == n % 2)
     return True
 
 
-GUARDS = ("true", "true", "true", "x is", "x is not", "idle", "value", "equal", "unseen")
+GUARDS = ("true", "true", "true", "x is", "x is not", "idle", "value", "equal", "unseen", "raises")
 
 
 def make_handler(rule: Rule, number: int, cast: Cast, keeps: bool) -> Callable[..., Any]:

@@ -39,8 +39,9 @@ class Transition(NamedTuple):
     label: str
     consumed: Inbox
     choices: tuple[Frozen, ...]
-    state: State | None  # None after a failed assertion
+    state: State | None  # None after a failure
     sends: tuple[Entry, ...] = ()  # receivers, and messages
+    violates: str = "assertions"  # by a failure
 
 
 def freeze(value: Any) -> Frozen:
@@ -143,6 +144,10 @@ def execute(
         handler.function(process, *([messages] if handler.quorum is not None else messages))
     except AssertionError:
         yield Transition(kind, index, handler.name, consumed, tuple(choices), None)
+    except Exception as error:
+        if isinstance(error, ModelError):
+            raise
+        yield Transition(kind, index, handler.name, consumed, tuple(choices), None, violates="no_exceptions")
     else:
         inbox = list(state.slots[index].inbox)
         for entry in () if keeps(system) else consumed:
@@ -153,12 +158,15 @@ def execute(
         for to, message in sends:
             if after.slots[to].status != "crashed":
                 after = edit(after, to, inbox=put(system, after.slots[to].inbox, (index, message)))
-        for event in events:
-            monitors = [make(type(m), fields) for m, fields in zip(system.monitors, after.monitors, strict=True)]
-            for monitor in monitors:
-                monitor.observe(system.pids[index], thaw(event))
-            after = after._replace(monitors=tuple(map(freeze_fields, monitors)))
-        yield Transition(kind, index, handler.name, consumed, tuple(choices), after, tuple(sends))
+        try:
+            for event in events:
+                monitors = [make(type(m), fields) for m, fields in zip(system.monitors, after.monitors, strict=True)]
+                for monitor in monitors:
+                    monitor.observe(system.pids[index], thaw(event))
+                after = after._replace(monitors=tuple(map(freeze_fields, monitors)))
+            yield Transition(kind, index, handler.name, consumed, tuple(choices), after, tuple(sends))
+        except LookupError:  # what the monitors of the random systems raise
+            yield Transition(kind, index, handler.name, consumed, tuple(choices), None, violates="no_exceptions")
     for branch in branches:
         yield from execute(system, state, index, handler, kind, consumed, branch)
 
@@ -185,6 +193,8 @@ def successors(system: System, state: State) -> Iterator[Transition]:
             for handler in cls.__plait_handlers__:
                 for consumed in enabled(system, state, index, handler):
                     yield from execute(system, state, index, handler, "step", consumed)
+                for entries in raising(system, state, index, handler):
+                    yield Transition("step", index, handler.name, entries, (), None, violates="no_exceptions")
             for number, fault in enumerate(system.faults, 2):
                 if state.budgets[number] and (not fault.roles or any(plays(cls, role) for role in fault.roles)):
                     down = edit(state, index, number, status="down", fields=reset(system, state, index))
@@ -203,25 +213,42 @@ def successors(system: System, state: State) -> Iterator[Transition]:
             yield Transition("duplicate", index, "duplicate", (entry,), (), after)
 
 
-def enabled(system: System, state: State, index: int, handler: Handler) -> Iterator[Inbox]:
-    """The sets of messages that a handler may take: of distinct senders, and equal in the `same` fields."""
+def deliverable(system: System, state: State, index: int, handler: Handler) -> list[Entry]:
+    """The pending messages that a handler is for: of its type, and for a quorum of its role; in queues the first ones."""
     quorum, inbox = handler.quorum, state.slots[index].inbox
-    where: Any = handler.where or (lambda *_: True)
-    if handler.kind == "action" and where(make_process(system, state, index)):
-        yield ()
     if system.network.kind == "fifo":
         inbox = tuple(e for i, e in enumerate(inbox) if i == 0 or inbox[i - 1][0] != e[0])
+    of_role = lambda i: not isinstance(quorum, Quorum) or plays(system.classes[i], quorum.role)  # noqa: E731
+    return [e for e in dict.fromkeys(inbox) if of_role(e[0]) and issubclass(e[1][0], handler.message or ())]
+
+
+def guard(system: System, state: State, index: int, handler: Handler, *entries: Entry) -> bool | None:
+    """The value of a guard; None if it raises an exception."""
+    where: Any = handler.where or (lambda *_: True)
+    try:
+        return bool(where(make_process(system, state, index), *(make_message(system, entry) for entry in entries)))
+    except ArithmeticError:  # what the guards of the random systems raise
+        return None
+
+
+def raising(system: System, state: State, index: int, handler: Handler) -> Iterator[Inbox]:
+    """The messages (or none, for an action) on which the guard of a handler raises an exception."""
+    if handler.kind == "action" and guard(system, state, index, handler) is None:
+        yield ()
+    for entry in deliverable(system, state, index, handler):
+        if guard(system, state, index, handler, entry) is None:
+            yield (entry,)
+
+
+def enabled(system: System, state: State, index: int, handler: Handler) -> Iterator[Inbox]:
+    """The sets of messages that a handler may take: of distinct senders, and equal in the `same` fields."""
+    quorum = handler.quorum
+    if handler.kind == "action" and guard(system, state, index, handler):
+        yield ()
     size: Any = system.quorum_size(quorum) if isinstance(quorum, Quorum) else quorum or 1
     size = size(make_process(system, state, index)) if callable(size) else size
-
-    def matches(entry: Entry) -> bool:
-        sender, (kind, *_) = entry
-        of_role = not isinstance(quorum, Quorum) or plays(system.classes[sender], quorum.role)
-        if not of_role or not issubclass(kind, handler.message or ()):
-            return False
-        return bool(where(make_process(system, state, index), make_message(system, entry)))
-
-    for chosen in itertools.combinations(filter(matches, dict.fromkeys(inbox)), size):
+    candidates = [e for e in deliverable(system, state, index, handler) if guard(system, state, index, handler, e)]
+    for chosen in itertools.combinations(candidates, size):
         values = {freeze(tuple(getattr(thaw(content), name) for name in handler.same)) for _, content in chosen}
         if len({sender for sender, _ in chosen}) == size and len(values) == 1:
             yield chosen

@@ -12,7 +12,7 @@ from tests.oracle.relation import Entry, State, Transition, initial, make, succe
 
 
 def replay(system: System, trace: Trace) -> State | None:
-    """The state at the end of the trace; None if it ends in a failed assertion. AssertionError if it is no run."""
+    """The state at the end of the trace; None if it ends in a failure. AssertionError if it is no run."""
     states: set[State | None] = {initial(system)}
     assert all(agrees(system, s, trace, trace.initial) for s in states), "the initial states differ"
     for number, event in enumerate(trace.events):

@@ -26,7 +26,7 @@ def features(system: System, limit: int) -> tuple[set[str], int]:
             note("self-loop", t.state == state)
             note("choice", bool(t.choices))
             note("choice in a recovery", t.kind == "recover" and bool(t.choices))
-            note("failed assertion", t.state is None)
+            note(f"failure: {t.violates}", t.state is None)
             note("quorum of one", t.label.startswith("gather") and len(t.consumed) == 1)
             note("quorum of two or more", len(t.consumed) > 1)
         for index, slot in enumerate(state.slots):
@@ -46,7 +46,7 @@ def features(system: System, limit: int) -> tuple[set[str], int]:
     for state in result.seen:
         visit(state, list(successors(system, state)))
     for name, r in result.properties.items():
-        note(f"{r.kind} {'violated' if r.violated else 'holds'}", name != "assertions")
+        note(f"{r.kind} {'violated' if r.violated else 'holds'}", name not in ("assertions", "no_exceptions"))
     note("any violation", bool(result.violated))
     note("no violation", not result.violated)
     note("terminal state", result.terminal > 0)

@@ -1,9 +1,10 @@
 """Random small systems with symmetric roles, and some that only claim to be symmetric.
 
-Workers start alike and treat process ids by equality only: they keep them in fields, sets, dicts, tuples, dataclasses and
-messages, and send to them. A hub is alone in its role; guests are a second symmetric role. A system with an *oddity* has
-one thing that tells the workers apart, which may or may not ever matter. As in `random_systems.py`, a system is drawn
-as plain data, a `Spec`, which is its name.
+Workers start alike and treat process ids by equality only: they keep them in fields, sets, dicts, tuples, dataclasses, in
+nestings of these and in messages, and send to them. They may create a child. A hub is alone in its role; guests are a second
+symmetric role. In a *ring*, workers know who is next, and can be rotated only. A system with an *oddity* has one thing
+that tells the workers apart, which may or may not ever matter. As in `random_systems.py`, a system is drawn as plain data,
+a `Spec`, which is its name.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Mark:
 class Note(Message):
     value: int
     about: Pid | None = None
+    names: frozenset[Pid] = frozenset()
 
 
 class Crowd(Monitor):
@@ -45,6 +47,9 @@ class Crowd(Monitor):
     odd: bool = False
 
     def observe(self, process: Pid, event: Any) -> None:
+        if event is None:
+            self.last = process if self.who[process] else None  # raises, if this is its first announcement
+            return
         value, about = event
         self.who[process] = self.who.get(process, frozenset()) | {value}
         if not self.odd or process.index == 0:
@@ -79,13 +84,15 @@ class Spec(NamedTuple):
     guest: Kind
     workers: int
     guests: int
+    children: bool
+    """Whether a worker may create a child."""
     network: Network
     crashes: tuple[str, ...]
     """The roles of which one may crash, for ever or not."""
     monitored: bool
     properties: tuple[tuple[str, Op], ...]
     oddity: str
-    """What tells workers apart, or 'none'."""
+    """What tells workers apart, or 'none', or 'ring'."""
 
 
 # -- from the data to the system
@@ -100,20 +107,45 @@ class Hub(Process): ...
 class Guest(Process): ...
 
 
+class Child(Process):
+    """Greets its parent, and counts the answers."""
+
+    parent: Pid
+    x: int
+    greets: bool = True
+
+    @action(when=lambda self: self.greets)
+    def greet(self) -> None:
+        self.greets = False
+        self.send(self.parent, Note(self.x, self.id))
+
+    @on(Note)
+    def hear(self, m: Note) -> None:
+        self.x = (self.x + 1) % 2
+
+
 ROLES: dict[str, type[Process]] = {"Worker": Worker, "Hub": Hub, "Guest": Guest}
 FIELDS: dict[str, tuple[Any, Any]] = {
     "fuel": (int, durable(1)),
+    "quota": (int, durable(0)),
     "x": (int, 0),
     "friend": (Pid, None),
     "seen": (set, dataclasses.field(default_factory=set)),
     "table": (dict, durable(default_factory=dict)),
+    "web": (dict, dataclasses.field(default_factory=dict)),
     "log": (tuple, ()),
     "mark": (Mark, None),
 }
 SENDS = ("tell", "reply", "broadcast", "friendly", "pass on", "ask")
-CHANGES = ("add", "add", "copy", "befriend", "elect", "see", "table", "log", "mark", "count", "swap")
+CHANGES = ("add", "add", "copy", "befriend", "elect", "see", "table", "log", "mark", "count", "swap", "weave", "learn")
 ODD_STEPS = ("index", "first", "least", "order", "is first")
 ODDITIES = (*ODD_STEPS, "initial", "init", "property", "monitor", "observe")
+
+
+def following(self: Any) -> Pid:
+    """The next worker in the ring."""
+    ring: list[Pid] = list(self.ids(Worker))
+    return ring[(ring.index(self.id) + 1) % len(ring)]
 
 
 def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process], oddity: str) -> None:
@@ -127,7 +159,7 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
         case "befriend":
             self.friend = self.choose(senders) if senders else self.id
         case "elect":
-            self.friend = self.choose(self.ids(Worker))
+            self.friend = following(self) if oddity == "ring" else self.choose(self.ids(Worker))
         case "see":
             self.seen ^= senders or {self.id}
         case "table":
@@ -140,12 +172,26 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
             self.x = len(self.seen | self.table.keys()) % 3
         case "swap":
             self.friend = None if self.friend else self.id
+        case "weave":
+            self.web.update(
+                {who: (self.friend, frozenset(self.seen), {self.id: self.x}) for who in senders or {self.id}}
+            )
+        case "learn":
+            self.seen |= frozenset[Pid]().union(*(m.names for m in received))
+        case "spawn":
+            if self.quota:
+                self.quota -= 1
+                self.friend = self.spawn(Child, parent=self.friend or self.id, x=self.x % 2)
         case "announce":
             self.announce((self.x, self.friend))
         case "fail":
             assert self.x != n % 3 or self.friend == self.id, "drawn to fail"
+        case "announce again":
+            self.announce(None)
+        case "raise":
+            self.x = 2 // (2 + self.x - n % 5)
         case "tell":
-            self.send(self.ids(target), Note(self.x, self.friend))
+            self.send(self.ids(target), Note(self.x, self.friend, frozenset(self.seen)))
         case "reply":
             self.send(senders or self.ids(Hub), Note(n % 2, self.friend))
         case "broadcast":
@@ -159,7 +205,8 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
                 ((value, about),) = contents
                 self.send(about or self.id, Note(value))
         case "ask":
-            self.send(self.choose(self.ids(Worker)), Note(n % 2))
+            one = following(self) if oddity == "ring" else self.choose(self.ids(Worker))
+            self.send(one, Note(n % 2))
         case "odd":
             match oddity:
                 case "index":
@@ -183,6 +230,8 @@ def action_guard(guard: Op, free: bool) -> Callable[[Any], Any]:
             return lambda self: self.friend is not None and (free or self.fuel > 0)
         case "unseen":
             return lambda self: self.id not in self.seen and (free or self.fuel > 0)
+        case "raises":
+            return lambda self: 1 // (self.x != n) and (free or self.fuel > 0)
     return lambda self: free or self.fuel > 0
 
 
@@ -195,12 +244,14 @@ def message_guard(guard: Op, free: bool) -> Callable[[Any, Any], Any]:
             return lambda self, m: self.friend != m.sender and (free or self.fuel > 0)
         case "unseen":
             return lambda self, m: m.sender not in self.seen and (free or self.fuel > 0)
+        case "raises":
+            return lambda self, m: 1 // (m.sender != self.friend) and (free or self.fuel > 0)
         case "value":
             return lambda self, m: (free or self.fuel > 0) and m.value >= n % 2
     return lambda self, m: free or self.fuel > 0
 
 
-GUARDS = ("true", "true", "x is", "friend", "unseen", "value")
+GUARDS = ("true", "true", "true", "x is", "friend", "unseen", "value", "raises")
 
 
 def make_handler(rule: Rule, number: int, target: type[Process], oddity: str) -> Callable[..., Any]:
@@ -262,7 +313,7 @@ def build(spec: Spec) -> System:
     odd = Pid("AWorker", 0) if spec.oddity == "monitor" else None
     monitors = [Crowd(last=odd, odd=spec.oddity == "observe")] if spec.monitored else []
     workers: list[Process] = [
-        worker(x=int(spec.oddity == "initial" and i == 0))  # type: ignore[call-arg]
+        worker(x=int(spec.oddity == "initial" and i == 0), quota=int(spec.children))  # type: ignore[call-arg]
         for i in range(spec.workers)
     ]
     return System(
@@ -270,8 +321,10 @@ def build(spec: Spec) -> System:
         network=spec.network,
         faults=[Crash((ROLES[role],), 1, role == "Worker") for role in spec.crashes if role != "Guest" or spec.guests],
         monitors=monitors,
+        spare={Child: spec.workers} if spec.children else None,
         properties=[make_property(i, kind, op, spec.oddity) for i, (kind, op) in enumerate(spec.properties)],
-        symmetric=[Worker, Guest] if spec.guests else [Worker],
+        symmetric=[Guest] * bool(spec.guests) if spec.oddity == "ring" else [Worker, *[Guest] * bool(spec.guests)],
+        rotations=[Worker] if spec.oddity == "ring" else [],
         name=repr(spec),
     )
 
@@ -335,7 +388,7 @@ def rule(trigger: str, *body: st.SearchStrategy[Op]) -> st.SearchStrategy[Rule]:
     return st.builds(Rule, trigger=st.just(trigger), guard=op(*GUARDS), ops=st.tuples(*body))
 
 
-CHANGE = op(*CHANGES, "announce", "fail")
+CHANGE = op(*CHANGES, "announce", "announce again", "fail", "raise")
 SEND = op(*SENDS)
 ONCE = st.builds(Rule, trigger=st.just("action"), guard=st.just(Op("x is", 0)), ops=st.just((Op("add", 0),)))
 
@@ -360,14 +413,16 @@ def kinds(*first: st.SearchStrategy[Op]) -> st.SearchStrategy[Kind]:
 
 
 def specs(oddities: tuple[str, ...] = ("none",)) -> st.SearchStrategy[Spec]:
-    def of(oddity: str) -> st.SearchStrategy[Spec]:
+    def of(oddity: str, children: bool) -> st.SearchStrategy[Spec]:
+        first = ["odd"] * (oddity in ODD_STEPS) + ["spawn"] * children
         return st.builds(
             Spec,
-            worker=kinds(st.just(Op("odd", 0))) if oddity in ODD_STEPS else kinds(),
+            worker=kinds(*(st.just(Op(name, 0)) for name in first)),
             hub=kinds(),
             guest=kinds(),
             workers=st.sampled_from((2, 3, 3, 2, 4)),
             guests=st.sampled_from((0, 0, 0, 2)),
+            children=st.just(children),
             network=st.sampled_from(NETWORKS),
             crashes=st.sampled_from(((), (), (), ("Worker",), ("Guest",), ("Hub",))),
             monitored=st.just(True) if oddity in ("monitor", "observe") else st.booleans(),
@@ -377,7 +432,7 @@ def specs(oddities: tuple[str, ...] = ("none",)) -> st.SearchStrategy[Spec]:
             oddity=st.just(oddity),
         )
 
-    return st.sampled_from(oddities).flatmap(of)
+    return st.tuples(st.sampled_from(oddities), st.sampled_from((False, False, True))).flatmap(lambda drawn: of(*drawn))
 
 
 def explored_systems(

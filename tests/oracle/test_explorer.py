@@ -413,6 +413,7 @@ def test_assertions_and_properties() -> None:
     assert (found.states, found.transitions, found.terminal) == (3, 3, 0)
     assert {name: r.length for name, r in found.properties.items()} == {
         "assertions": 3,
+        "no_exceptions": None,
         "small": 2,
         "done": None,
         "one": 1,

@@ -42,4 +42,4 @@ def test_systems_are_explored_to_the_end(pair: tuple[System, Exploration]) -> No
     system, found = pair
     assert found.complete
     assert 1 <= found.states <= 200
-    assert found.properties.keys() == {"assertions", *(p.name for p in system.properties)}
+    assert found.properties.keys() == {"assertions", "no_exceptions", *(p.name for p in system.properties)}

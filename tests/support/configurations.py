@@ -70,6 +70,7 @@ def run(system: System, way: Way, reduce: str = "por", *, without: str | None = 
             split=way.split,
             seeds=way.seeds,
             keep_going=True,
+            explore=True,
             **more,
         )
 

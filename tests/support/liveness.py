@@ -23,7 +23,7 @@ from tests.oracle.replay import agrees, matches, successors
 
 def verdict(made: Drawn, formula: Formula, **options: Any) -> Verdict:
     made.system.properties = [ltl(formula, name="it", fairness=made.fairness)]
-    return check(made.system, **options)
+    return check(made.system, explore=True, **options)
 
 
 def walk(made: Drawn, runs: Runs, trace: Any) -> tuple[list[State], list[Edge]]:

@@ -198,8 +198,8 @@ impl<'v, 't> Worker<'v, 't> {
             let finding = |property| Finding { property, fingerprint, depth: 0, run: None };
             if summary.fails && safety {
                 // It is a violation, or a mistake of the model, which ends the search here.
-                view.for_each_successor(state, fingerprint, ALL, |_, _| {})?;
-                control.record(finding(control.assertion()));
+                let summary = view.for_each_successor(state, fingerprint, ALL, |_, _| {})?;
+                control.failed(summary).for_each(|property| control.record(finding(property)));
             }
             if !summary.moves {
                 self.output.terminals.push(id);
@@ -308,7 +308,10 @@ fn judge(
         if view.orbits.any() {
             view.audit_property(predicate, state, value, &control.reads)?;
         }
-        label = label & !(1 << bit) | u64::from(value) << bit;
+        if value.is_none() {
+            control.record(Finding { property: control.exception(), fingerprint, depth: 0, run: None });
+        }
+        label = label & !(1 << bit) | u64::from(value == Some(true)) << bit;
     }
     Ok(label)
 }

@@ -62,7 +62,7 @@ impl Run {
                 let alike = details.kind == wanted.kind && details.handler == wanted.handler && image(step.process);
                 let exact = graph.state(from) != self.state
                     || (step.process, step.transition) == (via.process as usize, via.index as usize);
-                !step.fails && alike && exact && step.fingerprint == there
+                step.failure.is_none() && alike && exact && step.fingerprint == there
             };
             let found = path::successors(view, &self.state, here)?.into_iter().find(fits);
             let step =

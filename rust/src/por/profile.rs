@@ -3,7 +3,7 @@
 use crate::por::effects::{Effects, KnownEffects, Label, Mail, Profile, Tag};
 use crate::system::expander::Expander;
 use crate::system::inbox;
-use crate::system::model::{Armed, LocalId, Network, Result, Status};
+use crate::system::model::{Armed, LocalId, Network, RAISED, Result, Status};
 use crate::system::tables::{Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Expander<'_, '_> {
             for &handler in self.handlers(node.process, message)?.iter() {
                 self.inner.known_effects.note_sender((node.process, handler), sender);
                 let guard = self.inner.guards.get(&(node.process, node.local, handler, message));
-                let accepted = guard.is_some_and(Option::is_some)
+                let accepted = guard.is_some_and(|group| group.is_some_and(|group| group != RAISED))
                     && armed.iter().any(|a| a.handler == handler)
                     && deliverable.contains(&message);
                 profile.mail.push(Mail { handler, sender, accepted });

@@ -135,7 +135,13 @@ impl Relations {
             fillers,
             arming,
             varying: known.varying.clone(),
-            actions: known.counts.iter().filter(|(_, count)| **count == 0).map(|(handler, _)| *handler).collect(),
+            // A handler whose quorum raises in some local states takes no messages there.
+            actions: known
+                .counts
+                .iter()
+                .filter(|(handler, count)| **count == 0 && !known.varying.contains(handler))
+                .map(|(handler, _)| *handler)
+                .collect(),
             partners,
             visible,
             rules,
@@ -151,6 +157,14 @@ impl Relations {
     pub fn covers(&self, known: &KnownEffects, read_set: ReadSet) -> bool {
         let cyclic = self.cyclic || !known.acyclic();
         self.version == known.version && self.cyclic == cyclic && self.read_set.covers(read_set)
+    }
+
+    /// Handlers whose classes wait for several senders.
+    pub(super) fn split_quorums(&self) -> BTreeSet<(u16, u16)> {
+        let several = self.classes.iter().filter(|class| class.senders.as_ref().is_some_and(|set| set.len() > 1));
+        several
+            .filter_map(|class| if let Tag::Step(handler) = class.tag { Some((class.process, handler)) } else { None })
+            .collect()
     }
 
     /// Whether the search has to make sure that nothing is put off for ever.

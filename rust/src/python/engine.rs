@@ -12,7 +12,7 @@ use crate::search::control::Control;
 use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
 use crate::search::test_hooks::TestHooks;
-use crate::symmetry::group::Group;
+use crate::symmetry::group::{Group, LISTED};
 use crate::system::model::{CrashFault, Model, Network, PropertyKind, Shape};
 use crate::system::successors::View;
 use crate::system::tables::{Kind, Tables};
@@ -128,10 +128,10 @@ impl Transition {
         self.details().spawns().iter().map(|&(slot, _)| slot).collect()
     }
 
-    /// Whether it is a violation (a failed assertion) or an error of the model, and what happened.
+    /// Whether it is a violation (a failed assertion, an exception) or an error of the model, and what happened.
     #[getter]
     fn failure(&self) -> Option<Failure> {
-        self.details().failure().map(Failure::from)
+        self.step.failure.as_deref().map(Failure::from)
     }
 
     #[getter]
@@ -156,7 +156,7 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, pids))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, rotations, pids))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
@@ -170,6 +170,7 @@ impl Engine {
         properties: Vec<String>,
         history: bool,
         symmetry: Vec<Vec<u16>>,
+        rotations: Vec<Vec<u16>>,
         pids: Vec<(String, usize)>,
     ) -> PyResult<Engine> {
         let network = match (network, duplications) {
@@ -197,7 +198,9 @@ impl Engine {
                 _ => Err(PyValueError::new_err(format!("unknown kind of property {kind:?}"))),
             })
             .collect::<PyResult<_>>()?;
-        let group = if symmetry.is_empty() { Group::default() } else { Group::new(processes, &symmetry) };
+        let none = symmetry.is_empty() && rotations.is_empty();
+        let listed = if TestHooks::current().leaves_out("listing") { 0 } else { LISTED };
+        let group = if none { Group::default() } else { Group::new(processes, &symmetry, &rotations, listed) };
         let shape =
             Shape { processes, monitors, network, lossy, losses, duplications, faults, properties, history, group };
         let model = Arc::new(PyModel::new(tabulation, shape, pids));
@@ -213,6 +216,18 @@ impl Engine {
     #[getter]
     fn python_calls(&self) -> u64 {
         self.model.calls()
+    }
+
+    /// How many images of a state its fingerprint is the least of, at most.
+    #[getter]
+    fn images(&self) -> u64 {
+        self.tables.images_compared()
+    }
+
+    /// Whether the audit of a declared symmetry has left images out, because there are too many.
+    #[getter]
+    fn symmetry_sampled(&self) -> bool {
+        self.tables.sampled.load(Relaxed)
     }
 
     fn initial(&self, py: Python) -> PyResult<Vec<u32>> {
@@ -291,9 +306,11 @@ impl Engine {
                 let graph = Graph::explored(&mut view, labelling, por)?;
                 silent.store(graph.silent, Relaxed);
                 bytes.store(graph.bytes(), Relaxed);
-                if safety {
+                if !control.findings().is_empty() {
                     let mut run_to = graph.runs_to(&mut view);
                     control.keep_runs(|fingerprint| Ok(run_to(fingerprint)))?;
+                }
+                if safety {
                     control.terminal.store(graph.terminals() as u64, Relaxed);
                 }
                 for (automaton, fairness) in &automata {

@@ -6,16 +6,19 @@
 use crate::python::canon::fields;
 use crate::python::rename::{rename, rename_local};
 use crate::python::report::Failure;
-use crate::symmetry::group::Evidence;
+use crate::symmetry::audit::Evidence;
+use crate::system::hash;
 use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts,
-    Result, Shape, Status, Stopped, field_bit, monitor_bit,
+    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Observed,
+    Outcome, Parts, RAISED, Result, Shape, Status, Stopped, Truth, field_bit, monitor_bit,
 };
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// (local, sends, events, spawns, expected, choices, failure), as `plait.check.tabulate.steprun.Outcome` lists them.
@@ -44,8 +47,9 @@ struct Values {
 pub struct PyModel {
     tabulation: Py<PyAny>,
     shape: Shape,
-    /// Role and index of every process.
-    pids: Vec<(String, usize)>,
+    /// The index of every process in its role, and per role the positions of its processes in the order of their indices.
+    indices: Vec<usize>,
+    roles: FxHashMap<Vec<u8>, Vec<u16>>,
     /// Images of locals, messages, monitors and events under the permutations of the group.
     images: Mutex<[FxHashMap<(u32, usize), u32>; 4]>,
     values: Mutex<Values>,
@@ -58,17 +62,27 @@ impl PyModel {
     pub fn new(tabulation: Py<PyAny>, shape: Shape, pids: Vec<(String, usize)>) -> PyModel {
         let (values, images) = (Mutex::default(), Mutex::default());
         let (calls, silent) = (AtomicU64::new(0), AtomicBool::new(false));
-        PyModel { tabulation, shape, pids, images, values, calls, silent }
+        let indices = pids.iter().map(|&(_, index)| index).collect();
+        let mut roles: FxHashMap<Vec<u8>, Vec<u16>> = FxHashMap::default();
+        // The processes of a role come in the order of their indices.
+        for (position, (role, _)) in pids.into_iter().enumerate() {
+            roles.entry(role.into_bytes()).or_default().push(position as u16);
+        }
+        PyModel { tabulation, shape, indices, roles, images, values, calls, silent }
     }
 
-    /// The index in its role of the process that a permutation makes of another.
-    fn renamed(&self, element: usize, role: &[u8], index: usize) -> usize {
-        let named = |(r, i): &(String, usize)| r.as_bytes() == role && *i == index;
+    /// The position of a process. None: no process has this id.
+    fn position(&self, role: &[u8], index: usize) -> Option<u16> {
+        self.roles.get(role)?.get(index).copied()
+    }
+
+    /// The index in its role of the process in the place of another.
+    fn renamed(&self, places: &[u16], role: &[u8], index: usize) -> usize {
         // A process id that no process has stays as it is.
-        self.pids
-            .iter()
-            .position(named)
-            .map_or(index, |at| self.pids[self.shape.group.elements[element][at] as usize].1)
+        self.position(role, index).map_or(index, |position| {
+            let place = places[position as usize] as usize;
+            self.indices.get(place).copied().unwrap_or(place)
+        })
     }
 
     fn image(
@@ -84,15 +98,15 @@ impl PyModel {
         if let Some(&known) = self.images.lock()[kind].get(&(id, element)) {
             return known;
         }
-        let image = of(&mut self.values.lock(), &|role, index| self.renamed(element, role, index));
+        let places = &self.shape.group.elements[element];
+        let image = of(&mut self.values.lock(), &|role, index| self.renamed(places, role, index));
         self.images.lock()[kind].insert((id, element), image);
         image
     }
 
     /// Content that begins with the position of a process, as a permutation makes it.
     fn joined_image(&self, element: usize, content: &[u8], renamed: &dyn Fn(&[u8], usize) -> usize) -> Vec<u8> {
-        let (position, content) = split(content);
-        joined(self.shape.group.elements[element][position as usize], &rename(&content, &renamed))
+        joined_renamed(content, &self.shape.group.elements[element], renamed)
     }
 
     pub fn calls(&self) -> u64 {
@@ -180,6 +194,11 @@ fn joined(position: u16, content: &[u8]) -> Vec<u8> {
     [&position.to_le_bytes(), content].concat()
 }
 
+fn joined_renamed(content: &[u8], places: &[u16], renamed: &dyn Fn(&[u8], usize) -> usize) -> Vec<u8> {
+    let (position, content) = split(content);
+    joined(places[position as usize], &rename(&content, renamed))
+}
+
 fn split(joined: &[u8]) -> (u16, Vec<u8>) {
     (u16::from_le_bytes([joined[0], joined[1]]), joined[2..].to_vec())
 }
@@ -240,9 +259,14 @@ impl Model for PyModel {
             let question = |&(handler, message): &(u16, MessageId)| (handler, self.message(py, message));
             let asked: Vec<_> = questions.iter().map(question).collect();
             let answer = tabulation.call_method1("guards", (process, self.local(py, local), asked))?;
-            let groups: Vec<Option<Bound<PyBytes>>> = answer.extract()?;
+            let groups: Vec<Option<Bound<PyAny>>> = answer.extract()?;
             let mut values = self.values.lock();
-            Ok(groups.into_iter().map(|g| g.map(|g| values.groups.intern(g.as_bytes()))).collect())
+            // A guard that raised an exception answers with a Failure.
+            let mut group = |group: &Bound<PyAny>| match group.cast::<PyBytes>() {
+                Ok(same) => values.groups.intern(same.as_bytes()),
+                Err(_) => RAISED,
+            };
+            Ok(groups.iter().map(|answer| answer.as_ref().map(&mut group)).collect())
         })
     }
 
@@ -268,13 +292,16 @@ impl Model for PyModel {
         })
     }
 
-    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
         self.ask(|py, tabulation| {
             let (process, event) = split(self.values.lock().events.content(event));
             let state = PyBytes::new(py, &self.monitor_content(state));
             let arguments = (monitor, state, process, PyBytes::new(py, &event));
             let answer = tabulation.call_method1("observe", arguments)?;
-            Ok(self.values.lock().monitors.intern(answer.cast::<PyBytes>()?.as_bytes()))
+            if let Ok(failure) = answer.cast::<Failure>() {
+                return Ok(Err(Arc::new(failure.get().into())));
+            }
+            Ok(Ok(self.values.lock().monitors.intern(answer.cast::<PyBytes>()?.as_bytes())))
         })
     }
 
@@ -283,7 +310,7 @@ impl Model for PyModel {
             let ids = |ids: &[u32]| PyTuple::new(py, ids);
             let arguments = (property, ids(parts.locals)?, ids(parts.inboxes)?, ids(parts.monitors)?);
             let answer = tabulation.call_method1("evaluate", arguments)?;
-            type Answer = (bool, Vec<(String, u16)>, Vec<(usize, usize)>);
+            type Answer = (Truth, Vec<(String, u16)>, Vec<(usize, usize)>);
             let (value, reads, fields): Answer = answer.extract()?;
             let component = |(kind, index): (String, u16)| match kind.as_str() {
                 "local" => Component::Local(index),
@@ -294,7 +321,7 @@ impl Model for PyModel {
             let mut bits = 0;
             for &(process, field) in &fields {
                 // A property that is asked about images of the state reads their fields as well.
-                let images = self.shape.group.elements.iter().map(|element| element[process] as usize);
+                let images = self.shape.group.places(process).iter().map(|&place| place as usize);
                 bits = images.chain([process]).fold(bits, |bits, process| bits | field_bit(process, field));
             }
             for read in &reads {
@@ -352,6 +379,35 @@ impl Model for PyModel {
         self.values.lock().monitors.hash(state)
     }
 
+    fn names(&self, content: Content) -> Vec<u16> {
+        let found = RefCell::new(Vec::new());
+        let note = |role: &[u8], index: usize| {
+            found.borrow_mut().extend(self.position(role, index));
+            index
+        };
+        let values = self.values.lock();
+        match content {
+            Content::Local(id) => drop(rename_local(values.locals.content(id), &note)),
+            Content::Monitor(id) => drop(rename(values.monitors.content(id), &note)),
+            Content::Message(id) => {
+                let (sender, content) = split(values.messages.content(id));
+                found.borrow_mut().push(sender);
+                drop(rename(&content, &note));
+            }
+        }
+        found.into_inner()
+    }
+
+    fn renamed_hash(&self, content: Content, places: &[u16]) -> u64 {
+        let renamed = |role: &[u8], index: usize| self.renamed(places, role, index);
+        let values = self.values.lock();
+        hash::content(&match content {
+            Content::Local(id) => rename_local(values.locals.content(id), &renamed),
+            Content::Monitor(id) => rename(values.monitors.content(id), &renamed),
+            Content::Message(id) => joined_renamed(values.messages.content(id), places, &renamed),
+        })
+    }
+
     fn local_image(&self, local: LocalId, element: usize) -> LocalId {
         self.image(0, local, element, |values, renamed| {
             let content = rename_local(values.locals.content(local), &renamed);
@@ -401,8 +457,8 @@ impl Model for PyModel {
                     let arguments = (swapped, process, locals.0, image, locals.1, handler, messages);
                     tabulation.call_method1("asymmetric_step", arguments)
                 }
-                Evidence::Property { property, value } => {
-                    tabulation.call_method1("asymmetric_property", (swapped, property, value))
+                Evidence::Property { property, value, image } => {
+                    tabulation.call_method1("asymmetric_property", (swapped, property, value, image))
                 }
             }
             .map_or_else(|error| error, PyErr::from_value)

@@ -63,33 +63,41 @@ pub struct LivenessReport {
     pub silent: bool,
 }
 
-/// A handler that failed: an assertion (a violation), or a mistake of the model that shows only in some states.
+/// User code that failed: an assertion or an exception (violations), or a mistake of the model that shows only in some states.
 #[pyclass(frozen, get_all, module = "plait._native")]
 pub struct Failure {
     pub violation: bool,
     pub message: String,
     pub hint: Option<String>,
+    /// A `plait.kernel.trace.Raised` as MessagePack.
+    pub exception: Option<Vec<u8>>,
 }
 
 #[pymethods]
 impl Failure {
     #[new]
-    #[pyo3(signature = (violation, message, hint = None))]
-    fn new(violation: bool, message: String, hint: Option<String>) -> Failure {
-        Failure { violation, message, hint }
+    #[pyo3(signature = (violation, message, hint = None, exception = None))]
+    fn new(violation: bool, message: String, hint: Option<String>, exception: Option<Vec<u8>>) -> Failure {
+        Failure { violation, message, hint, exception }
     }
 }
 
 impl From<&model::Failure> for Failure {
     fn from(failure: &model::Failure) -> Failure {
-        let model::Failure { violation, message, hint } = failure.clone();
-        Failure { violation, message, hint }
+        let model::Failure { violation, message, hint, exception } = failure.clone();
+        Failure { violation, message, hint, exception }
     }
 }
 
 impl From<&Failure> for model::Failure {
     fn from(failure: &Failure) -> model::Failure {
-        model::Failure { violation: failure.violation, message: failure.message.clone(), hint: failure.hint.clone() }
+        let Failure { violation, message, hint, exception } = failure;
+        model::Failure {
+            violation: *violation,
+            message: message.clone(),
+            hint: hint.clone(),
+            exception: exception.clone(),
+        }
     }
 }
 

@@ -55,6 +55,8 @@ struct Layer<'c> {
     next: Mutex<Vec<Chunk>>,
     /// Numbers per state in a chunk.
     width: usize,
+    /// It is known that the layer at the limit of the depth leads to no new state.
+    nothing_beyond: bool,
 }
 
 pub fn search(tables: &Tables, control: &Control) -> Result<()> {
@@ -78,8 +80,16 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     chunk.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
 
     let (width, chunks) = (chunk.len(), Mutex::new(vec![chunk]));
-    let mut layer = Layer { control, depth: 0, size: 1, chunks, next: Mutex::default(), width };
-    layers::run(tables, control, &mut layer, &mut workers)
+    let mut layer = Layer { control, depth: 0, size: 1, chunks, next: Mutex::default(), width, nothing_beyond: false };
+    layers::run(tables, control, &mut layer, &mut workers)?;
+    if layer.size > 0 && layer.depth >= control.options.max_depth && !control.stopped() {
+        layer.nothing_beyond = workers[0].stubborn.is_none() && !workers[0].leads_beyond(&layer)?;
+        if !layer.nothing_beyond {
+            control.cut(Limit::MaxDepth);
+        }
+        layers::run(tables, control, &mut layer, &mut workers)?;
+    }
+    Ok(())
 }
 
 impl<'t> Layered<Worker<'t>> for Layer<'_> {
@@ -92,8 +102,7 @@ impl<'t> Layered<Worker<'t>> for Layer<'_> {
         }
         self.control.depth.store(self.depth, Relaxed);
         self.control.frontier.store(self.size, Relaxed);
-        if self.depth >= self.control.options.max_depth {
-            self.control.cut(Limit::MaxDepth);
+        if self.depth >= self.control.options.max_depth && !self.nothing_beyond {
             return None;
         }
         Some(self.size)
@@ -135,15 +144,14 @@ impl Worker<'_> {
                 None => ALL,
             };
             let mut summary = self.push_successors(index, state, fingerprint, processes)?;
-            if !summary.moves && processes != ALL {
+            if !summary.leads_on && processes != ALL {
                 summary.add(self.push_successors(index, state, fingerprint, !processes)?);
             } else if processes != ALL && self.stubborn.as_ref().is_some_and(|s| s.relations().needs_proviso()) {
                 self.partial.push((index as u32, processes));
             }
             transitions += summary.transitions;
             partial += u64::from(processes != ALL);
-            if summary.fails {
-                let property = control.assertion();
+            for property in control.failed(summary) {
                 control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
             }
             if !summary.moves {
@@ -163,6 +171,25 @@ impl Worker<'_> {
         control.partial.fetch_add(partial, Relaxed);
         control.pulse(self.view.tables);
         Ok(())
+    }
+
+    /// Whether a step from this layer leads to a state that was not met, or fails: then a limit on the depth cuts it off.
+    fn leads_beyond(&mut self, layer: &Layer) -> Result<bool> {
+        let visited = &layer.control.visited;
+        for chunk in layer.chunks.lock().iter() {
+            for entry in chunk.chunks_exact(layer.width) {
+                let (state, fingerprint) = parts(entry);
+                let session = visited.session(0, 0)?;
+                let mut new = false;
+                let summary = self.view.for_each_successor(state, fingerprint, ALL, |there, _| {
+                    new |= !session.contains(there);
+                })?;
+                if new || summary.fails || summary.raises {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Put the successors of a state of the chunk into the batch.
@@ -196,8 +223,7 @@ impl Worker<'_> {
                 let (state, fingerprint) = parts(&chunk[from..from + layer.width]);
                 let summary = self.push_successors(index as usize, state, fingerprint, !processes)?;
                 control.transitions.fetch_add(summary.transitions, Relaxed);
-                if summary.fails {
-                    let property = control.assertion();
+                for property in control.failed(summary) {
                     control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
                 }
             }

@@ -6,6 +6,7 @@ use crate::search::test_hooks::TestHooks;
 use crate::search::visited::Visited;
 use crate::system::model::{Fault, PropertyKind, Result, Shape, Stopped};
 use crate::system::reads::PropertyReads;
+use crate::system::successors::SuccessorSummary;
 use crate::system::tables::Tables;
 
 use crate::util::memory::resident;
@@ -75,7 +76,7 @@ impl Default for Options {
 /// A state in which a property is violated (or an example that was asked for).
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Index of the property; one past the last is the failed assertion of a handler.
+    /// Index of the property; one past the last is the failed assertion of a handler, and two past it an exception.
     pub property: usize,
     pub fingerprint: u64,
     /// Steps from the initial state.
@@ -129,7 +130,7 @@ impl Control {
             visited: Visited::new(options.memory, options.max_states)?,
             reads: PropertyReads::new(shape.properties.len()),
             kinds: shape.properties.clone(),
-            open: (0..=shape.properties.len()).map(|_| AtomicBool::new(true)).collect(),
+            open: (0..shape.properties.len() + 2).map(|_| AtomicBool::new(true)).collect(),
             options,
             hooks: TestHooks::current(),
             transitions: AtomicU64::new(0),
@@ -281,6 +282,7 @@ impl Control {
         self.hooks.leaves_out(rule)
     }
 
+    /// The built-in property that no assertion of a handler fails.
     pub fn assertion(&self) -> usize {
         self.kinds.len()
     }
@@ -293,6 +295,17 @@ impl Control {
             self.stop_at(Limit::MaxStates);
         }
         admitted
+    }
+
+    /// The built-in property that user code raises no exception.
+    pub fn exception(&self) -> usize {
+        self.kinds.len() + 1
+    }
+
+    /// The built-in properties that steps out of a state violate.
+    pub fn failed(&self, summary: SuccessorSummary) -> impl Iterator<Item = usize> + use<> {
+        let (assertion, exception) = (self.assertion(), self.exception());
+        summary.fails.then_some(assertion).into_iter().chain(summary.raises.then_some(exception))
     }
 
     /// Look at the limits that depend on the number of states. A pass that has become useless goes on for a while, to learn

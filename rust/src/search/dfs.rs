@@ -280,15 +280,15 @@ impl<'t, 'c> Worker<'t, 'c> {
         let successors = &mut self.successors;
         let mut summary =
             self.view.for_each_successor(state, fingerprint, processes, |there, via| successors.push((there, via)))?;
-        if !summary.moves && processes != ALL {
+        if !summary.leads_on && processes != ALL {
             let rest = |there, via| successors.push((there, via));
             summary.add(self.view.for_each_successor(state, fingerprint, !processes, rest)?);
             processes = ALL;
         }
         self.transitions += summary.transitions;
         self.partial += u64::from(processes != ALL);
-        if summary.fails {
-            self.record(self.control.assertion(), 1);
+        for property in self.control.failed(summary) {
+            self.record(property, 1);
         }
         if !summary.moves {
             self.terminal += 1;
@@ -335,8 +335,8 @@ impl<'t, 'c> Worker<'t, 'c> {
             |there, via| successors.push((there, via)),
         )?;
         self.transitions += summary.transitions;
-        if summary.fails {
-            self.record(self.control.assertion(), 1);
+        for property in self.control.failed(summary) {
+            self.record(property, 1);
         }
         Ok(())
     }

@@ -292,8 +292,8 @@ impl<'t, 'c> Search<'t, 'c> {
         let summary =
             self.view.for_each_successor(&self.states[top..], here, ALL, |there, via| successors.push((there, via)))?;
         self.counted += summary.transitions;
-        if summary.fails {
-            self.record(self.control.assertion(), 1);
+        for property in self.control.failed(summary) {
+            self.record(property, 1);
         }
         if !summary.moves {
             self.terminal += 1;

@@ -2,7 +2,7 @@
 
 use crate::por::stubborn::ALL;
 use crate::search::control::Control;
-use crate::system::model::Result;
+use crate::system::model::{Failure, Result};
 use crate::system::successors::{Successor, View};
 use crate::system::tables::{Expansion, Tables};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ pub struct Step {
     pub expansion: Arc<Expansion>,
     pub state: Vec<u32>,
     pub fingerprint: u64,
-    /// It failed, and leads nowhere.
-    pub fails: bool,
+    /// Why it failed; then it leads nowhere.
+    pub failure: Option<Arc<Failure>>,
 }
 
 /// The run from the initial state to a visited state. None only if hash collisions broke the chain.
@@ -64,7 +64,7 @@ pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
     let mut steps = Vec::new();
     for &next in &run[1..] {
         let mut steps_here = successors(&mut view, &state, here)?.into_iter();
-        let found = steps_here.find(|step| step.fingerprint == next && !step.fails);
+        let found = steps_here.find(|step| step.fingerprint == next && step.failure.is_none());
         let Some(step) = found else { return Ok(None) };
         state.clone_from(&step.state);
         here = next;
@@ -89,7 +89,7 @@ pub fn successors(view: &mut View, state: &[u32], fingerprint: u64) -> Result<Ve
             expansion: view.expansion(state[via.process as usize])?,
             state: after,
             fingerprint: if fails { fingerprint } else { there },
-            fails,
+            failure: if fails { Some(view.failure(state, via)?) } else { None },
         });
     }
     Ok(steps)

@@ -67,6 +67,7 @@ fn pass(tables: &Tables, control: &Control, strategy: Strategy) -> Result<()> {
 /// meets nothing that its relations do not cover. (A violation is real whatever the relations, and ends the search.)
 fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> Result<()> {
     let rules = Rules::of(control);
+    let keeps_guards = !control.leaves_out("guards");
     if !control.leaves_out("learning") {
         walk::learn(tables, control)?;
     }
@@ -89,11 +90,17 @@ fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> 
             }
             Err(reason) => control.give_up(reason),
         }
+        let covered = control.covered(tables);
+        if let Some(relations) = control.relations().filter(|_| covered && !control.ended() && keeps_guards)
+            && let Some(reason) = relations.unseen_guard(tables)?
+        {
+            control.give_up(reason);
+        }
         if control.given_up().is_some() {
             begin(None)?;
             return pass(tables, control, strategy);
         }
-        if control.covered(tables) {
+        if covered {
             break;
         }
     }

@@ -65,8 +65,8 @@ fn walk(view: &mut View, control: &Control, initial: &[u32], fingerprint: u64, n
 
         successors.clear();
         let summary = view.for_each_successor(&state, here, ALL, |there, via| successors.push((there, via)))?;
-        if summary.fails {
-            control.record(finding(control.assertion(), depth + 1, &run));
+        for property in control.failed(summary) {
+            control.record(finding(property, depth + 1, &run));
         }
         if !summary.moves {
             control.terminal.fetch_add(1, Relaxed);

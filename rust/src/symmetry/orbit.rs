@@ -1,20 +1,27 @@
-//! Symmetry in a view: the fingerprints of all images of a state, and the audit of properties.
+//! Symmetry in a view: the fingerprint of the orbit of a state, and the audit of properties.
 //!
-//! A state stays as it was reached. The least fingerprint of its images represents its orbit (`group`).
+//! A state stays as it was reached. Its orbit is represented by the least fingerprint of its images: of all, where they are few,
+//! because fingerprints are sums and those of all images are sums of tabulated numbers; else of some (`canonical`).
 
-use crate::symmetry::group::Evidence;
+use crate::symmetry::audit::{Evidence, audit_limit};
+use crate::symmetry::canonical::Canonical;
 use crate::system::hash;
-use crate::system::model::{Component, MessageId, MonitorId, Result, Shape};
+use crate::system::model::{Component, MessageId, MonitorId, Result, Shape, Truth};
 use crate::system::reads::PropertyReads;
 use crate::system::successors::{Successor, TransitionRef, UNMET, View, bit};
-use crate::system::tables::{Expansion, NodeId};
+use crate::system::tables::{Expansion, NodeId, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What a view keeps for symmetry; nothing without it.
 #[derive(Default)]
 pub(crate) struct Orbits {
-    /// Images of a state.
+    /// Whether there is any symmetry.
+    any: bool,
+    /// Images of a state, if all of them are looked at; else 0.
     size: usize,
+    canonical: Canonical,
     /// Per node, its images and their hashes.
     images: Vec<NodeId>,
     image_hashes: Vec<u64>,
@@ -34,7 +41,8 @@ pub(crate) struct Orbits {
 impl Orbits {
     pub fn new(shape: &Shape) -> Orbits {
         Orbits {
-            size: shape.group.len(),
+            any: !shape.group.is_trivial(),
+            size: if shape.group.is_listed() { shape.group.elements.len() } else { 0 },
             scopes: vec![Vec::new(); shape.properties.len()],
             audited: vec![FxHashSet::default(); shape.properties.len()],
             ..Orbits::default()
@@ -44,19 +52,41 @@ impl Orbits {
     /// Whether there is any symmetry.
     #[inline]
     pub fn any(&self) -> bool {
-        self.size > 1
+        self.any
+    }
+}
+
+impl Tables {
+    /// How many images of a state its fingerprint is the least of, at most.
+    pub fn images_compared(&self) -> u64 {
+        let group = &self.model.shape().group;
+        let all = if group.is_listed() { group.elements.len().max(1) } else { group.rotations.len() };
+        self.leaves.load(Relaxed) * all as u64
     }
 }
 
 impl View<'_> {
-    /// The same with the fingerprints of orbits: the least of those of all images.
+    /// The fingerprint of the orbit of a state.
+    pub(crate) fn orbit_fingerprint(&mut self, state: &[u32]) -> u64 {
+        if self.orbits.size == 0 {
+            return hash::orbit(self.orbits.canonical.fingerprint(self.tables, state));
+        }
+        let sums = self.image_sums(state);
+        let least = sums.iter().copied().min().expect("the identity is an image");
+        self.orbits.sums = sums;
+        hash::orbit(least)
+    }
+
+    /// `View::successors` with the fingerprints of orbits.
     pub(crate) fn orbit_successors(
         &mut self,
         state: &[u32],
         processes: u64,
         mut each: impl FnMut(Successor),
     ) -> Result<()> {
-        let sums = self.image_sums(state);
+        let listed = self.orbits.size > 0;
+        let sums = if listed { self.image_sums(state) } else { Vec::new() };
+        let mut after = Vec::new();
         for process in (0..self.processes).filter(|&process| processes & bit(process) != 0) {
             let node = state[process];
             let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
@@ -66,26 +96,32 @@ impl View<'_> {
             for index in range.0..range.1 {
                 let hot = self.hot[index as usize];
                 let via = TransitionRef { process: process as u16, index: index - range.0 };
-                if hot.plain {
+                if hot.plain && listed {
                     let start = index as usize * sums.len();
                     let deltas = &self.orbits.deltas[start..start + sums.len()];
                     let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
                     let fingerprint = hash::orbit(least.expect("the identity is an image"));
                     each(Successor { fingerprint, via, moves: hot.moves, fails: false });
-                } else {
-                    let own = self.own_fingerprint(state);
-                    if let Some(mut successor) = self.involved(state, own, via)? {
-                        if !successor.fails {
-                            let mut after = state.to_vec();
-                            self.take(&mut after, via)?;
-                            successor.fingerprint = self.fingerprint(&after);
-                        }
-                        each(successor);
-                    }
+                    continue;
                 }
+                let mut successor = Successor { fingerprint: 0, via, moves: hot.moves, fails: false };
+                if !hot.plain {
+                    let own = self.own_fingerprint(state);
+                    let Some(involved) = self.involved(state, own, via)? else { continue };
+                    successor = involved;
+                }
+                if !successor.fails {
+                    after.clear();
+                    after.extend_from_slice(state);
+                    self.take(&mut after, via)?;
+                    successor.fingerprint = self.orbit_fingerprint(&after);
+                }
+                each(successor);
             }
         }
-        self.orbits.sums = sums;
+        if listed {
+            self.orbits.sums = sums;
+        }
         Ok(())
     }
 
@@ -136,15 +172,13 @@ impl View<'_> {
         self.tables.images(node, images, hashes);
     }
 
-    /// The image of a state under a permutation.
-    fn image(&mut self, state: &[u32], element: usize) -> Vec<u32> {
+    /// The image of a state under a generator of the group.
+    fn image(&self, state: &[u32], element: usize) -> Vec<u32> {
         let tables = self.tables;
         let group = &tables.model.shape().group;
         let mut image = state.to_vec();
         for (process, &node) in state[..self.processes].iter().enumerate() {
-            self.image_hashes(node);
-            let place = group.elements[element][process] as usize;
-            image[place] = self.orbits.images[node as usize * group.len() + element];
+            image[group.elements[element][process] as usize] = tables.image(node, element);
         }
         for monitor in self.processes..self.processes + self.monitors {
             image[monitor] = tables.model.monitor_image(state[monitor], element);
@@ -157,7 +191,7 @@ impl View<'_> {
         &mut self,
         property: usize,
         state: &[u32],
-        value: bool,
+        value: Truth,
         reads: &PropertyReads,
     ) -> Result<()> {
         // All that the property has read in any image, closed under permutations: states that agree in this have images that
@@ -169,16 +203,47 @@ impl View<'_> {
         if known {
             return Ok(());
         }
-        for element in 1..self.orbits.size {
-            let image = self.image(state, element);
-            if self.evaluate(property, &image, reads)? != value {
-                return Err(self.tables.model.asymmetry(element, Evidence::Property { property, value }));
-            }
-        }
+        // If it turns out to read more, then fewer states agree.
+        while !self.audit_images(property, state, value, reads)? {}
+        Ok(())
+    }
+
+    /// Make sure of that as far as is known what the property reads, and tell whether that is still so afterwards. Generators are
+    /// applied to the state and in turn to its images.
+    fn audit_images(&mut self, property: usize, state: &[u32], value: Truth, reads: &PropertyReads) -> Result<bool> {
+        let tables = self.tables;
+        let group = &tables.model.shape().group;
+        let limit = audit_limit(group, tables.audited.load(Relaxed));
+        let scope = self.orbits.scopes[property].len();
         let mut key = Vec::new();
         self.read_scope(property, state, &mut key);
-        self.orbits.audited[property].insert(key.into());
-        Ok(())
+        let mut met: FxHashSet<Box<[u32]>> = FxHashSet::from_iter([key.as_slice().into()]);
+        let mut waiting = VecDeque::from([state.to_vec()]);
+        while let Some(state) = waiting.pop_front() {
+            for &element in &group.generators {
+                let image = self.image(&state, element);
+                self.read_scope(property, &image, &mut key);
+                if met.contains(&key[..]) {
+                    continue;
+                }
+                let there = self.evaluate(property, &image, reads)?;
+                if there != value {
+                    return Err(tables.model.asymmetry(element, Evidence::Property { property, value, image: there }));
+                }
+                if self.orbits.scopes[property].len() != scope {
+                    return Ok(false);
+                }
+                if met.len() as u64 >= limit {
+                    tables.sampled.store(true, Relaxed);
+                } else {
+                    met.insert(key.as_slice().into());
+                    waiting.push_back(image);
+                }
+            }
+        }
+        tables.audited.fetch_add(met.len() as u64, Relaxed);
+        self.orbits.audited[property].extend(met);
+        Ok(true)
     }
 
     /// The values of all that a property may read in images.
@@ -194,12 +259,13 @@ impl View<'_> {
 
     /// A property was seen to read a component: it may read its images as well.
     pub(crate) fn widen(&mut self, property: usize, component: Component) {
-        for element in &self.tables.model.shape().group.elements {
-            let image = match component {
-                Component::Local(process) => Component::Local(element[process as usize]),
-                Component::Inbox(process) => Component::Inbox(element[process as usize]),
-                Component::Monitor(_) => component,
-            };
+        let group = &self.tables.model.shape().group;
+        let images: Vec<Component> = match component {
+            Component::Local(process) => group.places(process as usize).iter().map(|&p| Component::Local(p)).collect(),
+            Component::Inbox(process) => group.places(process as usize).iter().map(|&p| Component::Inbox(p)).collect(),
+            Component::Monitor(_) => vec![component],
+        };
+        for image in images {
             if !self.orbits.scopes[property].contains(&image) {
                 self.orbits.scopes[property].push(image);
                 self.orbits.audited[property].clear();
@@ -209,6 +275,9 @@ impl View<'_> {
 
     /// What the transitions of a node add to the fingerprints of the images.
     pub(crate) fn load_deltas(&mut self, node: NodeId, expansion: &Expansion) {
+        if self.orbits.size == 0 {
+            return;
+        }
         let tables = self.tables;
         let group = &tables.model.shape().group;
         let process = tables.node(node).process;
@@ -222,7 +291,7 @@ impl View<'_> {
             for &(to, message) in details.sends().iter().filter(|(to, _)| transition.additive && *to != process) {
                 let hashes = messages.entry(message).or_insert_with(|| {
                     let image = |element| tables.model.message_image(message, element);
-                    (0..group.len()).map(|element| tables.model.message_hash(image(element))).collect()
+                    (0..group.elements.len()).map(|element| tables.model.message_hash(image(element))).collect()
                 });
                 for ((delta, hash), element) in deltas[start..].iter_mut().zip(hashes).zip(&group.elements) {
                     *delta = delta.wrapping_add(hash::pending(element[to as usize] as usize, *hash));

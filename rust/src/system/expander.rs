@@ -1,6 +1,8 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
-use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, Result, Status};
+use crate::system::model::{
+    Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, RAISED, Result, Status, Truth,
+};
 use crate::system::quorum::Candidate;
 use crate::system::tables::{Bundle, Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Transition};
 use crate::system::{hash, inbox, quorum};
@@ -31,7 +33,7 @@ impl Expander<'_, '_> {
                 self.crashes(node, &pending, &mut expansion)?;
             }
             Status::Down => {
-                let outcomes: Arc<[Outcome]> = self.ask(|m| m.recover(node.process as usize, node.local))?.into();
+                let outcomes = self.recover(node.process, node.local)?;
                 self.outcomes(Kind::Recover, 0, &[], &pending, &outcomes, &mut expansion);
             }
             Status::Crashed | Status::Unborn => {}
@@ -42,31 +44,48 @@ impl Expander<'_, '_> {
 
     fn steps(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
         let process = node.process;
-        let mut deliverable = inbox::deliverable(self.model, pending);
-        // By content, not by id: the order of transitions must not depend on the order of discovery.
-        deliverable.sort_by_cached_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
+        let deliverable = self.deliverable(pending);
         let armed = self.armed(process, node.local)?;
         self.ask_guards(process, node.local, &armed, &deliverable)?;
-        for armed in armed.iter() {
-            let sets = if armed.count == 0 {
-                vec![Vec::new()]
-            } else {
-                let candidates: Vec<Candidate> = deliverable
-                    .iter()
-                    .filter_map(|&message| {
-                        let group = (*self.inner.guards.get(&(process, node.local, armed.handler, message))?)?;
-                        Some(Candidate { message, sender: self.model.sender(message), group })
-                    })
-                    .collect();
-                quorum::sets(&candidates, armed.count as usize)
-            };
-            for consumed in sets {
+        for &armed in armed.iter() {
+            for consumed in self.consumable(process, node.local, armed, &deliverable) {
                 let outcomes = self.step(process, node.local, armed.handler, &consumed)?;
                 let rest = inbox::remove(self.model, pending, &consumed);
                 self.outcomes(Kind::Step, armed.handler, &consumed, &rest, &outcomes, expansion);
             }
         }
         Ok(())
+    }
+
+    /// The messages that may be consumed now. By content, not by id: the order of transitions must not depend on the order of
+    /// discovery.
+    pub fn deliverable(&self, pending: &[MessageId]) -> Vec<MessageId> {
+        let mut deliverable = inbox::deliverable(self.model, pending);
+        deliverable.sort_by_cached_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
+        deliverable
+    }
+
+    /// The sets of messages that a handler may consume, once its guards are known (`ask_guards`). A message on which the guard
+    /// raised an exception is a set of its own.
+    pub fn consumable(
+        &self,
+        process: u16,
+        local: LocalId,
+        armed: Armed,
+        deliverable: &[MessageId],
+    ) -> Vec<Vec<MessageId>> {
+        if armed.count == 0 {
+            return vec![Vec::new()];
+        }
+        let candidate = |&message: &MessageId| {
+            let group = (*self.inner.guards.get(&(process, local, armed.handler, message))?)?;
+            Some(Candidate { message, sender: self.model.sender(message), group })
+        };
+        let (raised, candidates): (Vec<Candidate>, Vec<Candidate>) =
+            deliverable.iter().filter_map(candidate).partition(|candidate| candidate.group == RAISED);
+        let mut sets = quorum::sets(&candidates, armed.count as usize);
+        sets.extend(raised.into_iter().map(|candidate| vec![candidate.message]));
+        sets
     }
 
     /// One transition per outcome of a handler that left `rest` in the inbox.
@@ -107,7 +126,7 @@ impl Expander<'_, '_> {
     fn crashes(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
         for (index, fault) in self.model.shape().faults.iter().enumerate() {
             if fault.may_crash[node.process as usize] {
-                let local = self.ask(|m| m.crash(node.process as usize, node.local, fault.recovers))?;
+                let local = self.crash(node.process, node.local, fault.recovers)?;
                 let last = self.inner.last(self.model, &[]);
                 let target = self.inner.node(self.model, node.process as usize, local, pending.to_vec(), last);
                 let budget = self.model.shape().crash_budget(index) as u8;
@@ -195,7 +214,7 @@ impl Expander<'_, '_> {
     }
 
     /// Make sure that the guards of all armed handlers are known for all messages that they are for.
-    fn ask_guards(&mut self, process: u16, local: LocalId, armed: &[Armed], messages: &[MessageId]) -> Result<()> {
+    pub fn ask_guards(&mut self, process: u16, local: LocalId, armed: &[Armed], messages: &[MessageId]) -> Result<()> {
         let mut questions = Vec::new();
         for &message in messages {
             let handlers = self.handlers(process, message)?;
@@ -223,7 +242,42 @@ impl Expander<'_, '_> {
         Ok(handlers)
     }
 
-    fn step(&mut self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<Arc<[Outcome]>> {
+    /// Whether a guard allows a message that the handler is for.
+    pub fn guard(&mut self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Truth> {
+        let key = (process, local, handler, message);
+        if !self.inner.guards.contains_key(&key) {
+            let groups = self.ask(|m| m.guards(process as usize, local, &[(handler, message)]))?;
+            self.inner.guards.insert(key, groups[0]);
+        }
+        let group = self.inner.guards[&key];
+        Ok((group != Some(RAISED)).then_some(group.is_some()))
+    }
+
+    pub fn crash(&mut self, process: u16, local: LocalId, recovers: bool) -> Result<LocalId> {
+        if let Some(&found) = self.inner.crashes.get(&(process, local, recovers)) {
+            return Ok(found);
+        }
+        let after = self.ask(|m| m.crash(process as usize, local, recovers))?;
+        self.inner.crashes.insert((process, local, recovers), after);
+        Ok(after)
+    }
+
+    pub fn recover(&mut self, process: u16, local: LocalId) -> Result<Arc<[Outcome]>> {
+        if let Some(found) = self.inner.recoveries.get(&(process, local)) {
+            return Ok(found.clone());
+        }
+        let outcomes: Arc<[Outcome]> = self.ask(|m| m.recover(process as usize, local))?.into();
+        self.inner.recoveries.insert((process, local), outcomes.clone());
+        Ok(outcomes)
+    }
+
+    pub fn step(
+        &mut self,
+        process: u16,
+        local: LocalId,
+        handler: u16,
+        consumed: &[MessageId],
+    ) -> Result<Arc<[Outcome]>> {
         let key = (process, local, handler, consumed.to_vec());
         if let Some(found) = self.inner.steps.get(&key) {
             return Ok(found.clone());

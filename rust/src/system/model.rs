@@ -4,9 +4,11 @@
 //! distinct input and tabulates the answer (`tables`). Local states, messages, events and monitor states are ids of
 //! interned values. The model knows their content and its hash.
 
-use crate::symmetry::group::{Evidence, Group};
+use crate::symmetry::audit::Evidence;
+use crate::symmetry::group::Group;
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 pub type LocalId = u32;
 pub type MessageId = u32;
@@ -128,13 +130,15 @@ pub struct Armed {
     pub count: u16,
 }
 
-/// A failed assertion (a violation), or a mistake of the model that shows only in some states.
+/// A failed assertion or an exception (violations), or a mistake of the model that shows only in some states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub violation: bool,
     pub message: String,
     /// What the user can do about it.
     pub hint: Option<String>,
+    /// The exception, in a format that only Python knows; none for an assertion.
+    pub exception: Option<Vec<u8>>,
 }
 
 impl fmt::Display for Failure {
@@ -176,6 +180,14 @@ pub enum Component {
     Monitor(u16),
 }
 
+/// A value that may name processes.
+#[derive(Clone, Copy, Debug)]
+pub enum Content {
+    Local(LocalId),
+    Message(MessageId),
+    Monitor(MonitorId),
+}
+
 /// A state by component ids, for the evaluation of a property.
 pub struct Parts<'a> {
     pub locals: &'a [LocalId],
@@ -183,15 +195,24 @@ pub struct Parts<'a> {
     pub monitors: &'a [MonitorId],
 }
 
+/// The value of a property on a state; none if it raised an exception.
+pub type Truth = Option<bool>;
+
 /// A property on a state.
 #[derive(Clone, Debug, Default)]
 pub struct Evaluation {
-    pub value: bool,
+    pub value: Truth,
     /// The components it read, in the order it first read them.
     pub reads: Vec<Component>,
     /// The fields it read, as `field_bit`s and `monitor_bit`s.
     pub fields: u64,
 }
+
+/// The state of a monitor after an event, or the exception that it raised.
+pub type Observed = std::result::Result<MonitorId, Arc<Failure>>;
+
+/// The group of a message on which a guard raised an exception. Such a message makes a step of its own, which fails.
+pub const RAISED: u32 = u32::MAX;
 
 /// A field of a process as one of 60 bits. Fields that share a bit are told apart less well, never wrongly: a bit says
 /// that something may have changed. Field 0 stands for the status.
@@ -215,12 +236,13 @@ pub trait Model: Sync {
     fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>>;
     /// The handlers of a process that are for messages like this one, whatever its local state.
     fn handlers(&self, process: usize, message: MessageId) -> Result<Vec<u16>>;
-    /// For each handler and message: None if the guard forbids it, else the id of the group it may form a quorum with.
+    /// For each handler and message: None if the guard forbids it, else the id of the group it may form a quorum with, or
+    /// `RAISED`. Then `step` is asked about this one message, and answers with the failure.
     fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>>;
     fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>>;
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
     fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;
-    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId>;
+    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed>;
     fn evaluate(&self, property: usize, parts: &Parts) -> Result<Evaluation>;
     /// Which fields of a process differ between two local states, as `field_bit`s.
     fn altered(&self, process: usize, before: LocalId, after: LocalId) -> u64;
@@ -234,6 +256,11 @@ pub trait Model: Sync {
     fn message_hash(&self, message: MessageId) -> u64;
     fn monitor_hash(&self, state: MonitorId) -> u64;
 
+    /// The positions of the processes that a value names, a message's sender among them.
+    fn names(&self, content: Content) -> Vec<u16>;
+    /// The hash of what a value becomes if each process gets the name of that in another place. A place beyond those of all
+    /// processes is a name that no process has.
+    fn renamed_hash(&self, content: Content, places: &[u16]) -> u64;
     /// What a permutation (by its place in the group) makes of a value, by renaming the processes in it.
     fn local_image(&self, local: LocalId, element: usize) -> LocalId;
     fn message_image(&self, message: MessageId, element: usize) -> MessageId;

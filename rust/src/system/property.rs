@@ -2,9 +2,9 @@
 //! reads.
 //!
 //! A property is a function, so the next component that it reads depends only on the values that it has read before.
-//! The reads form a tree: inner nodes name a component, leaves are truth values.
+//! The reads form a tree: inner nodes name a component, leaves are truth values (or that it raised an exception).
 
-use crate::system::model::{Component, Parts};
+use crate::system::model::{Component, Parts, Truth};
 use rustc_hash::FxHashMap;
 
 /// A component that was read, and the id of the value found there.
@@ -30,7 +30,7 @@ impl Value {
 enum Next {
     #[default]
     Unknown,
-    Leaf(bool),
+    Leaf(Truth),
     Node(u32),
 }
 
@@ -47,7 +47,7 @@ pub struct Tree {
 impl Tree {
     /// The value at a state, if the tree knows it. `id` fetches a component's value.
     #[inline]
-    pub fn find(&self, mut id: impl FnMut(Component) -> u32) -> Option<bool> {
+    pub fn find(&self, mut id: impl FnMut(Component) -> u32) -> Option<Truth> {
         let mut next = self.root;
         loop {
             match next {
@@ -68,7 +68,7 @@ impl Tree {
     }
 
     /// As `find`, with the values read on the way.
-    pub fn path(&self, parts: &Parts) -> Option<(bool, Vec<Value>)> {
+    pub fn path(&self, parts: &Parts) -> Option<(Truth, Vec<Value>)> {
         let mut path = Vec::new();
         let value = self.find(|component| {
             let value = Value::of(component, parts);
@@ -78,7 +78,7 @@ impl Tree {
         Some((value, path))
     }
 
-    pub fn insert(&mut self, path: &[Value], value: bool) {
+    pub fn insert(&mut self, path: &[Value], value: Truth) {
         let mut at: Option<(u32, u32)> = None;
         for step in path {
             let existing = at.map_or(self.root, |(node, id)| self.branch(node, id));
@@ -122,14 +122,16 @@ mod tests {
         let mut tree = Tree::default();
         let value = |i, id| Value { component: Component::Local(i), id };
         assert_eq!(tree.find(|_| 0), None);
-        tree.insert(&[value(0, 0)], true);
-        tree.insert(&[value(0, 1), value(1, 5)], false);
+        tree.insert(&[value(0, 0)], Some(true));
+        tree.insert(&[value(0, 1), value(1, 5)], Some(false));
+        tree.insert(&[value(0, 3)], None);
         let ask = |a: u32, b: u32| {
             let ids = [a, b];
             tree.path(&Parts { locals: &ids, inboxes: &[], monitors: &[] }).map(|(value, path)| (value, path.len()))
         };
-        assert_eq!(ask(0, 9), Some((true, 1)));
-        assert_eq!(ask(1, 5), Some((false, 2)));
+        assert_eq!(ask(0, 9), Some((Some(true), 1)));
+        assert_eq!(ask(1, 5), Some((Some(false), 2)));
+        assert_eq!(ask(3, 5), Some((None, 1)));
         assert_eq!(ask(1, 6), None);
         assert_eq!(ask(2, 0), None);
     }
@@ -137,7 +139,7 @@ mod tests {
     #[test]
     fn a_constant_property_reads_nothing() {
         let mut tree = Tree::default();
-        tree.insert(&[], true);
-        assert_eq!(tree.find(|_| unreachable!()), Some(true));
+        tree.insert(&[], Some(true));
+        assert_eq!(tree.find(|_| unreachable!()), Some(Some(true)));
     }
 }

@@ -80,7 +80,7 @@ impl PropertyReads {
 }
 
 /// Evaluate the open properties on a state: the `final` ones if it is terminal, else the others that the changes may have
-/// touched. Hands every property that has a finding here to `found`.
+/// touched. Hands every property that has a finding here to `found`; an exception is one of `control.exception()`.
 pub fn evaluate_properties(
     view: &mut View,
     control: &Control,
@@ -101,8 +101,10 @@ pub fn evaluate_properties(
         if view.orbits.any() {
             view.audit_property(property, state, value, &control.reads)?;
         }
-        if value == (kind == PropertyKind::Reachable) {
-            found(property);
+        match value {
+            None => found(control.exception()),
+            Some(value) if value == (kind == PropertyKind::Reachable) => found(property),
+            Some(_) => {}
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 
 use crate::symmetry::orbit::Orbits;
 use crate::system::hash;
-use crate::system::model::{Component, EventId, MonitorId, Result, Status, monitor_bit};
+use crate::system::model::{Component, EventId, Failure, MonitorId, Observed, Result, Status, Truth, monitor_bit};
 use crate::system::property::Tree;
 use crate::system::reads::{Changes, PropertyReads};
 use crate::system::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
@@ -29,10 +29,14 @@ pub struct Successor {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SuccessorSummary {
     pub transitions: u64,
-    /// A step of a process leads out of the state; if none does, the state is terminal.
+    /// A step of a process leads out of the state, or fails; if none does, the state is terminal.
     pub moves: bool,
-    /// An assertion fails in some step. (A mistake of the model that shows in a step ends the search instead.)
+    /// A step that does not fail leads out of the state.
+    pub leads_on: bool,
+    /// In some step, an assertion fails. (A mistake of the model that shows in a step ends the search instead.)
     pub fails: bool,
+    /// In some step, user code raises an exception.
+    pub raises: bool,
 }
 
 impl SuccessorSummary {
@@ -40,7 +44,9 @@ impl SuccessorSummary {
     pub fn add(&mut self, more: SuccessorSummary) {
         self.transitions += more.transitions;
         self.moves |= more.moves;
+        self.leads_on |= more.leads_on;
         self.fails |= more.fails;
+        self.raises |= more.raises;
     }
 }
 
@@ -121,7 +127,7 @@ pub struct View<'t> {
     deliveries: Vec<(u16, BundleId)>,
     /// (node, bundle) to the node after arrival.
     arrivals: FxHashMap<u64, NodeId>,
-    observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
+    observations: FxHashMap<(u16, MonitorId, EventId), Observed>,
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
     trees: Vec<Tree>,
     pub(crate) orbits: Orbits,
@@ -159,10 +165,7 @@ impl<'t> View<'t> {
         if !self.orbits.any() {
             return self.own_fingerprint(state);
         }
-        let images = self.image_sums(state);
-        let least = images.iter().copied().min().expect("the identity is an image");
-        self.orbits.sums = images;
-        hash::orbit(least)
+        self.orbit_fingerprint(state)
     }
 
     /// The fingerprint of a state as it is.
@@ -226,25 +229,40 @@ impl<'t> View<'t> {
         mut each: impl FnMut(u64, TransitionRef),
     ) -> Result<SuccessorSummary> {
         let mut summary = SuccessorSummary::default();
-        let mut failed: Option<TransitionRef> = None;
+        let mut failed: Vec<TransitionRef> = Vec::new();
         self.successors(state, fingerprint, processes, |successor| {
             summary.transitions += 1;
             summary.moves |= successor.moves;
             if successor.fails {
-                failed = Some(successor.via);
+                failed.push(successor.via);
             } else {
+                summary.leads_on |= successor.moves;
                 each(successor.fingerprint, successor.via);
             }
         })?;
-        if let Some(via) = failed {
-            summary.fails = true;
-            let expansion = self.expansion(state[via.process as usize])?;
-            let failure = expansion.details[via.index as usize].failure();
-            if let Some(mistake) = failure.filter(|f| !f.violation) {
-                return Err(mistake.clone().into());
+        for via in failed {
+            let failure = self.failure(state, via)?;
+            if !failure.violation {
+                return Err(Box::new(Failure::clone(&failure)));
             }
+            *if failure.exception.is_some() { &mut summary.raises } else { &mut summary.fails } = true;
         }
         Ok(summary)
+    }
+
+    /// Why a transition fails: in its handler, or in a monitor that observes what it announces.
+    pub fn failure(&mut self, state: &[u32], via: TransitionRef) -> Result<Arc<Failure>> {
+        let expansion = self.expansion(state[via.process as usize])?;
+        let details = &expansion.details[via.index as usize];
+        if let Some(failure) = details.failure() {
+            return Ok(Arc::new(failure.clone()));
+        }
+        for monitor in 0..self.monitors {
+            if let Err(failure) = self.observe(monitor, state[self.processes + monitor], details.events())? {
+                return Ok(failure);
+            }
+        }
+        unreachable!("a transition that fails has a failure")
     }
 
     #[cold]
@@ -304,9 +322,13 @@ impl<'t> View<'t> {
                 return Ok(None);
             }
         }
+        let mut fails = details.failure().is_some();
         for monitor in 0..self.monitors {
             let before = state[self.processes + monitor];
-            let after = self.observe(monitor, before, details.events())?;
+            let Ok(after) = self.observe(monitor, before, details.events())? else {
+                fails = true;
+                break;
+            };
             if after != before {
                 sum = sum.wrapping_sub(self.monitor_hash(monitor, before));
                 sum = sum.wrapping_add(self.monitor_hash(monitor, after));
@@ -320,7 +342,6 @@ impl<'t> View<'t> {
                 sum = sum.wrapping_sub(self.nodes.hashes[old]).wrapping_add(self.nodes.hashes[new]);
             }
         }
-        let fails = details.failure().is_some();
         let moves = transition.moves && (fails || sum.wrapping_sub(transition.history) != fingerprint);
         Ok(Some(Successor { fingerprint: hash::fingerprint(sum), via, moves, fails }))
     }
@@ -364,6 +385,7 @@ impl<'t> View<'t> {
         for monitor in 0..self.monitors {
             let position = self.processes + monitor;
             let after = self.observe(monitor, state[position], details.events())?;
+            let after = after.expect("a transition that fails is not taken");
             if after != state[position] {
                 state[position] = after;
                 changes.altered |= monitor_bit(monitor);
@@ -407,19 +429,23 @@ impl<'t> View<'t> {
         *self.arrivals.entry(key).or_insert_with(|| self.tables.arrival(node, bundle))
     }
 
-    fn observe(&mut self, monitor: usize, mut state: MonitorId, events: &[EventId]) -> Result<MonitorId> {
+    fn observe(&mut self, monitor: usize, mut state: MonitorId, events: &[EventId]) -> Result<Observed> {
         for &event in events {
             let key = (monitor as u16, state, event);
-            state = match self.observations.get(&key) {
-                Some(&known) => known,
+            let observed = match self.observations.get(&key) {
+                Some(known) => known.clone(),
                 None => {
                     let found = self.tables.observe(monitor, state, event)?;
-                    self.observations.insert(key, found);
+                    self.observations.insert(key, found.clone());
                     found
                 }
             };
+            state = match observed {
+                Ok(next) => next,
+                Err(failure) => return Ok(Err(failure)),
+            };
         }
-        Ok(state)
+        Ok(Ok(state))
     }
 
     fn monitor_hash(&mut self, monitor: usize, state: MonitorId) -> u64 {
@@ -429,7 +455,7 @@ impl<'t> View<'t> {
     }
 
     /// A property on a state.
-    pub fn evaluate(&mut self, property: usize, state: &[u32], reads: &PropertyReads) -> Result<bool> {
+    pub fn evaluate(&mut self, property: usize, state: &[u32], reads: &PropertyReads) -> Result<Truth> {
         let (nodes, tables, processes) = (&mut self.nodes, self.tables, self.processes);
         let known = self.trees[property].find(|component| {
             if let Component::Local(i) | Component::Inbox(i) = component {

@@ -6,16 +6,18 @@
 //! known nodes meanwhile.
 
 use crate::por::effects::{KnownEffects, Profile};
+use crate::symmetry::audit::Question;
 use crate::system::expander::Expander;
 use crate::system::model::{
-    Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Outcome, Parts, Result, Status,
+    Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome, Parts, Result, Status,
+    Truth,
 };
 use crate::system::property::{Tree, Value};
 use crate::system::{hash, inbox};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 pub type NodeId = u32;
 pub type InboxId = u32;
@@ -135,6 +137,11 @@ pub struct Tables {
     filling: Mutex<()>,
     /// How often a worker had to ask.
     fillings: AtomicUsize,
+    /// How many questions and states the audit of a symmetry has looked at, and whether it left some images out.
+    pub(crate) audited: AtomicU64,
+    pub(crate) sampled: AtomicBool,
+    /// Of how many images canonical fingerprints were the least.
+    pub(crate) leaves: AtomicU64,
 }
 
 #[derive(Default)]
@@ -145,19 +152,22 @@ pub(crate) struct Inner {
     pub profiles: FxHashMap<NodeId, Arc<Profile>>,
     pub shared_profiles: FxHashSet<Arc<Profile>>,
     pub known_effects: KnownEffects,
-    /// What permutations make of nodes, and the nodes that were shown to be symmetric (`symmetry`).
+    /// What permutations make of nodes, and the questions whose images were shown to have the images of their answers
+    /// (`symmetry`).
     pub images: FxHashMap<(NodeId, u16), NodeId>,
-    pub audited: FxHashSet<NodeId>,
+    pub audited: FxHashSet<Question>,
     pub inboxes: Vec<Arc<[MessageId]>>,
     inbox_ids: FxHashMap<Arc<[MessageId]>, InboxId>,
     pub bundles: Vec<Bundle>,
     bundle_ids: FxHashMap<Bundle, BundleId>,
     arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
-    observations: FxHashMap<(u16, MonitorId, EventId), MonitorId>,
-    pub(super) armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
-    pub(super) handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
+    observations: FxHashMap<(u16, MonitorId, EventId), Observed>,
+    pub(crate) armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
+    pub(crate) handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
     pub guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     pub(super) steps: FxHashMap<StepKey, Arc<[Outcome]>>,
+    pub(super) crashes: FxHashMap<(u16, LocalId, bool), LocalId>,
+    pub(super) recoveries: FxHashMap<(u16, LocalId), Arc<[Outcome]>>,
     pub(super) altered: FxHashMap<(u16, LocalId, LocalId), u64>,
     trees: Vec<Tree>,
     /// Per property, all fields that some evaluation has read.
@@ -170,7 +180,15 @@ impl Tables {
         let trees: Vec<Tree> = model.shape().properties.iter().map(|_| Tree::default()).collect();
         let fields_read = vec![0; trees.len()];
         let inner = Mutex::new(Inner { trees, fields_read, ..Inner::default() });
-        Tables { model, inner, filling: Mutex::new(()), fillings: AtomicUsize::new(0) }
+        Tables {
+            model,
+            inner,
+            filling: Mutex::new(()),
+            fillings: AtomicUsize::new(0),
+            audited: AtomicU64::new(0),
+            sampled: AtomicBool::new(false),
+            leaves: AtomicU64::new(1),
+        }
     }
 
     /// The initial state: a node per process, monitors, budgets.
@@ -222,25 +240,32 @@ impl Tables {
         self.inner.lock().arrival(&*self.model, node, bundle)
     }
 
-    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<MonitorId> {
+    /// The state of a monitor after an event, or the exception that it raised.
+    pub fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
+        let observed = self.observation(monitor, state, event)?;
+        if !self.model.shape().group.is_trivial() {
+            self.audit_question(Question::Observe(monitor as u16, state, event))?;
+        }
+        Ok(observed)
+    }
+
+    pub(crate) fn observation(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
         let key = (monitor as u16, state, event);
-        let known = |inner: &Inner| inner.observations.get(&key).copied();
+        let known = |inner: &Inner| inner.observations.get(&key).cloned();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
-        let filling = self.fill();
+        let _filling = self.fill();
         if let Some(found) = known(&self.inner.lock()) {
             return Ok(found);
         }
         let next = self.model.observe(monitor, state, event)?;
-        self.inner.lock().observations.insert(key, next);
-        drop(filling);
-        self.audit_observation(monitor, (state, event), next)?;
+        self.inner.lock().observations.insert(key, next.clone());
         Ok(next)
     }
 
     /// A property on a state, with the path through its decision tree for the worker's own copy.
-    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(bool, Vec<Value>, u64)> {
+    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(Truth, Vec<Value>, u64)> {
         let shape = self.model.shape();
         let nodes: Vec<Node> = {
             let inner = self.inner.lock();

@@ -14,6 +14,7 @@ from plait.check.live import search as liveness
 from plait.check.live.buchi import Automaton
 from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
+from plait.check.reduce.asymmetry import AsymmetryError
 from plait.check.reduce.plan import Plan, plan
 from plait.check.runner import Runner
 from plait.kernel.deadline import Deadline, OutOfTimeError
@@ -69,23 +70,29 @@ def check(
         asked = []  # coverage must not make a model too large to check
     more = [premise.atom for premise in asked]
     system = with_properties(system, liveness.flattened(checked, more))
-    try:
-        with clock.enforced():
-            reductions = plan(system, options, temporal)
-            automata = liveness.automata(temporal, more)
-            runner = reductions.runner(system, Recorder(system) if options.coverage else None)
-    except OutOfTimeError:
-        return Verdict.unfinished(
-            system.target or system.name,
-            "timeout",
-            "while the search was planned",
-            search=options.search,
-            seconds=clock.elapsed,
-            properties=[PropertyResult(p.name, p.kind, "inconclusive", "not checked (timeout)") for p in checked],
-        )
-    if reductions.dpor:  # it chooses transitions by what it has seen before
-        options = dataclasses.replace(options, workers=1)
-    report, runs = _searched(runner, options, reductions, temporal, automata, more, clock, progress)
+    asymmetry: AsymmetryError | None = None
+    while True:
+        try:
+            with clock.enforced():
+                reductions = plan(system, options, temporal, asymmetry=asymmetry)
+                automata = liveness.automata(temporal, more)
+                runner = reductions.runner(system, Recorder(system) if options.coverage else None)
+        except OutOfTimeError:
+            return Verdict.unfinished(
+                system.target or system.name,
+                "timeout",
+                "while the search was planned",
+                search=options.search,
+                seconds=clock.elapsed,
+                properties=[PropertyResult(p.name, p.kind, "inconclusive", "not checked (timeout)") for p in checked],
+            )
+        if reductions.dpor:  # it chooses transitions by what it has seen before
+            options = dataclasses.replace(options, workers=1)
+        try:
+            report, runs = _searched(runner, options, reductions, temporal, automata, more, clock, progress)
+            break
+        except AsymmetryError as error:
+            asymmetry = error  # the next plan has no symmetry, or raises this error
     verdict = judge(runner, options, reductions, temporal, report, runs, clock)
     if not options.coverage:
         return verdict

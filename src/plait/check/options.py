@@ -76,6 +76,8 @@ stores no states."""
     """Make the messages that each process consumed last part of the state, as the tool of DBSS does."""
     spos: bool = True
     """Depth-first searches keep states with a single successor off the stack (selective push-on-stack)."""
+    explore: bool = False
+    """Explore the states only. Without this, a model without properties or steps is inconclusive."""
     raw: bool = False
     """Show counterexamples as they were found: all steps, in that order."""
     coverage: bool = False
@@ -148,6 +150,7 @@ class Changes(TypedDict, total=False):
     seeds: Seeds
     history: History
     spos: bool
+    explore: bool
     raw: bool
     coverage: bool
 

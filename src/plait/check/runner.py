@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plait._native import Engine, Transition
+from plait._native import Engine, Failure, Transition
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.decomposition import Decomposition
 from plait.check.reduce.relevance import Relevance
 from plait.check.tabulate.tabulation import Tabulation
+from plait.model.properties import ASSERTIONS, NO_EXCEPTIONS
 from plait.model.system import System, plays
 
 
@@ -22,6 +23,7 @@ class Runner:
         *,
         history: bool = False,
         symmetry: Sequence[Sequence[int]] = (),
+        rotations: Sequence[Sequence[int]] = (),
         recorder: Recorder | None = None,
     ) -> None:
         self.system = system
@@ -47,12 +49,13 @@ class Runner:
             properties=[p.kind for p in system.properties],
             history=history,
             symmetry=symmetry,
+            rotations=rotations,
             pids=[(pid.role, pid.index) for pid in system.pids],
         )
         self.tabulation.store = self.engine.store
 
-    def holds(self, number: int, state: Sequence[int]) -> bool:
-        """Whether a property's predicate is true in a state."""
+    def holds(self, number: int, state: Sequence[int]) -> bool | None:
+        """Whether a property's predicate is true in a state; None if it raises an exception."""
         locals_, inboxes, monitors, _ = self.engine.components(state)
         return self.tabulation.evaluate(number, locals_, inboxes, monitors)[0]
 
@@ -70,6 +73,25 @@ class Runner:
         steps = (t for t in self.engine.successors(state) if t.kind == "step")
         return not any(not t.failure and self.changes(state, t) for t in steps)
 
-    def failing(self, state: Sequence[int]) -> Transition | None:
-        """A step out of this state in which an assertion fails, or None."""
-        return next((t for t in self.engine.successors(state) if t.failure and t.failure.violation), None)
+    def failing(self, state: Sequence[int], name: str) -> Transition | None:
+        """A step out of this state that violates a built-in property, or None."""
+        return next((t for t in self.engine.successors(state) if violated_by(t) == name), None)
+
+    def raising(self, state: Sequence[int]) -> tuple[int, Failure] | None:
+        """A property that raises an exception in a state, with the exception, or None."""
+        parts = self.engine.components(state)[:3]
+        for number, prop in enumerate(self.system.properties):
+            if prop.kind == "final" and not self.is_terminal(state):
+                continue
+            failure = self.tabulation.property_failure(number, *parts)
+            if failure is not None:
+                return number, failure
+        return None
+
+
+def violated_by(transition: Transition) -> str | None:
+    """The built-in property that a step violates: an assertion fails, or user code raises an exception."""
+    failure = transition.failure
+    if failure is None or not failure.violation:
+        return None
+    return ASSERTIONS if failure.exception is None else NO_EXCEPTIONS

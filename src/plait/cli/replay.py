@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from plait.cli.options import AtLeastOne, Quiet, Target
+from plait.cli.options import AtLeastOne, Flag, Quiet, Target
 from plait.cli.output import emit
 from plait.kernel.errors import PlaitError, TraceError
 from plait.kernel.trace import Event, Snapshot, Trace
@@ -16,6 +17,7 @@ def replay(
     *,
     step: AtLeastOne = None,
     target: Target | None = None,
+    all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
     """Re-execute a saved trace on its model (the help text is in `plait.cli.main`).
@@ -28,6 +30,8 @@ def replay(
         Stop after this step, and show the whole state.
     target
         The target of the model, if it changed since the trace was saved.
+    all
+        Print every step of a long run. By default, a terminal shows the first and the last steps.
     quiet
         Print the result only.
     """
@@ -41,7 +45,7 @@ def replay(
     if step is not None and step > steps:
         raise TraceError(f"{file} has {steps} steps, not {step}", hint=f"give --step 1 to {steps}")
     if trace.lanes and trace.lanes[-1].role == "memory":
-        return _program(trace, target, step, quiet)
+        return _program(trace, target, step, all, quiet)
     try:
         system = load(target or trace.target, trace.parameters, parse=False)
     except PlaitError as error:
@@ -53,8 +57,11 @@ def replay(
     if not quiet:
         emit(f"initially\n{_state(trace, trace.initial)}")
     details, marks = step_details(trace), mark_texts(trace)
+    hidden = _hidden(step or steps, all)
     for count, event in enumerate(events(system, trace), 1):
-        if not quiet:
+        if not quiet and count in hidden:
+            _emit_hidden(count, hidden)
+        elif not quiet:
             for label, *lost in marks.get(count - 1, []):
                 emit("\n".join([*(f"     lost      {line}" for line in lost), f"  -- {label} --"]))
             if count - 1 == trace.loop:
@@ -85,7 +92,21 @@ def _reproduced(trace: Trace, kind: str | None) -> str:
     return f"{said} after {plural(len(trace), 'step')}{', where the run ends' if kind == 'temporal' else ''}"
 
 
-def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) -> int:
+def _hidden(steps: int, every_step: bool) -> range:
+    """The steps of a long run that a terminal does not show."""
+    from plait.report.text import hidden_steps
+
+    return hidden_steps(steps) if sys.stdout.isatty() and not every_step else range(0)
+
+
+def _emit_hidden(count: int, hidden: range) -> None:
+    from plait.report.text import hidden_text
+
+    if count == hidden.start:
+        emit(f"  ⋮  {hidden_text(hidden)}")
+
+
+def _program(trace: Trace, target: str | None, step: int | None, every_step: bool, quiet: bool) -> int:
     """Replay the run of a program with shared variables on the interpreter."""
     from plait.bmc.execution.tracing import WIDTH, replay
     from plait.bmc.load import load
@@ -95,8 +116,11 @@ def _program(trace: Trace, target: str | None, step: int | None, quiet: bool) ->
     if not quiet:
         emit(f"initially\n{_state(trace, trace.initial)}")
     details = step_details(trace)
+    hidden = _hidden(step or len(trace.events), every_step)
     for count, event in enumerate(replay(program, trace), 1):
-        if not quiet:
+        if not quiet and count in hidden:
+            _emit_hidden(count, hidden)
+        elif not quiet:
             emit(_step(event, count, details[count - 1]))
         if count == step:
             emit(f"after step {count}\n{_state(trace, event.state)}")

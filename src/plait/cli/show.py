@@ -71,6 +71,7 @@ def _system(system: System) -> dict[str, Any]:
         "network": str(system.network),
         "faults": [str(f) for f in system.faults],
         "symmetric": [role.__name__ for role in system.symmetric],
+        "rotations": [role.__name__ for role in system.rotations],
         "processes": [_class(system, cls) for cls in dict.fromkeys(system.classes)],
         "monitors": [{"name": type(m).__name__, "doc": _doc(type(m))} for m in system.monitors],
         "properties": [{"name": p.name, "kind": p.kind, "doc": p.doc} for p in system.properties],
@@ -195,7 +196,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         return lines
     lines += ["", f"network: {facts['network']}"]
     lines += [f"faults: {fault}" for fault in facts["faults"]]
-    lines += [f"symmetric: {', '.join(facts['symmetric'])}"] if facts["symmetric"] else []
+    lines += [f"{kind}: {', '.join(facts[kind])}" for kind in ("symmetric", "rotations") if facts[kind]]
     for process in facts["processes"]:
         lines += _process(process)
     lines += _section("monitors", [(m["name"], m["doc"]) for m in facts["monitors"]])

@@ -21,7 +21,7 @@ class State(msgspec.Struct, frozen=True):
     """The state from which it was first reached."""
     terminal: bool = False
     violated: list[str] = []
-    """The properties that this state violates; `assertions` if an assertion fails in a step from this state."""
+    """The properties that this state violates; `assertions` and `no_exceptions` if a step from this state fails."""
     examples: list[str] = []
     """The reachable properties that are true in this state."""
     hidden: int = 0

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+import sys
 from collections.abc import Sequence
 
+from plait.kernel.trace import Frame, Raised
+
 _OURS = ("plait.check.", "plait.kernel.", "plait.model.", "plait.rounds.")
+_LIBRARY = frozenset(sys.stdlib_module_names) - {"__main__"}
 _TRANSLATED: dict[str, tuple[str, Sequence[int]]] = {}
 
 
@@ -23,6 +28,30 @@ def user_line(error: BaseException) -> str:
     return found
 
 
+def raised(where: str, error: BaseException) -> Raised:
+    """An exception as data. Of its traceback, the frames of Plait and of the standard library are left out.
+
+    >>> try:
+    ...     {}["key"]
+    ... except KeyError as error:
+    ...     raised("Client.ask", error).type
+    'KeyError'
+    """
+    frames, walk = [], error.__traceback__
+    while walk is not None:
+        frame, module = walk.tb_frame, str(walk.tb_frame.f_globals.get("__name__", ""))
+        if not module.startswith(_OURS) and module.partition(".")[0] not in _LIBRARY:
+            name = frame.f_code.co_filename
+            file, line = _original(name, walk.tb_lineno)
+            frames.append(Frame(file, line, frame.f_code.co_qualname, linecache.getline(file, line).strip()))
+        walk = walk.tb_next
+    try:
+        message = str(error)
+    except Exception:  # an exception of the user may not even have a text
+        message = ""
+    return Raised(where, type(error).__name__, message, frames)
+
+
 def place(file: str, line: int) -> str:
     """File and line in the user's original text.
 
@@ -30,7 +59,11 @@ def place(file: str, line: int) -> str:
     >>> place("<made>", 3), place("paxos.py", 3)
     ('paxos.distal:4', 'paxos.py:3')
     """
+    return ":".join(map(str, _original(file, line)))
+
+
+def _original(file: str, line: int) -> tuple[str, int]:
     if file in _TRANSLATED:
         original, lines = _TRANSLATED[file]
-        return f"{original}:{lines[min(line, len(lines)) - 1]}"
-    return f"{file}:{line}"
+        return original, lines[min(line, len(lines)) - 1]
+    return file, line

@@ -109,6 +109,34 @@ class Why(msgspec.Struct, frozen=True):
     """The indices of the events that are involved."""
 
 
+class Wait(msgspec.Struct, frozen=True):
+    """Why a handler cannot run in the last state; with None for the handler, why the whole process takes no step."""
+
+    lane: str
+    handler: str | None
+    reason: str
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """A call in a traceback: a line of the user's code."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+    """The text of the line, if the file can be read."""
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """An exception of the user's code, with the part of its traceback that is in the user's code, outermost first."""
+
+    where: str
+    """The handler, guard, property or monitor that was executed."""
+    type: str
+    message: str
+    frames: list[Frame] = []
+
+
 class Trace(msgspec.Struct, frozen=True):
     """A run of the system, from its initial state."""
 
@@ -127,6 +155,10 @@ class Trace(msgspec.Struct, frozen=True):
     tidied: str | None = None
     """How this run differs from the run that the search found: steps left out, steps in another order."""
     why: Why | None = None
+    exception: Raised | None = None
+    """The exception that ends the run, for the property `no_exceptions`."""
+    waiting: list[Wait] = []
+    """Who waits for what in the last state, for `deadlock_free`."""
 
     def __len__(self) -> int:
         return len(self.events)

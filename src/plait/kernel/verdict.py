@@ -14,6 +14,12 @@ from plait.kernel.trace import Trace, one_line
 
 Status = Literal["holds", "violated", "inconclusive"]
 
+VACUOUS = {
+    "no-property": "no property was given",
+    "no-step": "no process can ever take a step",
+}
+"""Bounds of a search that was complete, but has shown nothing, and what they mean."""
+
 EXIT_CODES: dict[Status, int] = {"holds": 0, "violated": 1, "inconclusive": 3}
 
 
@@ -71,6 +77,8 @@ class Statistics(msgspec.Struct, frozen=True):
     stack_operations_saved: int = 0
     """The number of these operations that selective push-on-stack avoided."""
     formula: FormulaStatistics | None = None
+    all_states: bool = False
+    """Whether all states were met although a limit was reached: only the search for fair runs is not complete."""
 
     @property
     def states_per_second(self) -> float:

@@ -20,6 +20,11 @@ Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
 """`plait.model.temporal` has the properties of kind `temporal`. A `predicate` is a part of a temporal property."""
 
 
+ASSERTIONS, NO_EXCEPTIONS = "assertions", "no_exceptions"
+BUILT_IN = (ASSERTIONS, NO_EXCEPTIONS)
+"""Properties that every System has: no assertion of a handler fails, and user code raises no exception."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Property:
     """A named predicate on a view of the state. Its kind says in which states it must hold."""

@@ -14,7 +14,7 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process, Quorum
-from plait.model.properties import Property, distinct
+from plait.model.properties import BUILT_IN, Property, distinct
 from plait.model.tag import check_rounds
 
 
@@ -24,6 +24,8 @@ class System:
     `spare={Worker: 2}` declares slots for processes that `spawn` creates. So all states have the same shape.
     `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: if two of the same class are
     exchanged everywhere (fields, messages, all uses of their ids), the system behaves the same.
+    `rotations=[Node]` declares that the processes of a role form a ring, in their order: if each takes the place of the
+    next one, and the last that of the first, the system behaves the same.
     `rounds=["Prepare", "Ack"]` is the order of the rounds of a phase, for messages with `@tagged`.
     `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them.
     """
@@ -38,6 +40,7 @@ class System:
         properties: Iterable[Property] = (),
         spare: Mapping[type[Process], int] | None = None,
         symmetric: Iterable[type[Process]] = (),
+        rotations: Iterable[type[Process]] = (),
         rounds: Sequence[str] | None = None,
         fairness: Iterable[Fairness] = (),
         name: str = "system",
@@ -71,8 +74,11 @@ class System:
         self._members: dict[tuple[type[Process], bool], list[int]] = {}
         for process, pid in zip(self.processes, self.pids, strict=False):
             process.__dict__["_id"] = pid
-        self.symmetric: list[type[Process]] = self._check_symmetric(symmetric)
+        covered: dict[int, type[Process]] = {}
+        self.symmetric: list[type[Process]] = self._check_symmetric("symmetric", symmetric, covered)
         """Roles with interchangeable processes."""
+        self.rotations: list[type[Process]] = self._check_symmetric("rotations", rotations, covered)
+        """Roles whose processes form a ring."""
         self.rounds: list[str] = check_rounds(rounds, self._consumed())
         """The rounds of a phase, in their order. Empty if messages have no tags."""
         self._check_shared()
@@ -125,28 +131,34 @@ class System:
                             hint="give each its own copy: processes and fields cannot share an object",
                         )
 
-    def _check_symmetric(self, given: Any) -> list[type[Process]]:
+    def _check_symmetric(self, option: str, given: Any, covered: dict[int, type[Process]]) -> list[type[Process]]:
         try:
             roles = list(given)
         except TypeError:
-            raise ModelError(f"System: symmetric={given!r} is not a list", hint="write symmetric=[Acceptor]") from None
-        covered: dict[int, type[Process]] = {}
+            raise ModelError(f"System: {option}={given!r} is not a list", hint=f"write {option}=[Acceptor]") from None
         for role in roles:
             if not (isinstance(role, type) and issubclass(role, Process)):
                 raise ModelError(
-                    f"System: {role!r} in symmetric is not a Process class", hint="give classes: symmetric=[Acceptor]"
+                    f"System: {role!r} in {option} is not a Process class", hint=f"give classes: {option}=[Acceptor]"
                 )
             members = self.members(role)
             if len(members) < 2:
                 count = f"only {self.pids[members[0]]!r}" if members else "no process"
                 raise ModelError(
-                    f"System: symmetric=[{role.__name__}], but {count} has this role",
+                    f"System: {option}=[{role.__name__}], but {count} has this role",
                     hint=f"leave {role.__name__} out: symmetry needs at least two processes",
                 )
             if slots := [c.__name__ for c, count in self.spare.items() if count and plays(c, role)]:
                 raise ModelError(
-                    f"System: symmetric=[{role.__name__}], but {slots[0]} has spare slots",
+                    f"System: {option}=[{role.__name__}], but {slots[0]} has spare slots",
                     hint=f"leave {role.__name__} out: spare slots are used in order, so they are not interchangeable",
+                )
+            classes = list(dict.fromkeys(self.classes[i] for i in members))
+            if option == "rotations" and len(classes) > 1:
+                raise ModelError(
+                    f"System: rotations=[{role.__name__}], but {self.pids[members[0]]!r} and the others are not all of "
+                    f"one class: {', '.join(c.__name__ for c in classes)}",
+                    hint=f"leave {role.__name__} out: only processes of one class can take each other's places",
                 )
             for i in members:
                 if i in covered:
@@ -179,6 +191,11 @@ class System:
             ("monitor", [type(m).__name__ for m in self.monitors]),
         ):
             for name in names:
+                if kind == "property" and name in BUILT_IN:
+                    raise ModelError(
+                        f"a property is called {name!r}, which is the name of a built-in property",
+                        hint="give it another name: always(…, name=…)",
+                    )
                 if names.count(name) > 1:
                     hint = "rename one: always(…, name=…)" if kind == "property" else "make a subclass of one of them"
                     raise ModelError(f"two {kind} definitions are called {name!r}", hint=hint)
@@ -210,14 +227,17 @@ def plays(cls: type[Process], role: type[Process]) -> bool:
 
 
 def selected(system: System, names: Sequence[str] | None) -> list[Property]:
-    """The properties with these names; all properties if `names` is None. An unknown name raises a UsageError."""
+    """The properties with these names; all properties if `names` is None. An unknown name raises a UsageError.
+
+    The names of built-in properties are accepted, but they are in no list: these properties are always checked.
+    """
     known = {p.name: p for p in system.properties}
     for name in names or ():
-        if name not in known:
+        if name not in known and name not in BUILT_IN:
             raise UsageError(
-                f"{system.name} has no property {name!r}", hint=f"its properties are: {', '.join(known) or 'none'}"
+                f"{system.name} has no property {name!r}", hint=f"its properties are: {', '.join([*known, *BUILT_IN])}"
             )
-    return list(system.properties) if names is None else [known[name] for name in names]
+    return list(system.properties) if names is None else [known[name] for name in names if name in known]
 
 
 def with_properties(system: System, properties: list[Property]) -> System:

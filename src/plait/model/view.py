@@ -26,9 +26,17 @@ class ProcessView:
 
     __slots__ = ("_index", "_view")
 
+    _view: View
+    _index: int
+
     def __init__(self, view: View, index: int) -> None:
-        self._view = view
-        self._index = index
+        object.__setattr__(self, "_view", view)
+        object.__setattr__(self, "_index", index)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ModelError(
+            f"the property changes the state it looks at: {self.id}.{name}", hint="move the change into a handler"
+        )
 
     @property
     def id(self) -> Pid:

@@ -135,6 +135,16 @@ def _explanation(trace: Trace, outcome: str | None) -> str:
     """Why the run is as it is, unfolded. Only a violation is red."""
     lines = [(f"explanation {outcome or ''}".strip(), trace.explanation), ("tidied", trace.tidied)]
     said = "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
+    waits = "".join(
+        f"<tr><td>{escape(who)}</td><td>{escape(reason)}</td></tr>" for who, reason in facts.waiting_rows(trace)
+    )
+    if waits:
+        said += f'<details class="why" open><summary>Who waits for what</summary><table>{waits}</table></details>'
+    calls = "".join(
+        f"<div>{escape(where)}</div><pre>{escape(code)}</pre>" for where, code in facts.traceback_rows(trace)
+    )
+    if calls:
+        said += f'<details class="traceback" open><summary>Traceback (your code)</summary>{calls}</details>'
     rows = "".join(
         f"<tr><td>{escape(part)}</td><td>{escape(value)}</td><td>{escape(step)}</td></tr>"
         for part, value, step in facts.why_rows(trace)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Event, Lane, Mark, Sent, Snapshot, Trace, Why
+from plait.kernel.trace import Event, Lane, Mark, Raised, Sent, Snapshot, Trace, Wait, Why
 from plait.kernel.values import Data
 
 FORMAT = "plait-trace"
@@ -52,6 +52,8 @@ class _Plait(msgspec.Struct):
     why: Why | None = None
     folder: str | None = None
     """The folder that the target is relative to, seen from the folder of the file."""
+    exception: Raised | None = None
+    waiting: list[Wait] = []
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -109,6 +111,10 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
         plait["marks"] = trace.marks
     if re.search(r"[/.:]", trace.target):
         plait["folder"] = os.path.relpath(Path.cwd(), Path(path).parent.resolve())
+    if trace.waiting:
+        plait["waiting"] = trace.waiting
+    if trace.exception is not None:
+        plait["exception"] = trace.exception
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",
@@ -206,6 +212,8 @@ def _read(file: Path, raw: object) -> Trace:
         marks=plait.marks,
         tidied=plait.tidied,
         why=plait.why,
+        exception=plait.exception,
+        waiting=plait.waiting,
     )
     if document.loop != trace.loop:
         raise TraceError(

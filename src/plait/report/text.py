@@ -140,17 +140,25 @@ def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
     return lines
 
 
-def _hidden(trace: Trace, abridged: bool) -> range:
-    """The steps that an abridged text leaves out."""
-    steps = len(trace.events)
-    return range(_FIRST + 1, steps - _LAST + 1) if abridged and steps > LONG else range(0)
+def hidden_steps(steps: int) -> range:
+    """The steps that an abridged text of a run leaves out, by their numbers.
+
+    >>> hidden_steps(250)
+    range(4, 239)
+    """
+    return range(_FIRST + 1, steps - _LAST + 1) if steps > LONG else range(0)
+
+
+def hidden_text(hidden: range) -> str:
+    """The line that stands for the steps that are left out."""
+    return f"steps {hidden.start} to {hidden.stop - 1} are not shown (the option all shows every step)"
 
 
 def _trace_lines(trace: Trace, verdict: Verdict | None, width: int, abridged: bool) -> list[Line]:
     lines: list[Line] = [[(facts.trace_heading(trace, verdict), "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
     if trace.tidied:
         lines.append([(f"  {facts.visible(trace.tidied)} (the option raw shows the run as it was found)", "dim")])
-    hidden = _hidden(trace, abridged)
+    hidden = hidden_steps(len(trace.events)) if abridged else range(0)
     drawing = draw(trace, width, hidden)
     if drawing:
         lines += [[], *([(row, "")] for row in drawing)]
@@ -162,8 +170,7 @@ def _trace_lines(trace: Trace, verdict: Verdict | None, width: int, abridged: bo
     for step, event in enumerate(trace.events, start=1):
         if step in hidden:
             if step == hidden.start:
-                left_out = f"steps {hidden.start} to {hidden.stop - 1} are not shown"
-                lines.append([(f"{'⋮':>{digits + 3}} {left_out} (the option all shows every step)", "bold")])
+                lines.append([(f"{'⋮':>{digits + 3}} {hidden_text(hidden)}", "bold")])
             continue
         lines += _mark_lines(marks.get(step - 1, []), digits)
         if trace.loop == step - 1:
@@ -177,6 +184,11 @@ def _trace_lines(trace: Trace, verdict: Verdict | None, width: int, abridged: bo
         style = "bold" if verdict is None else _STATUS_STYLES[facts.outcome(trace, verdict)]
         lines.append([])
         lines += [[(facts.visible(line), style)] for line in trace.explanation.splitlines()]
+    wide = max((len(who) for who, _ in facts.waiting_rows(trace)), default=0)
+    for who, reason in facts.waiting_rows(trace):
+        lines.append([(f"  {who:<{wide}}  waits: ", "dim"), (reason, "")])
+    for where, code in facts.traceback_rows(trace):
+        lines += [[(f"  {where}", "dim")], [(f"      {code}", "")]]
     for part, value, writer in facts.why_rows(trace):
         shown: Line = [("  ", ""), (part, "")]
         shown += [(" is ", "dim"), (value, "")] if value else []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from plait.kernel.trace import Event, Sent, Trace
 from plait.kernel.values import Data, text
-from plait.kernel.verdict import FormulaStatistics, PropertyResult, Status, Verdict
+from plait.kernel.verdict import VACUOUS, FormulaStatistics, PropertyResult, Status, Verdict
 from plait.report.space_time.flow import Journey, journeys
 
 FAULTS = {"lose": "✕ LOST", "duplicate": "+ DUPLICATED", "crash": "✕ CRASH", "recover": "○ RECOVERY"}
@@ -189,6 +189,20 @@ def why_rows(trace: Trace) -> list[tuple[str, str, str]]:
     return rows
 
 
+def traceback_rows(trace: Trace) -> list[tuple[str, str]]:
+    """The traceback of the exception that ends a run: rows of a place, and the line of code there."""
+    frames = trace.exception.frames if trace.exception is not None else []
+    return [(visible(f"{frame.file}:{frame.line} in {frame.function}"), visible(frame.code)) for frame in frames]
+
+
+def waiting_rows(trace: Trace) -> list[tuple[str, str]]:
+    """Who waits for what in the last state: rows of a process and its handler, and the reason."""
+    return [
+        (visible(wait.lane if wait.handler is None else f"{wait.lane}.{wait.handler}"), visible(wait.reason))
+        for wait in trace.waiting
+    ]
+
+
 def idle_steps(trace: Trace) -> list[int]:
     """The indices of events that are not involved in the violation. Empty if this is not known."""
     if trace.why is None or not trace.why.steps:
@@ -239,6 +253,8 @@ def stopped(bound: str) -> str:
     ('stopped: max-states limit reached', 'stopped at depth 9', 'interrupted')
     """
     said = {"interrupted": "interrupted", "walks": "random walks do not visit all states"}
+    if bound in VACUOUS:
+        return f"nothing was checked: {VACUOUS[bound]}"
     if bound in ("max-states", "max-depth", "timeout", "memory"):
         return f"stopped: {bound} limit reached"
     return said.get(bound) or f"stopped{' at' if bound.startswith('depth') else ':'} {visible(bound)}"
@@ -264,6 +280,8 @@ def _searched_claim(verdict: Verdict) -> str:
         if verdict.bound:
             said += f" The search was not complete ({stopped(verdict.bound)}): other properties may be undecided."
         return said
+    if verdict.bound in VACUOUS:
+        return f"Nothing was checked: {VACUOUS[verdict.bound]}. {_complete_claim(verdict)}"
     if verdict.status == "inconclusive":
         bad = any(p.status == "violated" for p in verdict.properties)
         if verdict.bound == "walks":
@@ -271,10 +289,18 @@ def _searched_claim(verdict: Verdict) -> str:
         else:
             limit = f"{stopped(verdict.bound) if verdict.bound else 'stopped: limit reached'} after {states}{walks}"
         found = "see the properties below" if bad else "no violation found so far"
-        return f"Inconclusive: {limit}; {found}. More states may exist."
+        rest = "All states were met, but not all runs were compared" if s.all_states else "More states may exist"
+        return f"Inconclusive: {limit}; {found}. {rest}."
     if verdict.bound:
         within = f"Holds only within the bound {visible(verdict.bound)}"
         return f"{within}: {states} searched{walks}. Nothing is known beyond the bound."
+    return _complete_claim(verdict)
+
+
+def _complete_claim(verdict: Verdict) -> str:
+    """What was searched, if no limit was reached."""
+    s = verdict.statistics
+    states = plural(s.states, "state")
     if s.search == "stateless":
         runs = (
             f"All runs, up to the order of independent steps ({applied}),"

@@ -10,6 +10,7 @@ import msgspec
 
 from plait.check.api import check
 from plait.check.explain.execute import execute, tidied
+from plait.check.explain.verdicts import undecided_by, vacuous
 from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
 from plait.kernel.deadline import Deadline, OutOfTimeError
@@ -41,7 +42,7 @@ def check_rounds(
     options = options_from(changes, options, "check_rounds()")
     clock = Deadline(options.timeout)
     system = with_properties(system, selected(system, options.properties))
-    options = dataclasses.replace(options, properties=None)
+    wanted, options = options, dataclasses.replace(options, properties=None, explore=True)
     try:
         with clock.enforced():
             program = program_of(system, phases=phases, assume=assume)
@@ -85,11 +86,16 @@ def check_rounds(
         ]
     first = min((r for r in results if r.status == "violated"), key=lambda r: len(r.trace or ()), default=None)
     status: Status = "violated" if first else verdict.status
-    if not first and any(r.status == "inconclusive" for r in results):
+    nothing = None
+    if not first and not verdict.bound and not undecided and not wanted.explore:
+        ran = [(c, h) for c, h in program.system.handlers() if (c.__name__, h.name) in program.ran]
+        nothing = vacuous(results, ran)
+        results = [undecided_by(nothing, r) for r in results]
+    if not first and (nothing or any(r.status == "inconclusive" for r in results)):
         status = "inconclusive"
     bound = None if whole else _bound(program)
     if status != "holds":
-        bound = "an undecided condition" if undecided else phases_text(phases)
+        bound = "an undecided condition" if undecided else nothing or phases_text(phases)
     return msgspec.structs.replace(
         verdict,
         status=status,

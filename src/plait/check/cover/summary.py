@@ -10,7 +10,7 @@ from plait.check.cover.recorder import Place, Premise
 from plait.check.runner import Runner
 from plait.check.tabulate.tabulation import Tabulation
 from plait.kernel.coverage import Untested
-from plait.kernel.verdict import Verdict
+from plait.kernel.verdict import VACUOUS, Verdict
 from plait.model.process import Handler, Process
 
 
@@ -48,7 +48,12 @@ def _a(cls: type[Process]) -> str:
 
 
 def _complete(verdict: Verdict) -> bool:
-    return verdict.bound is None and verdict.status != "violated"
+    return _searched_all(verdict) and verdict.status != "violated"
+
+
+def _searched_all(verdict: Verdict) -> bool:
+    """Whether no limit was reached. A search that has shown nothing was complete, too."""
+    return verdict.bound is None or verdict.bound in VACUOUS
 
 
 def _over(verdict: Verdict) -> str:
@@ -62,7 +67,7 @@ def _over(verdict: Verdict) -> str:
         return f"the {states} of {s.walks:,} random walks"
     if applied:
         states += f" of the reduced space ({applied})"
-    if verdict.bound is not None:
+    if not _searched_all(verdict):
         return f"the {states} that were searched; the search was not complete"
     if any(p.status == "inconclusive" for p in verdict.properties):
         return f"the {states} that were searched up to the violation"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from plait._native import Finding
+import msgspec
+
+from plait._native import Failure, Finding
 from plait.check.explain.lifting import confirm, lifted
 from plait.check.explain.tidy import tidied
 from plait.check.explain.tracing import Tracer
+from plait.check.explain.waiting import waiting
 from plait.check.explain.why import why, why_failed
 from plait.check.runner import Runner
+from plait.check.tabulate.codec import exception, kind_of
 from plait.kernel.deadline import Deadline
 from plait.kernel.trace import Event, Trace, Why
-from plait.model.properties import Property
+from plait.model.properties import NO_EXCEPTIONS, Property
 
 
 def counterexample(
@@ -42,25 +46,43 @@ def counterexample(
     reasons: Why | None = None
     with clock.optional():
         reasons = why(tracer, prop, number, events)
-    return tracer.trace(events, prop.name, explanation, tidied=note, why=reasons)
+    found = tracer.trace(events, prop.name, explanation, tidied=note, why=reasons)
+    if not prop.wants_no_end:
+        return found
+    return msgspec.structs.replace(found, waiting=waiting(tracer.runner, tracer.state))
 
 
-def failed_assertion(runner: Runner, finding: Finding, clock: Deadline, *, tidy: bool, shorten: bool) -> Trace:
-    """The run to a state in which a handler's assertion fails, with the failing step."""
+def failed(runner: Runner, name: str, finding: Finding, clock: Deadline, *, tidy: bool, shorten: bool) -> Trace:
+    """The run to a violation of a built-in property: with the failing step, or to a state in which a property raises."""
     tracer, events = _executed(runner, finding)
-    failing = tracer.runner.failing(tracer.state)
-    if failing is None or failing.failure is None:
-        raise RuntimeError("no assertion fails after the run that should end in one")
-    events.append(tracer.step(failing))
-    note = None
+    raising = tracer.runner.raising(tracer.state) if name == NO_EXCEPTIONS else None
+    if raising is None:
+        failing = tracer.runner.failing(tracer.state, name)
+        if failing is None:
+            raise RuntimeError(f"{name} is not violated after the run that should violate it")
+        events.append(tracer.step(failing))
+    wanted, note = kind_of(failure_of(tracer)), None
     if tidy:
-        fails = lambda tracer: bool(tracer.taken and tracer.taken[-1].failure)  # noqa: E731
         with clock.optional():
-            tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
+            tracer, events, note = tidied(tracer, events, lambda t: kind_of(failure_of(t)) == wanted, shorten=shorten)
+    failure = failure_of(tracer)
+    assert failure is not None
     reasons: Why | None = None
     with clock.optional():
-        reasons = why_failed(tracer, events)
-    return tracer.trace(events, "assertions", failing.failure.message, tidied=note, why=reasons)
+        if raising is None:
+            reasons = why_failed(tracer, events)
+        else:
+            number = raising[0]
+            reasons = why(tracer, tracer.runner.system.properties[number], number, events)
+    return tracer.trace(events, name, failure.message, tidied=note, why=reasons, exception=exception(failure))
+
+
+def failure_of(tracer: Tracer) -> Failure | None:
+    """The failure at the end of a run: of its last step, or of a property in its last state."""
+    if tracer.taken and tracer.taken[-1].failure:
+        return tracer.taken[-1].failure
+    raising = tracer.runner.raising(tracer.state)
+    return raising[1] if raising else None
 
 
 def _executed(runner: Runner, finding: Finding) -> tuple[Tracer, list[Event]]:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from plait._native import Transition
+from plait.check.explain.counterexample import failure_of
 from plait.check.explain.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
 from plait.check.explain.tracing import Tracer
 from plait.check.explain.why import why
@@ -14,12 +15,14 @@ from plait.check.live.lasso import Lasso
 from plait.check.live.repetition import broken, comes_back
 from plait.check.live.search import assumed, flattened
 from plait.check.runner import Runner
+from plait.check.tabulate.codec import exception
 from plait.kernel.errors import TraceError
 from plait.kernel.renaming import by_position, renamed
 from plait.kernel.step import Step
 from plait.kernel.trace import Event, Trace
 from plait.kernel.values import exact, to_data
 from plait.model.fairness import Fairness
+from plait.model.properties import BUILT_IN, NO_EXCEPTIONS
 from plait.model.system import System, with_properties
 from plait.model.temporal import Temporal
 
@@ -27,14 +30,19 @@ from plait.model.temporal import Temporal
 def execute(system: System, steps: Sequence[Step], name: str | None = None) -> Trace:
     """The Trace of a run, as the model executes it. With the name of a property, the run must decide this property.
 
-    This means: an `always` property is false in the last state, a `reachable` property is true there. The name
-    `assertions` means that the last step fails.
+    This means: an `always` property is false in the last state, a `reachable` property is true there. The names
+    `assertions` and `no_exceptions` mean that the last step fails, or that a property raises in the last state. A guard
+    that raises is no step of the program: then the failing step is added.
     """
     tracer, events = execution(system, steps)
+    if name == NO_EXCEPTIONS and failure_of(tracer) is None:
+        failing = tracer.runner.failing(tracer.state, name)
+        events += [tracer.step(failing)] if failing else []
     explanation = _confirmed(tracer, events, name)
     decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
     reasons = why(tracer, decided[1], decided[0], events) if decided else None
-    return tracer.trace(events, name, explanation, why=reasons)
+    raised = exception(failure_of(tracer)) if name == NO_EXCEPTIONS else None
+    return tracer.trace(events, name, explanation, why=reasons, exception=raised)
 
 
 class Execution(NamedTuple):
@@ -176,10 +184,13 @@ def _confirmed(tracer: Tracer, events: list[Event], name: str | None) -> str | N
     runner = tracer.runner
     if name is None:
         return None
-    if name == "assertions":
-        if not (events and events[-1].note):
-            raise TraceError("no assertion fails at the end of the run", hint="please report this as a bug of Plait")
-        return events[-1].note
+    if name in BUILT_IN:
+        failure = failure_of(tracer)
+        if failure is None:
+            raise TraceError(
+                f"{name} is not violated at the end of the run", hint="please report this as a bug of Plait"
+            )
+        return failure.message
     number, kind = next((i, p.kind) for i, p in enumerate(runner.system.properties) if p.name == name)
     if runner.holds(number, tracer.state) != (kind == "reachable"):
         raise TraceError(

@@ -12,13 +12,15 @@ from plait._native import Transition
 from plait.check.explain.tracing import label, snapshot
 from plait.check.live.search import flattened
 from plait.check.options import History, Inference, Options
-from plait.check.reduce.plan import plan
-from plait.check.runner import Runner
+from plait.check.reduce.asymmetry import AsymmetryError
+from plait.check.reduce.plan import Plan, plan
+from plait.check.runner import Runner, violated_by
 from plait.kernel.deadline import Deadline
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent
 from plait.kernel.values import Data, to_data
+from plait.model.properties import BUILT_IN, NO_EXCEPTIONS
 from plait.model.system import System, with_properties
 
 
@@ -53,11 +55,20 @@ def _runner(
     """A runner with the fingerprints of the reduced search, and the names of the applied reductions."""
     system = with_properties(system, flattened(system.properties))
     options = Options(reduce=reduce, decomposition=decomposition, history=history, workers=1, timeout=timeout)
+
+    def searched(reductions: Plan) -> Runner:
+        runner = reductions.runner(system)
+        if reductions.por or reductions.symmetry or reductions.rotations:
+            # Stubborn sets need relations that are known only after a search. The search also verifies a declared symmetry.
+            runner.engine.search(options, por=reductions.por)
+        return runner
+
     reductions = plan(system, options)
-    runner = reductions.runner(system)
-    if reductions.por or reductions.symmetry:
-        # Stubborn sets need relations that are known only after a search. The search also verifies a declared symmetry.
-        runner.engine.search(options, por=reductions.por)
+    try:
+        runner = searched(reductions)
+    except AsymmetryError as error:
+        reductions = plan(system, options, asymmetry=error)
+        runner = searched(reductions)
     return runner, [r.name for r in reductions.reductions if r.applied]
 
 
@@ -125,7 +136,8 @@ class _Builder:
             for i, lane in enumerate(self.lanes)
         }
         terminal = not any(t.kind == "step" and (t.failure or self.runner.changes(state, t)) for t in transitions)
-        violated = ["assertions"] if any(t.failure for t in transitions) else []
+        failed = {violated_by(t) for t in transitions}
+        violated = [name for name in BUILT_IN if name in failed]
         examples = []
         for i, prop in enumerate(self.system.properties):
             if prop.kind == "final" and not terminal:
@@ -133,6 +145,8 @@ class _Builder:
             holds = self.runner.holds(i, state)
             if prop.kind == "reachable" and holds:
                 examples.append(prop.name)
+            elif holds is None:
+                violated = list(dict.fromkeys([*violated, NO_EXCEPTIONS]))
             elif prop.kind in ("always", "final") and not holds:
                 violated.append(prop.name)
         whole = snapshot(self.runner, state, pending)

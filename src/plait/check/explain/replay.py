@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from plait._native import Transition
+from plait.check.explain.counterexample import failure_of
 from plait.check.explain.tracing import Tracer
 from plait.check.live.lasso import Lasso
 from plait.check.live.repetition import broken, comes_back
 from plait.check.live.search import assumed, flattened, predicates, violated
-from plait.check.runner import Runner
+from plait.check.runner import Runner, violated_by
+from plait.check.tabulate.codec import exception
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Sent, Snapshot, Trace
 from plait.kernel.values import Data, exact, text, to_data
+from plait.model.properties import ASSERTIONS, BUILT_IN
 from plait.model.system import System, with_properties
 from plait.model.temporal import Temporal
 
@@ -32,9 +35,11 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
     for number, event in enumerate(trace.events, 1):
         here = f"step {number} ({event.lane}: {event.label})"
         consumed = _messages(here, trace.messages, event.consumed)
-        candidates = [t for t in runner.engine.successors(tracer.state) if _matches(tracer, t, event, consumed)]
+        successors = runner.engine.successors(tracer.state)
+        candidates = [t for t in successors if _matches(tracer, t, event, consumed, fails=bool(event.note))]
         if not candidates:
-            raise TraceError(f"{here} is not possible any more", hint=_STALE)
+            fixed = event.note and any(_matches(tracer, t, event, consumed, fails=False) for t in successors)
+            raise TraceError(f"{here} {'does not fail' if fixed else 'is not possible'} any more", hint=_STALE)
         if event.note and number < len(trace.events):
             raise TraceError(f"{here} failed, but the trace goes on after it", hint=_BROKEN)
         # Several steps may look equal (a fifo queue loses one of two equal messages). Take the one that fits.
@@ -55,7 +60,7 @@ def _messages(place: str, messages: Sequence[Sent], ids: Sequence[int]) -> list[
     return sorted(exact([known[i].sender, known[i].receiver, known[i].type, known[i].fields]) for i in ids)
 
 
-def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: list[str]) -> bool:
+def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: list[str], *, fails: bool) -> bool:
     lane = tracer.names[transition.process]
     if transition.kind != event.kind or lane != event.lane or tracer.label(transition) != event.label:
         return False
@@ -65,11 +70,7 @@ def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: lis
         name, kind, fields = tracer.message(content, sender)
         consumed.append(exact([name, lane, kind, fields]))
     choices = [to_data(decode(choice)) for choice in transition.choices]
-    return (
-        sorted(consumed) == recorded
-        and exact(choices) == exact(event.choices)
-        and bool(transition.failure) == bool(event.note)
-    )
+    return sorted(consumed) == recorded and exact(choices) == exact(event.choices) and bool(transition.failure) == fails
 
 
 def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) -> bool:
@@ -151,9 +152,8 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
     if trace.property is None:
         return
     end = f"the last state of the trace (after step {len(trace.events)})" if trace.events else "the initial state"
-    if trace.property == "assertions":
-        if not (trace.events and trace.events[-1].note):
-            raise TraceError(f"{end} has no failed assertion", hint=_BROKEN)
+    if trace.property in BUILT_IN:
+        _confirm_failure(tracer, trace, end)
         return
     if prop is None:
         raise TraceError(f"the model has no property {trace.property!r} any more", hint=_STALE)
@@ -167,6 +167,24 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
         raise TraceError(f"{end} is not terminal any more", hint=_STALE)
     if runner.holds(number, tracer.state) != (kind == "reachable"):
         raise TraceError(f"{end} no longer decides {trace.property}", hint=_STALE)
+
+
+def _confirm_failure(tracer: Tracer, trace: Trace, end: str) -> None:
+    """The run must end in the same failure: of its last step, or of a property in its last state."""
+    if trace.property == ASSERTIONS:
+        if not (tracer.taken and violated_by(tracer.taken[-1]) == ASSERTIONS):
+            raise TraceError(f"{end} has no failed assertion", hint=_BROKEN)
+        return
+    then, now = trace.exception, exception(failure_of(tracer))
+    if then is None:
+        raise TraceError(f"{end} has no exception", hint=_BROKEN)
+    if now is None:
+        raise TraceError(f"{then.where} does not raise {then.type} any more in {end}", hint=_STALE)
+    if (then.where, then.type) != (now.where, now.type):
+        raise TraceError(
+            f"in {end}, {then.where} raised {then.type} in the trace, and {now.where} raises {now.type} now",
+            hint=_STALE,
+        )
 
 
 def _no_loop(trace: Trace) -> TraceError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from plait._native import Transition
 from plait.check.runner import Runner
-from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace, Why
+from plait.kernel.trace import Event, Lane, Raised, Sent, Snapshot, Trace, Why
 from plait.kernel.values import Data, to_data
 from plait.model.system import System
 
@@ -41,6 +41,7 @@ class Tracer:
         loop: int | None = None,
         tidied: str | None = None,
         why: Why | None = None,
+        exception: Raised | None = None,
     ) -> Trace:
         """The Trace of the events so far."""
         return Trace(
@@ -55,6 +56,7 @@ class Tracer:
             explanation=explanation,
             tidied=tidied,
             why=why,
+            exception=exception,
         )
 
     def step(self, transition: Transition) -> Event:
@@ -65,7 +67,8 @@ class Tracer:
         if transition.kind == "duplicate":
             for message, sender, content in transition.consumed:
                 self._arrive(index, message, sender, content)
-        sent = [self._arrive(to, message, index, content) for to, message, content in transition.sends]
+        sends = transition.sends if transition.failure is None else []
+        sent = [self._arrive(to, message, index, content) for to, message, content in sends]
         if transition.failure is None:
             self.state = transition.state
         self.visited.append(list(self.state))
@@ -83,7 +86,7 @@ class Tracer:
             announced=[to_data(decode(e)) for e in transition.events],
             choices=[to_data(decode(c)) for c in transition.choices],
             read=read,
-            spawned=[self.names[slot] for slot in transition.spawned],
+            spawned=[self.names[slot] for slot in transition.spawned] if transition.failure is None else [],
             changed={n: (before.get(n), v) for n, v in after.items() if before.get(n) != v or n not in before},
             note=transition.failure.message if transition.failure else None,
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from plait._native import SearchReport
 from plait.check.cover.summary import never_ran
-from plait.check.explain.counterexample import counterexample, failed_assertion
+from plait.check.explain.counterexample import counterexample, failed
 from plait.check.live.search import Findings, assumed
 from plait.check.options import Options
 from plait.check.reduce.plan import Plan
@@ -15,16 +15,19 @@ from plait.check.runner import Runner
 from plait.kernel.deadline import Deadline
 from plait.kernel.places import user_line
 from plait.kernel.trace import Trace
-from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
-from plait.model.properties import Property
+from plait.kernel.verdict import VACUOUS, PropertyResult, Statistics, Status, Verdict
+from plait.model.process import Handler, Process
+from plait.model.properties import BUILT_IN, Property
 from plait.model.system import System
 from plait.model.temporal import Temporal
 
+_RAISED = "it raised an exception"
+
 
 def violated(system: System, report: SearchReport) -> bool:
-    """Whether a search has found a violation of a property or a failed assertion."""
+    """Whether a search has found a violation of a property, also of a built-in one."""
     found = (finding.number for finding in report.findings)
-    return any(n == len(system.properties) or system.properties[n].kind != "reachable" for n in found)
+    return any(n >= len(system.properties) or system.properties[n].kind != "reachable" for n in found)
 
 
 def judge(
@@ -54,32 +57,47 @@ def judge(
         python_calls=counters.python_calls,
         search=search,
         workers=options.workers or 1,
-        collision_probability=0.0 if search == "stateless" else _collision(counters.states, reductions.images),
+        collision_probability=0.0 if search == "stateless" else _collision(counters.states, runner.engine.images),
         memory_bytes=max(r.counters.memory_bytes for r in reports),
         table_bytes=counters.table_bytes,
         walks=counters.walks,
         graph_states=runs.report.counters.states if runs else 0,
         stack_operations=counters.stack_operations,
         stack_operations_saved=counters.stack_operations_saved,
-        reductions=reductions.outcome(report.given_up),
+        reductions=reductions.outcome(report.given_up, runner.engine.symmetry_sampled),
+        all_states=report.bound is None and bound is not None,
     )
-    found = {finding.number: finding for finding in report.findings}
-    stopped = violated(system, report) and not keep_going
+    found = {finding.number: (runner, finding) for finding in report.findings}
+    if runs is not None and runs.report is not report:  # in runs, predicates may raise
+        found = {finding.number: (runs.runner, finding) for finding in runs.report.findings} | found
+    stopped = any(violated(system, r) for r in reports) and not keep_going
     tidy, shorten = not options.raw, search != "bfs"  # bfs finds shortest runs
+    raised = runner.tabulation.raised | (runs.runner.tabulation.raised if runs else set())
     results = []
     for number, prop in enumerate(system.properties):
         if prop.kind == "predicate":
             continue
         trace = None
         if number in found:
-            trace = counterexample(runner, prop, found[number], clock, tidy=tidy, shorten=shorten)
-        results.append(_result(prop, trace, bound, stopped, statistics))
-    if len(system.properties) in found:
-        trace = failed_assertion(runner, found[len(system.properties)], clock, tidy=tidy, shorten=shorten)
-        results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
+            on, finding = found[number]
+            trace = counterexample(on, prop, finding, clock, tidy=tidy, shorten=shorten)
+        undecided = _RAISED if prop.name in raised else report.bound
+        results.append(_result(prop, trace, undecided, stopped, statistics))
+    for number, name in enumerate(BUILT_IN, len(system.properties)):
+        if number in found:
+            on, finding = found[number]
+            trace = failed(on, name, finding, clock, tidy=tidy, shorten=shorten)
+            results.append(PropertyResult(name, "always", "violated", trace.explanation, trace))
+        elif name in (options.properties or ()):
+            results.append(_result(Property(name, "always", bool), None, report.bound, stopped, statistics))
     for number, wanted in enumerate(temporal):
-        results.append(_run_result(system, wanted, runs.traces[number] if runs else None, bound, stopped))
+        undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else bound
+        results.append(_run_result(system, wanted, runs.traces[number] if runs else None, undecided, stopped))
+    complete = not bound
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
+    if not first and not bound and not options.explore:
+        bound = vacuous(results, [place for place in system.handlers() if place not in runner.tabulation.never_run()])
+        results = [undecided_by(bound, result) for result in results]
     status: Status = "violated" if first else "inconclusive" if bound else "holds"
     return Verdict(
         status=status,
@@ -91,7 +109,7 @@ def judge(
         bound=bound,
         trace=first.trace if first else None,
         warnings=[
-            *_warnings(runner, temporal, statistics, complete=not bound and not stopped),
+            *_warnings(runner, bool(results) or options.explore, statistics, complete=complete and not stopped),
             *_left_out(reports, clock),
         ],
     )
@@ -106,8 +124,22 @@ def _left_out(reports: Sequence[SearchReport], clock: Deadline) -> list[str]:
     return left_out
 
 
+def vacuous(results: Sequence[PropertyResult], ran: Iterable[tuple[type[Process], Handler]]) -> str | None:
+    """Why a search that found no violation has shown nothing, as a bound: from the results, and the handlers that ran."""
+    if not results:
+        return "no-property"
+    return None if any(handler.kind in ("action", "message") for _, handler in ran) else "no-step"
+
+
+def undecided_by(bound: str | None, result: PropertyResult) -> PropertyResult:
+    """A result that holds only because nothing happens is inconclusive. An example is one all the same."""
+    if bound is None or result.trace is not None or result.status != "holds":
+        return result
+    return PropertyResult(result.name, result.kind, "inconclusive", VACUOUS[bound])
+
+
 def _collision(states: int, images: int) -> float:
-    """The probability that two states share a fingerprint. An orbit has the least one of its images."""
+    """The probability that two states share a fingerprint. An orbit has the least one of some images."""
     return -math.expm1(-images * states * (states - 1) / 2 / 2**64)
 
 
@@ -161,15 +193,20 @@ def _message(first: PropertyResult | None, bound: str | None) -> str | None:
     if first is not None:
         what = f"{first.name} is violated"
         return f"{what}: {first.note}" if first.trace is None and first.note else what
+    if bound in VACUOUS:
+        return f"nothing was checked: {VACUOUS[bound]}"
     return f"stopped: {bound}" if bound else None
 
 
-def _warnings(runner: Runner, temporal: Sequence[Temporal], statistics: Statistics, *, complete: bool) -> list[str]:
+def _warnings(runner: Runner, checked: bool, statistics: Statistics, *, complete: bool) -> list[str]:
     """Warnings for the user when no property is violated."""
     system = runner.system
     warnings = []
-    if not system.properties and not temporal:
-        warnings.append("the system has no properties, so nothing is checked: add System(..., properties=[…])")
+    if not checked:
+        warnings.append(
+            "the system has no properties, so nothing is checked: add System(..., properties=[…]), check a built-in "
+            "property (assertions, no_exceptions), or ask for exploration only (option explore)"
+        )
     if complete and statistics.search != "stateless":
         never = never_ran(runner.tabulation).items()
         warnings += [f"{cls.__name__}.{name} never ran: {why}" for (cls, name), why in never]

@@ -71,6 +71,8 @@ class Findings(NamedTuple):
     """For each temporal property, a run that violates it, or None."""
     report: SearchReport
     """The report of the engine about states."""
+    runner: Runner
+    """Where the states of the report are."""
 
 
 def automata(properties: Sequence[Temporal], more: Sequence[Atom] = ()) -> list[Automaton]:
@@ -130,7 +132,7 @@ def search(
         None if lasso is None else _trace(runner, p, atoms, first, *lasso, clock, tidy=not options.raw)
         for p, lasso in zip(properties, found.lassos, strict=True)
     ]
-    return Findings(traces, found.states)
+    return Findings(traces, found.states, runner)
 
 
 def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:
@@ -265,7 +267,7 @@ def violated(
 ) -> bool:
     """Whether a run through these states violates the formula. With a loop, the last state is its first state."""
     states = visited if loop is None else visited[:-1]
-    values = {atom: [runner.holds(first + i, state) for state in states] for i, atom in enumerate(atoms)}
+    values = {atom: [bool(runner.holds(first + i, state)) for state in states] for i, atom in enumerate(atoms)}
     after = [*range(1, len(states)), len(states) - 1 if loop is None else loop]
     return not _evaluated(formula, values, after)[0]
 

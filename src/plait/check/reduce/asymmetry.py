@@ -1,7 +1,7 @@
 """Why a declared symmetry is wrong: the evidence of the engine, as text.
 
 The engine permutes processes of a symmetric role and checks that the system does the same, up to the new names
-(`rust/src/symmetry/group.rs`). It compares nodes: local states with pending messages. This module shows the difference.
+(`rust/src/symmetry/audit.rs`). It compares answers of the model. This module shows the difference.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from typing import Any
 from plait.check.tabulate.codec import UP, ModelCodec
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
-from plait.model.system import System
+from plait.model.system import System, plays
+
+
+class AsymmetryError(ModelError):
+    """A declared symmetry is wrong."""
+
 
 Swapped = Sequence[tuple[int, int]]
 """Positions of processes, and the positions they are moved to."""
 _HINT = "remove the role from System(symmetric=…), or make the model treat its processes equally"
+_HINT_RING = "remove the role from System(rotations=…), or make the model treat all places in the ring equally"
 
 
 class Asymmetry:
@@ -25,7 +31,7 @@ class Asymmetry:
     system: System
     model_codec: ModelCodec
 
-    def asymmetric_initial(self, swapped: Swapped, process: int, image: int) -> ModelError:
+    def asymmetric_initial(self, swapped: Swapped, process: int, image: int) -> AsymmetryError:
         """The initial states of two processes do not correspond."""
         a, b = self.system.pids[process], self.system.pids[image]
         return self._refused(swapped, f"the initial states of {a!r} and {b!r} differ: {self._initial(process, image)}")
@@ -38,7 +44,7 @@ class Asymmetry:
                 return f"{name} is {a} and {b}"
         return "they were sent different messages, or their @init methods do different things"
 
-    def asymmetric_monitor(self, swapped: Swapped, number: int, initial: bool) -> ModelError:
+    def asymmetric_monitor(self, swapped: Swapped, number: int, initial: bool) -> AsymmetryError:
         """A monitor treats the processes differently, in its initial state or after an event."""
         what = "the initial state" if initial else "observe()"
         name = type(self.system.monitors[number]).__name__
@@ -53,7 +59,7 @@ class Asymmetry:
         image_local: bytes,
         handler: int | None,
         messages: Sequence[tuple[int, bytes]],
-    ) -> ModelError:
+    ) -> AsymmetryError:
         """In corresponding states, two processes do different things."""
         name = f"{self.system.classes[process].__name__}"
         if handler is not None:
@@ -68,12 +74,15 @@ class Asymmetry:
             f"which are equal up to names, do different things{f' with {given}' if given else ''}",
         )
 
-    def asymmetric_property(self, swapped: Swapped, number: int, value: bool) -> ModelError:
-        """A property treats the processes differently."""
+    def asymmetric_property(
+        self, swapped: Swapped, number: int, value: bool | None, image: bool | None
+    ) -> AsymmetryError:
+        """A property treats the processes differently. None: it raises an exception."""
         name = self.system.properties[number].name
+        how = "an exchange" if len(swapped) == 2 else "a rotation"
+        before, after = (f"is {v}" if v is not None else "raises an exception" for v in (value, image))
         return self._refused(
-            swapped,
-            f"property {name} treats them differently: it is {value} in a state, and {not value} after an exchange",
+            swapped, f"property {name} treats them differently: it {before} in a state, and {after} after {how}"
         )
 
     def _state(self, process: int, local: bytes) -> str:
@@ -84,6 +93,8 @@ class Asymmetry:
         shown = ", ".join(f"{n}={text(to_data(fields[n]))}" for n in names)
         return f"{self.system.pids[process]!r}({shown})"
 
-    def _refused(self, swapped: Swapped, why: str) -> ModelError:
-        names = " and ".join(repr(self.system.pids[i]) for i, _ in swapped)
-        return ModelError(f"{names} are not symmetric: {why}", hint=_HINT)
+    def _refused(self, swapped: Swapped, why: str) -> AsymmetryError:
+        names = [repr(self.system.pids[i]) for i, _ in swapped]
+        ring = any(plays(self.system.classes[swapped[0][0]], role) for role in self.system.rotations)
+        listed = " and ".join([", ".join(names[:-1]), names[-1]])
+        return AsymmetryError(f"{listed} are not symmetric: {why}", hint=_HINT_RING if ring else _HINT)

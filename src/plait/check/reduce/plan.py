@@ -9,6 +9,7 @@ from typing import NamedTuple
 from plait.check.cover.recorder import Recorder
 from plait.check.live.search import assumed, engine_fairness
 from plait.check.options import Options, ReductionName
+from plait.check.reduce.asymmetry import AsymmetryError
 from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.check.runner import Runner
 from plait.kernel.errors import Argument, UsageError
@@ -31,8 +32,8 @@ _NEEDS = {
     "dpor": "it is the partial-order reduction of the stateless search; bfs and dfs have por instead",
 }
 
-MOST_IMAGES = 5040
-"""The permutations of seven processes. More permutations cost more time than they save."""
+MOST_PERMUTED = 5040
+"""The permutations of seven processes. With more, partial-order reduction would tabulate too many images of local states."""
 
 
 class Plan(NamedTuple):
@@ -42,36 +43,52 @@ class Plan(NamedTuple):
     por: bool
     symmetry: list[list[int]]
     """Positions of processes that may be permuted, per class."""
+    rotations: list[list[int]]
+    """Positions of processes that form rings."""
     dpor: bool
     history: bool
     """Whether each process remembers the messages of its last step. Decomposition drops them: nothing depends on them."""
     reductions: list[Reduction]
 
-    @property
-    def images(self) -> int:
-        """The number of images of a state under the permutations."""
-        return _images(self.symmetry)
+    def outcome(self, given_up: str | None, sampled: bool) -> list[Reduction]:
+        """The reductions that were applied, from what the engine says.
 
-    def outcome(self, given_up: str | None) -> list[Reduction]:
-        """The reductions that were applied: the engine switches partial-order reduction off if it gains nothing."""
-        if given_up is None:
-            return self.reductions
-        return [Reduction("por", False, given_up) if r.name == "por" else r for r in self.reductions]
+        It switches partial-order reduction off if it gains nothing, and verifies a symmetry with very many images in part.
+        """
+        found = {r.name: r for r in self.reductions}
+        if given_up is not None:
+            found["por"] = Reduction("por", False, given_up)
+        if sampled and "symmetry" in found:
+            reason = f"{found['symmetry'].reason}; verified on a sample of images, because there are too many"
+            found["symmetry"] = Reduction("symmetry", True, reason)
+        return list(found.values())
 
     def runner(self, system: System, recorder: Recorder | None = None) -> Runner:
         """A runner of the System with these reductions."""
-        runner = Runner(system, self.decomposition, history=self.history, symmetry=self.symmetry, recorder=recorder)
+        runner = Runner(
+            system,
+            self.decomposition,
+            history=self.history,
+            symmetry=self.symmetry,
+            rotations=self.rotations,
+            recorder=recorder,
+        )
         runner.tabulation.foresee(self.por)
         return runner
 
 
-def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) -> Plan:
+def plan(
+    system: System, options: Options, temporal: Sequence[Temporal] = (), *, asymmetry: AsymmetryError | None = None
+) -> Plan:
     """Decide which reductions to apply. If a named reduction cannot be applied, raise a UsageError with the reason.
 
-    `temporal` are the temporal properties.
+    `temporal` are the temporal properties. `asymmetry` is what an earlier search with these options has found: then
+    symmetry is not applied if it was only considered, and else the error is raised again.
     """
     search, history = options.search, options.history
     asked, automatic = options.reductions
+    if asymmetry is not None and not automatic:
+        raise asymmetry
     decided: list[Reduction] = []
 
     def decide(name: ReductionName, unable: str | None, applied: str) -> bool:
@@ -97,23 +114,32 @@ def plan(system: System, options: Options, temporal: Sequence[Temporal] = ()) ->
         nothing = "no field is declared aux(…)"
     if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
-    por = decide("por", _keeps_orders_apart(system, temporal), "stubborn sets over transition classes")
-    symmetry = _symmetric(system)
-    images = _images(symmetry)
-    roles = ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in symmetry)
-    unable = None if symmetry else "no role with two processes is declared symmetric: System(..., symmetric=[Role])"
+    symmetry, rotations = _symmetric(system), [system.members(role) for role in system.rotations]
+    permutations = math.prod(math.factorial(len(positions)) for positions in symmetry)
+    turns = math.prod(map(len, rotations))
+    unable = None
+    if not symmetry and not rotations:
+        unable = "no role with two processes is declared symmetric: System(..., symmetric=[Role])"
     if decomposition is not None and decomposition.audited:
         unable = "some aux fields are not proven, and the audit of these fields "
         unable += "does not support symmetry"
-    if symmetry and unable is None:
-        unable = _keeps_names_apart(system, temporal, symmetry)
-    if images > MOST_IMAGES:
-        unable = f"a state has {images:,} images ({roles}), more than {MOST_IMAGES:,}"
-    if not decide("symmetry", unable, f"{images:,} permutations of {roles}"):
-        symmetry = []
+    if unable is None:
+        unable = _keeps_names_apart(system, temporal, symmetry + rotations)
+    if unable is None and asymmetry is not None:
+        unable = asymmetry.message
+    parts = [f"{permutations:,} permutations of {_listed(system, symmetry)}"] if symmetry else []
+    parts += [f"{turns:,} rotations of {_listed(system, rotations)}"] if rotations else []
+    orders = _keeps_orders_apart(system, temporal)
+    if "symmetry" in asked and unable is None and search in _SUITS["symmetry"] and permutations * turns > MOST_PERMUTED:
+        orders = (
+            orders or f"symmetry is applied, with more than {MOST_PERMUTED:,} permutations, which por does not support"
+        )
+    por = decide("por", orders, "stubborn sets over transition classes")
+    if not decide("symmetry", unable, ", ".join(parts)):
+        symmetry, rotations = [], []
     dpor = decide("dpor", None, "persistent sets and sleep sets")
     dropped = any(r.name == "decomposition" and r.applied for r in decided)
-    return Plan(decomposition, por, symmetry, dpor, history == "last" and not dropped, decided)
+    return Plan(decomposition, por, symmetry, rotations, dpor, history == "last" and not dropped, decided)
 
 
 def _keeps_orders_apart(system: System, temporal: Sequence[Temporal]) -> str | None:
@@ -144,8 +170,8 @@ def _keeps_names_apart(system: System, temporal: Sequence[Temporal], symmetry: l
     return None
 
 
-def _images(symmetry: list[list[int]]) -> int:
-    return math.prod(math.factorial(len(positions)) for positions in symmetry)
+def _listed(system: System, together: list[list[int]]) -> str:
+    return ", ".join(f"{len(positions)} {system.classes[positions[0]].__name__}" for positions in together)
 
 
 def _symmetric(system: System) -> list[list[int]]:

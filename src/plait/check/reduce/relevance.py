@@ -20,13 +20,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plait._native import Failure
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.decomposition import Decomposition
 from plait.check.source.classes import held
 from plait.check.source.purity import plain_type
-from plait.check.tabulate.codec import UNBORN
+from plait.check.tabulate.codec import UNBORN, kind_of
 from plait.check.tabulate.steprun import Outcome
-from plait.check.tabulate.tabulation import STATUSES, Tabulation
+from plait.check.tabulate.tabulation import STATUSES, Tabulation, comparable
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.values import text, to_data
 from plait.model.process import Process
@@ -98,7 +99,7 @@ class Relevance(Tabulation):
 
     def guards(
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
-    ) -> list[bytes | None]:
+    ) -> list[bytes | Failure | None]:
         return self._ask(index, local, ("guards", tuple(questions)))  # type: ignore[no-any-return]
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
@@ -390,6 +391,6 @@ def _listed(cls: type[Process], names: Sequence[str]) -> str:
 
 def _comparable(answer: Any) -> Any:
     """The parts of an answer that must agree: everything except the text of a failure."""
-    if isinstance(answer, list) and answer and isinstance(answer[0], Outcome):
-        return [(*o[:-1], o.failure and o.failure.violation) for o in answer]
+    if isinstance(answer, list):
+        return [comparable(one) if isinstance(one, Outcome) else kind_of(one) for one in answer]
     return answer

@@ -7,11 +7,14 @@ import dataclasses
 import itertools
 from typing import Any
 
-from plait._native import Codec
+import msgspec
+
+from plait._native import Codec, Failure
 from plait.check.tabulate.probe import ProbeFrozenSet, ProbeSet
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
-from plait.kernel.places import user_line
+from plait.kernel.places import raised, user_line
+from plait.kernel.trace import Raised
 from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.system import System
@@ -116,6 +119,28 @@ def explained(where: str, error: BaseException) -> PlaitError:
     return ModelError(
         f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
     )
+
+
+def failed(where: str, error: BaseException) -> Failure:
+    """The failure for an exception of user code. An error of Plait means that the model is malformed: it is raised."""
+    mistake = explained(where, error)
+    if isinstance(error, PlaitError | StuckError):
+        raise mistake from cause(error)
+    return Failure(True, mistake.message, mistake.hint, msgspec.msgpack.encode(raised(where, error)))
+
+
+def exception(failure: Failure | None) -> Raised | None:
+    """The exception of a failure; None if it is not one."""
+    content = failure.exception if failure is not None else None
+    return None if content is None else msgspec.msgpack.decode(content, type=Raised)
+
+
+def kind_of(answer: Any) -> Any:
+    """The part of a failure on which two runs must agree: all but its text (pytest rewrites assertions)."""
+    if not isinstance(answer, Failure):
+        return answer
+    raised = exception(answer)
+    return (answer.violation, None) if raised is None else (answer.violation, raised.where, raised.type)
 
 
 def cause(error: BaseException) -> BaseException | None:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
 
+from plait._native import Failure
 from plait.check.cover.recorder import Recorder
-from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained
+from plait.check.tabulate.codec import RAISED, UP, ModelCodec, declared_values, failed
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
@@ -24,11 +25,13 @@ from plait.model.system import plays
 _ATTENTIVE = 8
 """The first evaluations of each guard, this many, are made five times, to check that the guard is a function."""
 
-Known = dict[tuple[int, ...], dict[tuple[bytes, ...], bool]]
+Value = bool | Failure
+"""The value of a guard, or the exception that it raised."""
+Known = dict[tuple[int, ...], dict[tuple[bytes, ...], Value]]
 """For each set of fields that an evaluation read, the answers by the content of these fields."""
 
 
-def _recalled(known: Known, fields: list[bytes]) -> bool | None:
+def _recalled(known: Known, fields: list[bytes]) -> Value | None:
     """The answer of an earlier evaluation that read the same content."""
     for read, answers in known.items():
         value = answers.get(tuple(fields[i] for i in read))
@@ -120,17 +123,28 @@ class Guards:
         """Per process, handler and message."""
         self._known_hopeless: dict[tuple[int, int], Known] = {}
         """Per process and handler."""
+        self.raised: dict[tuple[int, int, bytes, tuple[tuple[int, bytes], ...]], Failure] = {}
+        """Guards (and sizes of quorums) that raised an exception: process, handler, local state, message if there is one.
+        The engine takes this for a step, which fails."""
 
     def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
         """Handlers that may run in this local state: (handler, number of messages; 0 for an enabled action)."""
         found = []
         fields = self.model_codec.codec.fields(local) if self.foresee else []
         for number, handler in enumerate(self.handlers[index]):
+            value: int | Failure = 0
             if handler.kind == "action":
-                if handler.where is None or self._audited(index, number, local)[0]:
+                value = handler.where is None or self._audited(index, number, local)[0]
+                if value:
                     found.append((number, 0))
-            elif handler.kind == "message" and not (self.foresee and self._hopeless(index, number, local, fields)):
-                found.append((number, self._quorum(index, number, local)))
+            elif handler.kind == "message":
+                value = self._quorum(index, number, local)
+                if isinstance(value, Failure):
+                    found.append((number, 0))
+                elif not (self.foresee and self._hopeless(index, number, local, fields)):
+                    found.append((number, value))
+            if isinstance(value, Failure):
+                self.raised[index, number, local, ()] = value
         return found
 
     def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
@@ -149,7 +163,7 @@ class Guards:
             self._remember(index, known, fields, names, value)
         if value and self.recorder is not None:
             self.recorder.hopeless(self.system.classes[index], self.handlers[index][number].name)
-        return value
+        return bool(value)
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process for this type of message (and, for a quorum, for the role of this sender)."""
@@ -165,24 +179,36 @@ class Guards:
 
     def guards(
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
-    ) -> list[bytes | None]:
+    ) -> list[bytes | Failure | None]:
         """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
         fields = self.model_codec.codec.fields(local)
-        answers: list[bytes | None] = []
+        answers: list[bytes | Failure | None] = []
         for number, (sender, content) in questions:
-            handler = self.handlers[index][number]
-            if handler.where is not None and not self._holds(index, number, local, fields, sender, content):
-                answers.append(None)
-            elif handler.same:
-                message = self.model_codec.message(sender, content)
-                if self.recorder is not None:
-                    self.recorder.read(type(message), set(handler.same), f"quorum of {handler.name}")
-                answers.append(self.model_codec.codec.encode(tuple(getattr(message, name) for name in handler.same)))
-            else:
-                answers.append(b"")
+            answer = self._guard(index, number, local, fields, sender, content)
+            if isinstance(answer, Failure):
+                self.raised[index, number, local, ((sender, content),)] = answer
+            answers.append(answer)
         return answers
 
-    def _holds(self, index: int, number: int, local: bytes, fields: list[bytes], sender: int, content: bytes) -> bool:
+    def _guard(
+        self, index: int, number: int, local: bytes, fields: list[bytes], sender: int, content: bytes
+    ) -> bytes | Failure | None:
+        handler = self.handlers[index][number]
+        value = handler.where is None or self._holds(index, number, local, fields, sender, content)
+        if not value or isinstance(value, Failure):
+            return value or None
+        if not handler.same:
+            return b""
+        message = self.model_codec.message(sender, content)
+        if self.recorder is not None:
+            self.recorder.read(type(message), set(handler.same), f"quorum of {handler.name}")
+        try:
+            same = tuple(getattr(message, name) for name in handler.same)
+        except RAISED as error:
+            return failed(f"the quorum of {self.system.classes[index].__name__}.{handler.name}", error)
+        return self.model_codec.codec.encode(same)
+
+    def _holds(self, index: int, number: int, local: bytes, fields: list[bytes], sender: int, content: bytes) -> Value:
         known = self._known.setdefault((index, number, sender, content), {})
         value = _recalled(known, fields)
         if value is None:
@@ -190,12 +216,12 @@ class Guards:
             self._remember(index, known, fields, names, value)
         return value
 
-    def _remember(self, index: int, known: Known, fields: list[bytes], names: set[str], value: bool) -> None:
+    def _remember(self, index: int, known: Known, fields: list[bytes], names: set[str], value: Value) -> None:
         # Field 0 is the status. It is the same in all these evaluations.
         read = tuple(i for i, name in enumerate(self.system.classes[index].__plait_fields__, 1) if name in names)
         known.setdefault(read, {})[tuple(fields[i] for i in read)] = value
 
-    def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
+    def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[Value, set[str]]:
         """Evaluate a guard (on a delivered message: sender and content). At first, check that it is a function."""
         value, read = self._evaluate(index, number, local, *delivered)
         if self.recorder is not None:
@@ -203,10 +229,12 @@ class Guards:
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
         for _ in range(4 if count <= _ATTENTIVE else 0):
-            if self._evaluate(index, number, local, *delivered, probe=True)[0] != value:
+            again = self._evaluate(index, number, local, *delivered, probe=True)[0]
+            if isinstance(again, Failure) != isinstance(value, Failure) or bool(again) != bool(value):
+                first, second = ("an exception" if isinstance(v, Failure) else v for v in (value, again))
                 raise ModelError(
                     f"{self._where(index, number)} is not a function of its inputs: "
-                    f"evaluated twice, it returned {value} and then {not value}",
+                    f"evaluated twice, it returned {first} and then {second}",
                     hint="a guard must not use randomness, clocks, globals or the order of a set",
                 )
         return value, read
@@ -233,17 +261,18 @@ class Guards:
 
     def _evaluate(
         self, index: int, number: int, local: bytes, *delivered: Any, probe: bool = False
-    ) -> tuple[bool, set[str]]:
+    ) -> tuple[Value, set[str]]:
         """The value of a guard, and the fields that it read. It must not change the state."""
         cls, where = self.system.classes[index], self._where(index, number)
         guard: Any = self.handlers[index][number].where
         process, read = self._watched(index, local, probe=probe)
         message = [self.model_codec.message(*delivered, probe=probe)] if delivered else []
         self.model_codec.thread = get_ident()
+        value: Value
         try:
             value = bool(guard(process, *message))
         except RAISED as error:
-            raise explained(where, error) from cause(error)
+            value = failed(where, error)
         names = cls.__plait_fields__
         if self.model_codec.local(UP, declared_values(process, names, where), names, where) != local:
             raise ModelError(
@@ -262,7 +291,7 @@ class Guards:
     def _where(self, index: int, number: int) -> str:
         return f"the guard of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
 
-    def _quorum(self, index: int, number: int, local: bytes) -> int:
+    def _quorum(self, index: int, number: int, local: bytes) -> int | Failure:
         quorum = self.handlers[index][number].quorum
         if quorum is None:
             return 1
@@ -275,7 +304,7 @@ class Guards:
         try:
             size = quorum(process)
         except RAISED as error:
-            raise explained(where, error) from cause(error)
+            return failed(where, error)
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(
                 f"{where} is {size!r}",

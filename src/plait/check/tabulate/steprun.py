@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
+from enum import Enum
 from typing import Any, NamedTuple
 
 from plait._native import Failure
@@ -13,6 +14,7 @@ from plait.model.process import Process
 from plait.model.system import System
 
 Encode = Callable[[object, str], bytes]
+_ATOMS = (int, str, bytes, float, Pid, Enum)
 
 
 class Outcome(NamedTuple):
@@ -36,6 +38,8 @@ class Branches:
     def __init__(self) -> None:
         self.script: list[int] = []
         self.widths: list[int] = []
+        self._sorted: dict[int, tuple[list[int], Set[Any], list[Any]]] = {}
+        """For each choice from a set: the choices before it, the set, and its members in order."""
 
     def next(self, width: int) -> int:
         position = len(self.widths)
@@ -43,6 +47,17 @@ class Branches:
         if position == len(self.script):
             self.script.append(0)
         return self.script[position]
+
+    def sorted(self, options: Set[Any], key: Callable[[Any], bytes]) -> list[Any]:
+        """The members of a set in order. After the same choices, the set is the same, and is not sorted again."""
+        position = len(self.widths)
+        before, known, values = self._sorted.get(position, ([], frozenset(), []))
+        if known and before == self.script[:position] and known == options:
+            return values
+        values = sorted(options, key=key)
+        if all(isinstance(value, _ATOMS) for value in values):  # a run cannot change these
+            self._sorted[position] = (self.script[:position], frozenset(options), values)
+        return values
 
     def advance(self) -> bool:
         """Move to the next combination. Return false if all were tried."""
@@ -98,9 +113,10 @@ class StepRun:
             raise ModelError(
                 f"{self._where}: choose({options!r}) needs a collection", hint="self.choose([1, 2]) chooses 1 or 2"
             )
-        values = list(options)
+        # A sequence is not copied: a step that chooses among many values runs once for each of them.
+        values = options if isinstance(options, range | list | tuple) else list(options)
         if isinstance(options, set | frozenset):
-            values.sort(key=lambda v: self._encode(v, f"{self._where}: option"))
+            values = self._branches.sorted(options, lambda v: self._encode(v, f"{self._where}: option"))
         if not values:
             raise ModelError(
                 f"{self._where}: choose() was given no options", hint="guard the handler so that it has an option"

@@ -26,14 +26,15 @@ from plait.check.tabulate.codec import (
     UNBORN,
     UP,
     ModelCodec,
-    cause,
     declared_values,
     explained,
+    failed,
+    kind_of,
 )
 from plait.check.tabulate.guards import Guards, watched, watched_message
 from plait.check.tabulate.probe import probing
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -45,12 +46,14 @@ from plait.model.view import Component, View
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 _ATTENTIVE_STEPS = 8
 """The first steps of each handler, this many, run five times instead of twice: two random results may be equal."""
+_FEW_OUTCOMES = 1_000
+"""A step with more outcomes runs only twice: it has shown enough results that may differ."""
 _MOST_CHOICES = 50_000
 """More outcomes of one step are an error, because no limit of the search is checked while they are tabulated."""
 
 
-Judgement = tuple[bool, list[Component], list[tuple[int, int]]]
-"""A property's value in a state, the components it read in order, and the fields."""
+Judgement = tuple[bool | None, list[Component], list[tuple[int, int]]]
+"""A property's value in a state (None: it raised an exception), the components it read in order, and the fields."""
 
 
 class Tabulation(Asymmetry):
@@ -81,6 +84,8 @@ class Tabulation(Asymmetry):
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and the classes of their receivers."""
+        self.raised: set[str] = set()
+        """Properties that raised an exception in some state."""
         self._evaluations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
@@ -108,6 +113,7 @@ class Tabulation(Asymmetry):
                 if handler.kind != "init":
                     continue
                 outcomes = self.run(index, local, number, [])
+                self._refuse(outcomes[0].failure)
                 if len(outcomes) != 1 or outcomes[0].failure or outcomes[0].spawns:
                     raise ModelError(
                         f"{self.where(index, number)}: an @init method must not choose, spawn or fail",
@@ -116,10 +122,22 @@ class Tabulation(Asymmetry):
                 local = outcomes[0].local
                 messages += [(index, to, content) for to, content in outcomes[0].sends]
                 for event in outcomes[0].events:
-                    monitors = [self.observe(j, state, index, event) for j, state in enumerate(monitors)]
+                    monitors = [self._observed(j, state, index, event) for j, state in enumerate(monitors)]
             locals_.append(local)
         locals_ += [bytes([UNBORN])] * (len(system.classes) - len(system.processes))
         return locals_, messages, monitors
+
+    def _observed(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
+        found = self.observe(number, state, index, event)
+        if isinstance(found, Failure):
+            self._refuse(found)
+        return found  # type: ignore[return-value]
+
+    @staticmethod
+    def _refuse(failure: Failure | None) -> None:
+        """Refuse an exception before the initial state: there is no run to show."""
+        if failure is not None and failure.exception is not None:
+            raise ModelError(failure.message, hint=failure.hint)
 
     def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
         """Handlers that may run in this local state, and how many messages each takes."""
@@ -127,7 +145,7 @@ class Tabulation(Asymmetry):
 
     def guards(
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
-    ) -> list[bytes | None]:
+    ) -> list[bytes | Failure | None]:
         """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
         return self._guards.guards(index, local, questions)
 
@@ -137,12 +155,15 @@ class Tabulation(Asymmetry):
 
     def run(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and check that it is a function."""
+        failure = self._guards.raised.get((index, number, local, tuple(messages)))
+        if failure is not None:  # its guard raised an exception
+            return [Outcome(local, [], [], [], [], [], failure)]
         outcomes = self._explore(index, local, number, messages, probe=False)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE_STEPS else 1):
+        for _ in range(4 if count <= _ATTENTIVE_STEPS and len(outcomes) <= _FEW_OUTCOMES else 1):
             again = self._explore(index, local, number, messages, probe=True)
-            if [_comparable(o) for o in again] != [_comparable(o) for o in outcomes]:
+            if [comparable(o) for o in again] != [comparable(o) for o in outcomes]:
                 raise self._difference(index, number, outcomes, again)
         if self.recorder is not None:
             taken = [self.model_codec.message(sender, content) for sender, content in messages]
@@ -183,12 +204,12 @@ class Tabulation(Asymmetry):
                 return self.run(index, back, number, [])
         return [Outcome(back, [], [], [], [], [], None)]
 
-    def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
-        """The state of a monitor after an event."""
+    def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes | Failure:
+        """The state of a monitor after an event, or the exception that it raised."""
         monitor = self.system.monitors[number]
         cls = type(monitor)
         where = f"{cls.__name__}.observe"
-        results = []
+        results: list[bytes | Failure] = []
         for probe in (False, True):
             copy = object.__new__(cls)
             copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
@@ -196,16 +217,20 @@ class Tabulation(Asymmetry):
             self.model_codec.thread = get_ident()
             try:
                 function(copy, self.system.pids[index], self.codec.decode(event, probe))
+                results.append(self._named(copy, where))
             except RAISED as error:
-                raise explained(where, error) from cause(error)
-            results.append(self._named(copy, where))
-        if results[0] != results[1]:
+                results.append(failed(where, error))
+        first, again = results
+        if kind_of(first) != kind_of(again):
             raise ModelError(
                 f"{where} is not a function of its state and the event: run twice, it gave "
-                f"{text(to_data(self.codec.decode(results[0])))} and {text(to_data(self.codec.decode(results[1])))}",
+                f"{self._answer_text(first)} and {self._answer_text(again)}",
                 hint="an observer must not use randomness, clocks, globals or the order of a set",
             )
-        return results[0]
+        return first
+
+    def _answer_text(self, answer: bytes | Failure) -> str:
+        return answer.message if isinstance(answer, Failure) else text(to_data(self.codec.decode(answer)))
 
     def evaluate(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
@@ -225,17 +250,19 @@ class Tabulation(Asymmetry):
             lambda i: self.monitor_value(i, monitors[i]),
             self.auxiliary,
         )
-        value = self._judged(prop, view)
+        value = self._value(prop, view)
         try:
             view.check_relevant()
         except ModelError as error:
             raise explained(f"property {prop.name}", error) from None
         count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
         for _ in range(4 if count <= _ATTENTIVE_STEPS else 0):
-            if self._judged(prop, self._probe_view(locals_, inboxes, monitors)) != value:
+            again = self._value(prop, self._probe_view(locals_, inboxes, monitors))
+            if again != value:
+                first, second = ("an exception" if v is None else v for v in (value, again))
                 raise ModelError(
                     f"property {prop.name} is not a function of the state: "
-                    f"evaluated twice, it returned {value} and then {not value}",
+                    f"evaluated twice, it returned {first} and then {second}",
                     hint="a property must not use randomness, clocks, globals or the order of a set",
                 )
         self._check_untouched(prop.name, view, locals_, inboxes, monitors)
@@ -276,37 +303,54 @@ class Tabulation(Asymmetry):
             contents.append(parts[field] if field < len(parts) else b"")
         return tuple(contents)
 
-    def _judged(self, prop: Property, view: View) -> bool:
+    def property_failure(
+        self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    ) -> Failure | None:
+        """The exception that a property raises in a state, or None."""
+        found = self._judged(self._properties[number], self._probe_view(locals_, inboxes, monitors, probe=False))
+        return found if isinstance(found, Failure) else None
+
+    def _value(self, prop: Property, view: View) -> bool | None:
+        """The value of a property, None if it raised an exception."""
+        found = self._judged(prop, view)
+        if isinstance(found, Failure):
+            self.raised.add(prop.name)
+            return None
+        return found
+
+    def _judged(self, prop: Property, view: View) -> bool | Failure:
         self.model_codec.thread = get_ident()
         try:
             value = prop(view)
         except AssertionError:
             return False
         except RAISED as error:
-            raise explained(f"property {prop.name}", error) from cause(error)
+            return failed(f"property {prop.name}", error)
         if not isinstance(value, bool):
             raise ModelError(
                 f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
             )
         return value
 
-    def _probe_view(self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]) -> View:
-        """A view of fresh values whose sets iterate backwards."""
+    def _probe_view(
+        self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int], *, probe: bool = True
+    ) -> View:
+        """A view of fresh values, in a probe with sets that iterate backwards."""
         store, decode, classes = self.store, self.codec.decode, self.system.classes
         assert store is not None
 
         def local(i: int) -> tuple[Status, dict[str, Any]]:
             content = store.local(locals_[i])
-            values = () if content[0] == UNBORN else decode(content[1:], True)
+            values = () if content[0] == UNBORN else decode(content[1:], probe)
             return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
 
         def monitor(i: int) -> Monitor:
             copy: Monitor = object.__new__(type(self.system.monitors[i]))
-            copy.__dict__.update(zip(copy.__plait_fields__, decode(store.monitor(monitors[i]), True), strict=True))
+            copy.__dict__.update(zip(copy.__plait_fields__, decode(store.monitor(monitors[i]), probe), strict=True))
             return copy
 
         def inbox(i: int) -> tuple[Message, ...]:
-            return tuple(self.model_codec.message(sender, m, probe=True) for _, sender, m in store.inbox(inboxes[i]))
+            return tuple(self.model_codec.message(sender, m, probe=probe) for _, sender, m in store.inbox(inboxes[i]))
 
         return View(self.system, local, inbox, monitor, self.auxiliary)
 
@@ -351,6 +395,9 @@ class Tabulation(Asymmetry):
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
     ) -> list[str]:
         """The fields that a step read, in its guard or its handler; for traces."""
+        if (index, number, local, tuple(messages)) in self._guards.raised:  # its handler did not run
+            read = self._guards.reads(index, number, local, messages)
+            return [name for name in self.system.classes[index].__plait_fields__ if name in read]
         outcomes, notes = self._noted(index, local, number, messages)
         by_handler = next((n for n, o in zip(notes, outcomes, strict=True) if o.choices == choices), set())
         read = by_handler | self._guards.reads(index, number, local, messages)
@@ -421,12 +468,14 @@ class Tabulation(Asymmetry):
                 outcomes.append(_failed(local, run, Failure(True, message)))
             except NoSlotError as error:
                 outcomes.append(_failed(local, run, Failure(False, error.message, error.hint)))
-            except RAISED as error:
-                if not run.expected:
-                    raise explained(where, error) from cause(error)
-                # After a spawn, this branch may be impossible. The engine decides that.
+            except PlaitError as error:
                 mistake = explained(where, error)
+                if not run.expected:
+                    raise mistake from None
+                # After a spawn, this branch may be impossible. The engine decides that.
                 outcomes.append(_failed(local, run, Failure(False, mistake.message, mistake.hint)))
+            except RAISED as error:
+                outcomes.append(_failed(local, run, failed(where, error)))
             if not branches.advance():
                 return outcomes
             if len(outcomes) >= _MOST_CHOICES:
@@ -482,8 +531,11 @@ class Tabulation(Asymmetry):
         if len(first) != len(second):
             what = f"{len(first)} outcomes and then {len(second)}"
             return ModelError(f"{where} is not a function of its inputs: run twice, it had {what}", hint=hint)
-        a, b = next((a, b) for a, b in zip(first, second, strict=True) if _comparable(a) != _comparable(b))
-        if a.local != b.local:
+        a, b = next((a, b) for a, b in zip(first, second, strict=True) if comparable(a) != comparable(b))
+        if kind_of(a.failure) != kind_of(b.failure):
+            failures = (a.failure, b.failure)
+            what = " and then ".join("did not fail" if f is None else f"failed: {f.message}" for f in failures)
+        elif a.local != b.local:
             names = self.system.classes[index].__plait_fields__
             for name, x, y in zip(names, self.codec.decode(a.local[1:]), self.codec.decode(b.local[1:]), strict=True):
                 if self.codec.encode(x) != self.codec.encode(y):
@@ -492,7 +544,7 @@ class Tabulation(Asymmetry):
         elif a.sends != b.sends:
             what = f"sent {self._shown(a.sends)} and then {self._shown(b.sends)}"
         else:
-            what = "announced, chose, spawned or failed differently"
+            what = "announced, chose or spawned differently"
         return ModelError(f"{where} is not a function of its inputs: run twice, it {what}", hint=hint)
 
     def _shown(self, sends: list[tuple[int, bytes]]) -> str:
@@ -502,9 +554,9 @@ class Tabulation(Asymmetry):
         )
 
 
-def _comparable(outcome: Outcome) -> tuple[Any, ...]:
-    """The parts on which two runs must agree: all but the text of a failure (pytest rewrites assertions)."""
-    return (*outcome[:-1], outcome.failure and outcome.failure.violation)
+def comparable(outcome: Outcome) -> tuple[Any, ...]:
+    """The parts on which two runs must agree: all but the text of a failure."""
+    return (*outcome[:-1], kind_of(outcome.failure))
 
 
 def _failed(local: bytes, run: StepRun, failure: Failure) -> Outcome:

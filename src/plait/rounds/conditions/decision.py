@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from plait.kernel.deadline import Deadline
 from plait.kernel.step import Step, steps_of
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Status, Verdict
+from plait.model.properties import ASSERTIONS, BUILT_IN, NO_EXCEPTIONS
 from plait.model.system import System, with_properties
 from plait.rounds.calendar import CONDITIONS, NAMES
 from plait.rounds.conditions.declarations import proved
@@ -57,7 +59,7 @@ def conditions(
     clock = Deadline(timeout)
     bare = with_properties(system, [])
     ghosts = instrumented(bare)
-    verdict = check(ghosts, max_states=max_states, keep_going=True, workers=workers, timeout=clock.left)
+    verdict = check(ghosts, max_states=max_states, keep_going=True, workers=workers, timeout=clock.left, explore=True)
     states = f"{verdict.statistics.states:,} asynchronous states"
     reasons = (dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else {}) | proved(system)
     evidence = Evidence(reasons, {}, _breaking_runs(verdict))
@@ -94,8 +96,10 @@ def conditions(
 
 
 def _undecided(verdict: Verdict) -> str | None:
-    if any(result.name == "assertions" for result in verdict.properties):
+    if any(result.name == ASSERTIONS for result in verdict.properties):
         return "an assertion of the protocol fails, and later steps are not searched: plait check shows the run"
+    if any(result.name == NO_EXCEPTIONS for result in verdict.properties):
+        return "the protocol raises an exception, and later steps are not searched: plait check shows the run"
     return verdict.message
 
 
@@ -104,7 +108,7 @@ def _breaking_runs(verdict: Verdict) -> dict[int, list[Step]]:
     return {
         number: steps_of(result.trace)
         for number, result in enumerate(verdict.properties, 1)
-        if result.trace is not None and result.name != "assertions"
+        if result.trace is not None and result.name not in BUILT_IN
     }
 
 
@@ -129,7 +133,7 @@ def _audit(system: System, ghosts: System, phases: int, reasons: dict[int, str],
     """What the audit of the sequential program adds."""
     program = program_of(system, phases=phases, audited=True)
     sequential = program.make()
-    verdict = check(sequential, options)
+    verdict = check(sequential, dataclasses.replace(options, explore=True))
     if verdict.trace is not None:  # its last step breaks a condition, or fails an assertion of the user's
         run = protocol_steps(sequential, verdict.trace)
         return Evidence(reasons, {}, {number: run for number, _ in _breaches(ghosts, run)})

@@ -1,0 +1,49 @@
+"""Who waits for what in a state in which no step is possible: for each process, why none of its handlers can run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plait.check.runner import Runner
+from plait.kernel.trace import Wait
+from plait.model.process import Handler
+
+
+def waiting(runner: Runner, state: Sequence[int]) -> list[Wait]:
+    """For each handler of each process, why it cannot run, or does nothing. A process that does not run has one entry."""
+    system, tabulation = runner.system, runner.tabulation
+    locals_, inboxes, _, _ = runner.engine.components(state)
+    found = []
+    for index, (cls, pid) in enumerate(zip(system.classes, system.pids, strict=True)):
+        status = tabulation.local_value(index, locals_[index])[0]
+        if status == "unborn":
+            continue
+        if status != "up":
+            found.append(Wait(repr(pid), None, f"it is {status}"))
+            continue
+        local = runner.engine.store.local(locals_[index])
+        armed = dict(tabulation.armed(index, local))
+        pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inboxes[index])]
+        handlers = [(n, h) for n, h in enumerate(cls.__plait_handlers__) if h.kind in ("action", "message")]
+        if not handlers:
+            found.append(Wait(repr(pid), None, "it has no handlers"))
+        for number, handler in handlers:
+            for_it = [m for m in dict.fromkeys(pending) if number in tabulation.handlers_for(index, *m)]
+            taken = [a for a in tabulation.guards(index, local, [(number, m) for m in for_it]) if a is not None]
+            reason = _reason(handler, armed.get(number), len(for_it), len(taken))
+            found.append(Wait(repr(pid), handler.name, reason))
+    return found
+
+
+def _reason(handler: Handler, wanted: int | None, pending: int, accepted: int) -> str:
+    """Why a handler cannot run: how many messages it wants, how many are pending for it, and which its guard accepts."""
+    if handler.message is None:
+        return "its guard is false" if wanted is None else "it changes nothing"
+    name = handler.message.__name__
+    if not pending:
+        return f"no {name} is pending"
+    if not accepted:
+        return f"its guard refuses {'the' if pending == 1 else f'all {pending}'} pending {name}"
+    if wanted is not None and wanted > 1:
+        return f"it needs {wanted} {name} from distinct senders that fit together: {accepted} of {pending} pending fit"
+    return "it changes nothing"

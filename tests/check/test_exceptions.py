@@ -1,0 +1,376 @@
+"""An exception of user code is a violation of `no_exceptions`: with the run to it, the state and the user's traceback."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+
+from plait import (
+    Message,
+    ModelError,
+    Monitor,
+    Process,
+    System,
+    TraceError,
+    action,
+    always,
+    check,
+    crash_recovery,
+    deadlock_free,
+    eventually,
+    final,
+    init,
+    on,
+    reachable,
+    recovery,
+)
+from plait._native import _test_hooks
+from plait.check.explain.replay import replay
+from plait.check.tabulate.codec import ModelCodec
+from plait.report.html import report
+from plait.report.itf import load_trace, save_trace
+from plait.report.text import verdict_text
+
+
+class Ping(Message):
+    n: int = 0
+
+
+def lookup(number: int) -> int:
+    return {0: 1, 1: 2, 2: 3}[number]
+
+
+class Counter(Process):
+    """Goes to 3, and raises there if it is `broken` where the test says."""
+
+    n: int = 0
+    broken: str = ""
+    calls: int = 0
+
+    @action(when=lambda self: lookup(self.n) > 0 if self.broken == "guard" else self.n < 4)
+    def up(self) -> None:
+        self.calls += 1
+        self.n = lookup(self.n) if self.broken == "handler" else self.n + 1
+        self.announce(self.n)
+        self.send(Sink.pid(0), Ping(self.n))
+
+
+class Sink(Process):
+    got: int = 0
+    broken: str = ""
+
+    @on(Ping, where=lambda self, m: self.broken != "message" or lookup(m.n) > 0)
+    def take(self, m: Ping) -> None:
+        self.got += 1
+
+    @on(
+        Ping,
+        quorum=lambda self: 2 if self.broken != "quorum" else lookup(2 + self.got) - 1,
+        where=lambda self, m: False,
+    )
+    def gather(self, ms: Any) -> None:
+        pass
+
+
+class Watch(Monitor):
+    broken: str = ""
+
+    def observe(self, process: Any, event: Any) -> None:
+        if self.broken == "monitor":
+            lookup(event)
+
+
+def predicate(s: Any) -> bool:
+    counter = s[Counter][0]
+    return counter.broken != "property" or lookup(counter.n) > 0
+
+
+PLACES = {
+    "handler": ("Counter.up", 4),
+    "guard": ("the guard of Counter.up", 4),
+    "message": ("the guard of Sink.take", 4),
+    "quorum": ("the quorum of Sink.gather", 3),
+    "monitor": ("Watch.observe", 3),
+    "property": ("property fine", 3),
+}
+"""Where it raises, and the length of a shortest run to it, by hand."""
+
+
+def system(broken: str = "", *properties: Any) -> System:
+    given = properties or (always(predicate, name="fine"),)
+    return System([Counter(broken=broken), Sink(broken=broken)], monitors=[Watch(broken=broken)], properties=given)
+
+
+@pytest.mark.parametrize("broken", PLACES)
+def test_the_shortest_run_the_state_and_the_users_traceback(broken: str, tmp_path: pathlib.Path) -> None:
+    where, length = PLACES[broken]
+    verdict = check(system(broken))
+    assert (verdict.status, verdict.exit_code, verdict.property) == ("violated", 1, "no_exceptions")
+    trace = verdict.trace
+    assert trace is not None
+    assert trace.exception is not None
+    assert len(trace) == length
+    assert (trace.exception.where, trace.exception.type, trace.exception.message) == (where, "KeyError", "3")
+    frames = trace.exception.frames
+    assert frames[-1].function == "lookup"
+    assert frames[-1].code == "return {0: 1, 1: 2, 2: 3}[number]"
+    assert {pathlib.Path(frame.file).name for frame in frames} == {"test_exceptions.py"}
+    told = f"{where} raised KeyError: 3"
+    for shown in (verdict_text(verdict), report(verdict)):
+        assert told in shown
+        assert "in lookup" in shown
+    assert verdict.to_json()["trace"]["exception"]["frames"][-1]["line"] == frames[-1].line
+
+    file = tmp_path / "run.itf.json"
+    save_trace(trace, file)
+    assert load_trace(file) == trace
+    assert len(list(replay(system(broken), trace))) == length
+
+
+def test_a_fixed_model_does_not_reproduce_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for broken, words in (("handler", "does not fail any more"), ("property", "does not raise KeyError any more")):
+        trace = check(system(broken)).trace
+        assert trace is not None
+        with monkeypatch.context() as patched:
+            patched.setitem(globals(), "lookup", lambda number: number + 1)
+            with pytest.raises(TraceError, match=words):
+                list(replay(system(broken), trace))
+
+
+@pytest.mark.parametrize("broken", PLACES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"search": "dfs"},
+        {"search": "random", "walks": 300},
+        {"search": "stateless"},
+        {"search": "stateless", "reduce": "dpor"},
+        {"reduce": "por"},
+        {"reduce": "por", "split": "combined"},
+        {"reduce": "decomposition"},
+        {"keep_going": True},
+        {"workers": 1, "history": "last"},
+    ],
+    ids=str,
+)
+def test_every_search_and_reduction_finds_it(broken: str, options: Any) -> None:
+    verdict = check(system(broken), **options)
+    found = {p.name: p for p in verdict.properties}["no_exceptions"]
+    assert found.status == "violated"
+    assert found.trace is not None
+    assert found.trace.exception is not None
+    assert found.trace.exception.where == PLACES[broken][0]
+    list(replay(system(broken), found.trace))
+
+
+def test_other_properties_are_not_claimed() -> None:
+    verdict = check(
+        system("property", always(predicate, name="fine"), reachable(predicate, name="met")), keep_going=True
+    )
+    assert {p.name: p.status for p in verdict.properties} == {
+        "fine": "inconclusive",
+        "met": "holds",
+        "no_exceptions": "violated",
+    }
+    assert check(system("property", final(predicate, name="fine"))).status == "violated"
+
+
+@pytest.mark.parametrize("reduce", ["none", "por", "decomposition"])
+def test_predicates_of_temporal_properties(reduce: str) -> None:
+    prop = eventually(lambda s: lookup(s[Counter][0].n) > 5, name="later")
+    verdict = check(system("", prop), reduce=reduce)
+    assert verdict.property == "no_exceptions"
+    assert verdict.trace is not None
+    assert len(verdict.trace) == 3
+
+
+def test_recovery_may_raise() -> None:
+    class Disk(Process):
+        n: int = 0
+
+        @recovery
+        def back(self) -> None:
+            self.n = 1 // self.n
+
+    verdict = check(System([Disk()], faults=[crash_recovery(Disk, budget=1)], properties=[final(lambda s: True)]))
+    assert verdict.property == "no_exceptions"
+    assert verdict.trace is not None
+    assert [e.kind for e in verdict.trace.events] == ["crash", "recover"]
+
+
+def test_the_built_in_property_can_be_chosen() -> None:
+    verdict = check(system(""), properties=["no_exceptions"])
+    assert [(p.name, p.status) for p in verdict.properties] == [("no_exceptions", "holds")]
+    assert verdict.status == "holds"
+    with pytest.raises(ModelError, match="built-in"):
+        system("", always(lambda s: True, name="no_exceptions"))
+
+
+def test_before_the_initial_state_it_is_a_model_error() -> None:
+    class Early(Process):
+        @init
+        def start(self) -> None:
+            lookup(7)
+
+    with pytest.raises(ModelError, match=r"Early.start raised KeyError: 7"):
+        check(System([Early()], properties=[final(lambda s: True)]))
+
+
+def test_leaving_the_program_is_an_exception() -> None:
+    class Leaver(Process):
+        @action
+        def leave(self) -> None:
+            raise SystemExit(0)
+
+    verdict = check(System([Leaver()], properties=[final(lambda s: True)]))
+    assert verdict.trace is not None
+    assert verdict.trace.exception is not None
+    assert verdict.trace.exception.type == "SystemExit"
+
+
+class Go(Message): ...
+
+
+class Vote(Message): ...
+
+
+class Chair(Process):
+    """Its guard raises on a vote while it is open. Late votes after it has closed, so a quorum is never there before."""
+
+    closed: bool = False
+
+    @action(when=lambda self: not self.closed)
+    def close(self) -> None:
+        self.closed = True
+        self.send(Late.pid(0), Go())
+
+    @on(Vote, quorum=2, where=lambda self, m: bool(1 // self.closed))
+    def count(self, votes: Any) -> None:
+        pass
+
+
+class Late(Process):
+    @on(Go)
+    def vote(self, m: Go) -> None:
+        self.send(Chair.pid(0), Vote())
+
+
+class Early(Process):
+    sent: bool = False
+
+    @action(when=lambda self: not self.sent)
+    def vote(self) -> None:
+        self.sent = True
+        self.send(Chair.pid(0), Vote())
+
+
+@pytest.mark.parametrize("split", ["none", "reply", "quorum", "combined"])
+def test_a_guard_of_a_quorum_raises_before_the_quorum_is_there(split: Any) -> None:
+    votes = System([Chair(), Late(), Early()], properties=[final(lambda s: True, name="ends")])
+    assert check(votes).property == "no_exceptions"
+    assert check(votes, reduce="por", split=split, workers=1).property == "no_exceptions"
+    _test_hooks(leave_out=["guards"])
+    try:
+        missed = check(votes, reduce="por", split=split, workers=1).status == "holds"
+    finally:
+        _test_hooks()
+    assert missed == (split in ("quorum", "combined"))  # so the rule is needed
+
+
+def test_deterministic_exceptions_only() -> None:
+    ticks = iter(range(1000))
+
+    class Moody(Process):
+        n: int = 0
+
+        @action(when=lambda self: self.n < 1)
+        def act(self) -> None:
+            self.n = 1
+            if next(ticks) % 2:
+                raise RuntimeError
+
+    with pytest.raises(
+        ModelError, match=r"Moody.act is not a function of its inputs: run twice, it did not fail and then"
+    ):
+        check(System([Moody()], properties=[final(lambda s: True)]))
+
+
+def test_vacuous_passes() -> None:
+    class Idle(Process):
+        n: int = 0
+
+        @action(when=lambda self: self.n > 0)
+        def act(self) -> None:
+            self.n += 1
+
+    holds = always(lambda s: True, name="holds")
+    steps = System([Counter(), Sink()])
+    for made, bound in (
+        (steps, "no-property"),
+        (System([Idle()], properties=[holds]), "no-step"),
+    ):
+        verdict = check(made)
+        assert (verdict.status, verdict.exit_code, verdict.bound) == ("inconclusive", 3, bound)
+        assert "Nothing was checked" in verdict_text(verdict)
+        assert "More states may exist" not in verdict_text(verdict)
+        assert check(made, explore=True).status == "holds"
+    assert check(steps, properties=["assertions"]).status == "holds"
+
+
+def test_a_choice_among_many_values_reads_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = []
+    encode = ModelCodec.encode
+    monkeypatch.setattr(ModelCodec, "encode", lambda self, *given: encoded.append(0) or encode(self, *given))
+
+    class Picker(Process):
+        n: int = -1
+
+        @action(when=lambda self: self.n < 0)
+        def pick(self) -> None:
+            self.n = self.choose(set(range(1500)))
+
+    assert check(System([Picker()]), workers=1, explore=True).statistics.states == 1501
+    assert len(encoded) < 10 * 1500  # it was 1,500 for each of the 1,500 options
+
+
+def test_a_deadlock_says_who_waits_for_what() -> None:
+    class Asker(Process):
+        asked: bool = False
+
+        @action(when=lambda self: not self.asked)
+        def ask(self) -> None:
+            self.asked = True
+            self.send(Answerer.pid(0), Ping(1))
+
+        @on(Vote)
+        def done(self, m: Vote) -> None:
+            pass
+
+    class Answerer(Process):
+        @on(Ping, where=lambda self, m: m.n == 0)
+        def answer(self, m: Ping) -> None:
+            self.send(m.sender, Vote())
+
+    verdict = check(System([Asker(), Answerer()], properties=[deadlock_free()]))
+    assert verdict.trace is not None
+    assert [(w.lane, w.handler, w.reason) for w in verdict.trace.waiting] == [
+        ("Asker0", "ask", "its guard is false"),
+        ("Asker0", "done", "no Vote is pending"),
+        ("Answerer0", "answer", "its guard refuses the pending Ping"),
+    ]
+    for shown in (verdict_text(verdict), report(verdict)):
+        assert "no Vote is pending" in shown
+    assert verdict.to_json()["trace"]["waiting"][1]["reason"] == "no Vote is pending"
+
+
+def test_a_limit_that_cuts_nothing_off_is_no_bound() -> None:
+    whole = check(system(""))
+    depth = whole.statistics.depth
+    for limit, bound in ((depth - 1, "max-depth"), (depth, None), (depth + 1, None)):
+        verdict = check(system(""), max_depth=limit)
+        assert verdict.bound == bound
+        if bound is None:
+            assert verdict.status == "holds"
+            assert verdict.statistics.transitions == whole.statistics.transitions
