@@ -51,8 +51,8 @@ def prepare() -> None:
         signal.signal(number, _do_nothing)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    # Python's own handlers wait for the next instruction of Python. A solver in C may run for hours before that, but
-    # knows SIGINT. So a thread turns the signal into SIGINT at once.
+    # Python's own handlers wait for the next instruction of Python. Code in C may run for hours before that, but some of
+    # it knows SIGINT. So a thread turns the signal into SIGINT at once.
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     threading.Thread(target=_forward, args=(reader, heeded), daemon=True).start()
 

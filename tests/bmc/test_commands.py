@@ -32,10 +32,20 @@ def test_a_violation_is_shown_saved_and_replayed(workplace: Path, capsys: pytest
 
 @pytest.mark.slow
 def test_holds(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "bmc", "peterson")
-    assert code == 0
+    code, out, err = run(capsys, "bmc", "peterson")
+    assert (code, err) == (0, "")
     assert "HOLDS 2 properties" in out
     assert "mathematical (all fit in" in out
+
+
+def test_an_example_that_does_not_exist_is_no_violation_that_was_found(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("never.plait").write_text("int x = 0; process p { x = 1; } reachable two: x == 2;")
+    code, out, _ = run(capsys, "bmc", "never.plait")
+    assert code == 1
+    assert "No example was found. Runs of at most" in out
+    assert "A violation was found" not in out
 
 
 def test_json(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import random
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,20 +17,23 @@ from plait.check.api import check
 from plait.check.reduce import plan, relevance
 from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.kernel.errors import ModelError
+from plait.model.loader import load
 from plait.model.system import System
 from tests.oracle.explorer import explore
 from tests.support.agreement import projected
 from tests.support.flows import FLOWS, OPERATORS, flow
 from tests.support.programs import random_program
+from tests.support.selections import ODD, RAISES, SELECTIONS
 from tests.support.sourced import compiled
 
-ALL = {name: (body, "") for name, body in FLOWS.items()}
-ALL |= {f"operator {name}": (body, special) for name, (special, body) in OPERATORS.items()}
+ALL: dict[str, dict[str, str]] = {name: {"body": body} for name, body in FLOWS.items()}
+ALL |= {f"operator {name}": {"body": body, "special": special} for name, (special, body) in OPERATORS.items()}
+ALL |= {f"selection by {name}": {"body": body} for name, body in SELECTIONS.items()}
+ALL |= ODD
 
 
 def named(name: str) -> System:
-    body, special = ALL[name]
-    return flow(body, special=special)
+    return flow(**ALL[name])
 
 
 @pytest.fixture
@@ -59,6 +65,20 @@ def test_a_field_that_flows_nowhere_is_auxiliary() -> None:
     """Otherwise the flows would show nothing."""
     for body in ("pass", "x = [self.k]\nx.append(self.k)", "if self.k:\n    pass", "x = self.k + 1"):
         assert [f.name for f in decompose(flow(body), "auto").fields if f.auxiliary] == ["k"]
+
+
+@pytest.mark.parametrize("name", RAISES)
+def test_a_field_that_decides_whether_a_step_raises_is_relevant(name: str) -> None:
+    (k,) = (f for f in decompose(flow(RAISES[name]), "auto").fields if f.name == "k")
+    assert k.reason
+
+
+def test_a_model_with_the_name_of_a_library_module_is_no_library(tmp_path: Path) -> None:
+    """Otherwise its special methods would not be seen."""
+    file = tmp_path / "mailbox.py"
+    file.write_text(inspect.getsource(sys.modules[type(named("operator __eq__").processes[0]).__module__]), "utf-8")
+    (k,) = (f for f in decompose(load(str(file)), "auto").fields if f.name == "k")
+    assert k.reason
 
 
 def test_a_decorator_that_wraps_the_handler_is_not_understood() -> None:

@@ -83,6 +83,16 @@ def test_a_value_that_does_not_fit(changes: dict[str, Any], message: str, hint: 
             "the stateless search has dpor instead\nhint: leave it out, or use --reduce auto\n",
         ),
         (
+            ["--reduce", "por", "--search", "stateless"],
+            "error: --reduce por: cannot be used with the stateless search: its cycle proviso needs the visited set; "
+            "the stateless search has dpor instead\nhint: use --reduce dpor, or leave it out\n",
+        ),
+        (
+            ["--reduce", "dpor"],
+            "error: --reduce dpor: cannot be used with the bfs search: it is the partial-order reduction of the "
+            "stateless search; bfs and dfs have por instead\nhint: use --search stateless, or leave it out\n",
+        ),
+        (
             ["-p", "maximum=x"],
             "error: ping_pong: maximum='x' does not fit: expected an int\nhint: for example -p maximum=3\n",
         ),

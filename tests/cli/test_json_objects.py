@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +16,10 @@ import pytest
 
 from plait.cli import main as entry
 from plait.cli.main import PLACES, main
+from plait.epa.instrumentation.toolchain import find_all
 from plait.kernel.deadline import OutOfTimeError
 from plait.kernel.errors import MissingPackageError
+from tests.support.command import plait
 
 
 def function(command: str) -> Any:
@@ -25,6 +31,7 @@ def takes_json(command: str) -> bool:
     return "json" in inspect.signature(function(command)).parameters
 
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 COMMANDS = [command for command in PLACES if takes_json(command)]
 GOOD: dict[str, list[list[str]]] = {
     "check": [["counter.py"], ["counter.py", "-p", "most=1"], ["counter.py", "--timeout", "0"], ["loud.py"]],
@@ -35,14 +42,14 @@ GOOD: dict[str, list[list[str]]] = {
     "zoo": [[]],
     "bench": [[]],
     "rounds tags": [["commit-rounds"]],
-    "gyro analyze": [["store.sql"]],
-    "gyro status": [],  # needs servers
-    "epa show": [],  # these need a program that clang has built
-    "epa reversible": [],
-    "epa compare": [],
-    "epa campaign": [],
+    "gyro analyze": [[str(EXAMPLES / "gyro" / name)] for name in ("store.py", "store.yaml", "store_listed.sql")],
+    "gyro status": [["SERVER"]],
+    "epa show": [["listing4.trace"]],
+    "epa reversible": [["listing4.trace"], ["racy_counter.trace"]],
+    "epa compare": [["listing4.trace", "listing4.trace"]],
+    "epa campaign": [["listing4.epa", "--runs", "2"]],
 }
-"""Input for each command."""
+"""Input for each command. SERVER stands for the URL of a server."""
 BAD = [
     ["--bogus"],
     ["no/such/thing.py"],
@@ -66,23 +73,59 @@ def inputs(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "loud.py").write_text(
         "print('hello')\n" + counter.read_text().replace("def tick(self):", "def tick(self):\n        print(1)")
     )
-    (folder / "store.sql").write_text(
-        "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);\n-- name: read\nSELECT n FROM t WHERE id = :id;\n"
-    )
     assert main(["check", "counter.py", "-p", "most=1", "--trace", "t.json"]) == 1
     capsys.readouterr()
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two programs that were built and recorded."""
+    if not find_all():
+        pytest.skip("clang with its libLLVM is not installed: apt-get install clang-14")
+    folder = tmp_path_factory.mktemp("recorded")
+    for name in ("listing4", "racy_counter"):
+        assert plait(["epa", "build", str(EXAMPLES / "epa" / f"{name}.c")], folder).returncode == 0
+        assert plait(["epa", "run", f"{name}.epa"], folder).returncode == 0
+    return folder
+
+
+class Belt(BaseHTTPRequestHandler):
+    """Answers as a server of `plait gyro serve` does."""
+
+    def do_GET(self) -> None:
+        url = f"http://{self.headers['Host']}"
+        facts = {"known": 0, "applied": 0, "broken": None, "server": 0, "epoch": 1, "turn": 0, "holds_token": True}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"urls": [url]} if self.path == "/cluster" else facts).encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Belt) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_address[1]}"
+        serving.shutdown()
+
+
 def test_every_command_has_good_input_here() -> None:
+    """A new command with --json gets a line in GOOD."""
     assert set(COMMANDS) == set(GOOD)
+    assert all(GOOD.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_result_is_one_object(inputs: None, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    for arguments in GOOD[command]:
-        if command == "gyro analyze":
-            continue
+def test_a_result_is_one_object(
+    inputs: None, server: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest, command: str
+) -> None:
+    if command.startswith("epa "):
+        shutil.copytree(request.getfixturevalue("recorded"), ".", dirs_exist_ok=True)
+    for given in GOOD[command]:
+        arguments = [server if argument == "SERVER" else argument for argument in given]
         code, found = one_object(capsys, [*command.split(), *arguments, "--json"])
         assert code in (0, 1, 3), (arguments, found)
         assert "error" not in found

@@ -111,3 +111,45 @@ def test_start_up_prints_no_traceback(workplace: Path, number: signal.Signals, j
     )
     assert (done.returncode, done.stderr) == (3, "error: interrupted\n")
     assert (json.loads(done.stdout)["error"]["exit_code"] == 3) if json_wanted else done.stdout == ""
+
+
+FACTORS = """
+int c = 0;
+int a in 2..2000000000, b in 2..2000000000;
+process p { c = 1; }
+reachable one: c == 1;
+always prime: a * b != 1000000016000000063;
+"""
+SOLVING = """
+import os, sys, z3, _plait_main, plait.bmc.api as api
+decide, asked = api._Search.decide, z3.Solver.check
+
+def decided(self, property_):
+    if property_.name == "prime":  # Z3 would need hours
+        z3.Solver.check = lambda *given: os.kill(os.getpid(), {number}) or asked(*given)
+    return decide(self, property_)
+
+api._Search.decide = decided
+sys.argv = ["plait", "bmc", "factors.plait", "--json", "--depth", "3", "--width", "64"]
+sys.exit(_plait_main.main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_one_signal_is_enough_while_z3_works(workplace: Path, number: signal.Signals) -> None:
+    """The signal comes before Z3 could notice it: from the thread that is about to ask Z3."""
+    (workplace / "factors.plait").write_text(FACTORS)
+    done = subprocess.run(
+        [sys.executable, "-c", SOLVING.format(number=int(number))],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+        preexec_fn=not_ignored,
+    )
+    assert done.returncode == 3, done.stderr
+    verdict = json.loads(done.stdout)
+    assert verdict["bound"] == "interrupted"
+    assert [(p["name"], p["status"]) for p in verdict["properties"]] == [("one", "holds"), ("prime", "inconclusive")]
+    assert "Traceback" not in done.stderr

@@ -217,3 +217,10 @@ def test_random_walks_find_twins(twin: Twin) -> None:
     assert found.property == twin.violated
     assert found.trace is not None
     assert len(found.trace) >= twin.length
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_description_does_not_refer_to_a_module(name: str) -> None:
+    """`plait show` prints it where there is no module to see."""
+    module = importlib.import_module(f"plait.protocols.{name}")
+    assert "module" not in (inspect.getdoc(getattr(module, name)) or "").splitlines()[0]

@@ -253,3 +253,24 @@ def test_statistics_are_derived_correctly() -> None:
     assert "321 (0.36% of transitions)" in text  # 321 of 88,421
     assert "3.0 MiB (255 B per state)" in text  # 3 · 2²⁰ / 12,345
     assert "192.9 KiB (16.0 B per state)" in text
+
+
+def test_an_example_that_does_not_exist_is_no_violation_that_was_found() -> None:
+    failed = samples.verdict(
+        status="violated", property="won", bound=None, properties=[PropertyResult("won", "reachable", "violated")]
+    )
+    text = verdict_text(failed, width=120)
+    assert "A violation was found" not in text
+    assert "All 12,345 reachable states were searched" in text
+    both = msgspec.structs.replace(
+        failed, properties=[*failed.properties, PropertyResult("safe", "always", "violated")]
+    )
+    assert "A violation was found after 12,345 states" in verdict_text(both, width=120)
+
+
+def test_more_calls_than_transitions_are_no_share() -> None:
+    verdict = samples.verdict()
+    few = msgspec.structs.replace(verdict.statistics, transitions=200)
+    text = verdict_text(msgspec.structs.replace(verdict, statistics=few), width=120)
+    assert "321 (1.6 per transition)" in text
+    assert "% of transitions" not in text

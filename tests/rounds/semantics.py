@@ -79,18 +79,13 @@ def phase_graph(system: System, phases: int, fields: list[str], limit: int = 10_
                 yield t.state, clocks
                 continue
             after = ticked(system, clock, t)
-            if (
-                clock < 0
-                or any(place(system, entry) > last for entry in t.consumed)
-                or (clock > past and after > clock)
-            ):
+            if any(place(system, entry) > last for entry in t.consumed) or (clock > past and after > clock):
                 continue
             now = advance(clocks, t.process, after)
             for child, (one, other) in enumerate(zip(state.slots, t.state.slots, strict=True)):
                 if one.status == "unborn" != other.status:  # it takes part in the next round
                     parent = max([clock, *(2 * place(system, entry) + 1 for entry in t.consumed)])
-                    born = 2 * (parent // 2 + 1) + 1
-                    now = advance(now, child, born if born <= past else -1)
+                    now = advance(now, child, 2 * (parent // 2 + 1) + 1)
             yield t.state, now
 
     locals_ = locals_of(system, fields)

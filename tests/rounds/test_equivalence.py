@@ -6,11 +6,13 @@ same combinations of local states are reached. Under an assumption the program i
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from plait import System
 from plait.protocols.ben_or import ben_or
@@ -90,14 +92,35 @@ def test_crashes(spec: Spec) -> None:
 @given(specs(processes=2, most_rounds=2, grows=True, decides=True))
 def test_processes_that_are_created(spec: Spec) -> None:
     """Both nodes may create one; which of the two is the first does not matter."""
-    protocol = system(spec)
+    _compare_unnumbered(system(spec), spec.phases + 1)
+
+
+@pytest.mark.slow
+def test_processes_that_are_created_in_the_last_round() -> None:
+    """They take steps that send nothing, and no others; the protocol itself may go on for another phase."""
+    idled = []
+
+    def one(spec: Spec, phases: int) -> None:
+        starts = tuple(2 if number == 0 else number for number in spec.starts)
+        late = dataclasses.replace(spec, rules=(Rule(), Rule(), *spec.rules), starts=starts, phases=phases)
+        found = _compare_unnumbered(system(late), 1)
+        at = FIELDS.index("idled") + 1
+        idled.append(any(child[at] == (bool, True) for states in found for child in states[2:]))
+
+    drawing(15)(given(specs(processes=2, most_rounds=1, grows=True, decides=True), st.integers(1, 2))(one))()
+    assert any(idled)
+
+
+def _compare_unnumbered(protocol: System, phases: int) -> set[Any]:
+    """The combinations of local states that both reach; none if there are too many."""
     try:
-        asynchronous = phase_graph(protocol, spec.phases + 1, FIELDS, 300)
-        sequential = graph_of(sequentialize(protocol, phases=spec.phases + 1), FIELDS, 1_000)
+        asynchronous = phase_graph(protocol, phases, FIELDS, 300)
+        sequential = graph_of(sequentialize(protocol, phases=phases), FIELDS, 1_000)
     except TooLargeError:
-        return
+        return set()
     agree(asynchronous, sequential, 2)
     assert _unnumbered(asynchronous) == _unnumbered(sequential)
+    return _unnumbered(sequential)
 
 
 def _unnumbered(graph: Graph) -> set[Any]:

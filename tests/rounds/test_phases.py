@@ -120,3 +120,79 @@ class Twice(Process):
 def test_a_second_message_after_the_last_phase_is_noticed() -> None:
     with pytest.raises(ModelError, match="sends Getter0 a second message of phase 2, round Only"):
         check_rounds(System([Twice(), Getter()], rounds=["Only"]), phases=1)
+
+
+class Child(Process):
+    """Wakes up, creates another one, and begins a phase."""
+
+    generation: int = 1
+    awake: bool = False
+    told: bool = False
+
+    @action(when=lambda self: not self.awake)
+    def wake(self) -> None:
+        self.awake = True
+        if self.generation < 2:
+            self.spawn(Child, generation=self.generation + 1)
+
+    @action(when=lambda self: self.awake and not self.told)
+    def tell(self) -> None:
+        self.told = True
+        self.send(Getter.pid(0), Item(9))
+
+
+class Parent(Getter):
+    """Creates a process in the round in which it gets an item, or after it has left the last phase."""
+
+    late: bool
+    left: bool = False
+    done: bool = False
+
+    @on(Item, where=lambda self, m: m.k > self.got and not self.left)
+    def take(self, m: Item) -> None:
+        self.got = m.k
+        if not self.late:
+            self.done = True
+            self.spawn(Child)
+
+    @action(when=lambda self: self.late and not self.left)
+    def leave(self) -> None:
+        self.left = True
+        self.send(Getter.pid(0), Item(6))
+
+    @action(when=lambda self: self.left and not self.done)
+    def make(self) -> None:
+        self.done = True
+        self.spawn(Child)
+
+
+class Giver(Process):
+    """Gives the parent one item."""
+
+    gave: bool = False
+
+    @action(when=lambda self: not self.gave)
+    def give(self) -> None:
+        self.gave = True
+        self.send(Parent.pid(0), Item(1))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_process_that_is_created_in_the_last_round_takes_steps_that_send_nothing(late: bool) -> None:
+    @always
+    def asleep(s: Any) -> bool:
+        return not any(child.awake and child.generation == 2 for child in s[Child])
+
+    @always
+    def quiet(s: Any) -> bool:
+        return not any(child.told for child in s[Child])
+
+    protocol = System(
+        [Parent(late=late), Getter(), Giver()], spare={Child: 2}, properties=[asleep, quiet], rounds=["Only"]
+    )
+    verdict = check_rounds(protocol, phases=1, properties=["asleep"])
+    assert verdict.status == check(protocol, properties=["asleep"]).status == "violated"
+    assert verdict.trace is not None
+    assert len(list(replay(protocol, verdict.trace))) == len(verdict.trace)
+    told = check_rounds(protocol, phases=1, properties=["quiet"])
+    assert (told.status, told.bound) == ("holds", "of 1 phase, 5 processes, any message may be lost")

@@ -585,16 +585,16 @@ _EXTRA = """
 """
 
 
-def flow(body: str, *, special: str = "", decorator: str = "") -> System:
+def flow(body: str, *, special: str = "", decorator: str = "", before: str = "", bases: str = "Process") -> System:
     """The system whose handler has this body."""
     source = _MODEL.format(body=textwrap.indent(body, " " * 8), extra=_EXTRA, decorator=decorator)
+    source = source.replace("class P(Process)", f"{before}\nclass P({bases})")
     if special:
         lines = special.split("\n")
         fields = [line for line in lines if line.startswith("other: ")]
-        rest = "\n".join(line for line in lines if line not in fields)
-        first, second = "    def put(self, x):\n        self.items", "\n".join([*fields, rest])
+        second = "\n".join([*fields, *(line for line in lines if line not in fields)])
+        first = "    def put(self, x):\n        self.items"
         source = source.replace(first, textwrap.indent(second, "    ") + "\n" + first)
         if "__eq__" in special:
             source = source.replace("@dataclass\nclass Box", "@dataclass(eq=False)\nclass Box")
-    system: System = compiled(source).system
-    return system
+    return compiled(source).system  # type: ignore[no-any-return]

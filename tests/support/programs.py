@@ -240,6 +240,12 @@ STATEMENT = (
     "match <n>:\n    case 1:\n        <t> = 1\n    case x:\n        <t> = x",
     "try:\n    <t> = <xs>[<n>]\nexcept IndexError:\n    <t> = 2",
     "if <n> == 1:\n    t = <ys>\nelse:\n    t = [<n>]\nt.append(<n>)",
+    "(<ys> if <n> == <k> else <ys>).append(<k>)",
+    "t = []\nif <n> == <k>:\n    t = <ys>\nt.append(<k>)",
+    "(<ys> if <n> else []).clear()",
+    "match <k>:\n    case self.<name>:\n        <t> = <k>",
+    "any(x == <n> for x in [0, 1, 2] if <ys>.append(x) is None)",
+    "any(x == <n> for y in [0, 1] for x in (<ys>.append(y) or [y]))",
 )
 ODD_STATEMENT = (
     "list(map(<f>, <xs>))",

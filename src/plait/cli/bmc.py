@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -110,26 +111,28 @@ def bmc(
     if slice:
         return _slices(program, list(slice), depth, width, json)
     from plait.bmc.api import check
+    from plait.cli.progress import ProgressLine
 
     if smt2 is not None:
         _write_formula(program, smt2, depth, properties, projection, encoding, order, width)
-    verdict = check(
-        program,
-        depth=depth,
-        encoding=encoding,
-        projection=projection,
-        order=order,
-        properties=list(properties) or None,
-        width=width,
-        induction=induction,
-        solver=solver,
-        timeout=clock.left,
-        memory=memory,
-        full=full,
-        target=target,
-        parameters=constants,
-        progress=(lambda _: None) if quiet else note,
-    )
+    with nullcontext() if quiet else ProgressLine() as shown:
+        verdict = check(
+            program,
+            depth=depth,
+            encoding=encoding,
+            projection=projection,
+            order=order,
+            properties=list(properties) or None,
+            width=width,
+            induction=induction,
+            solver=solver,
+            timeout=clock.left,
+            memory=memory,
+            full=full,
+            target=target,
+            parameters=constants,
+            progress=(lambda _: None) if shown is None else shown.say,
+        )
     return conclude(
         verdict,
         Path(target).stem,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any
 
@@ -19,7 +20,7 @@ class ProgressLine:
     def __init__(self, *, terminal: bool | None = None) -> None:
         self._terminal = sys.stderr.isatty() if terminal is None else terminal
         self._live: Any = None
-        self._due = _PLAIN_INTERVAL
+        self._started, self._due = time.monotonic(), _PLAIN_INTERVAL
 
     def __enter__(self) -> ProgressLine:
         if self._terminal:
@@ -37,13 +38,20 @@ class ProgressLine:
             self._live.stop()
 
     def __call__(self, progress: Progress) -> None:
+        self._show(line(progress), progress.seconds)
+
+    def say(self, text: str) -> None:
+        """Show a text."""
+        self._show(text, time.monotonic() - self._started)
+
+    def _show(self, text: str, seconds: float) -> None:
         if self._live is not None:
             from rich.text import Text
 
-            self._live.update(Text(line(progress)), refresh=True)
-        elif progress.seconds >= self._due:
-            self._due = progress.seconds + _PLAIN_INTERVAL
-            note(line(progress))
+            self._live.update(Text(text), refresh=True)
+        elif seconds >= self._due:
+            self._due = seconds + _PLAIN_INTERVAL
+            note(text)
 
 
 def line(progress: Progress) -> str:

@@ -130,7 +130,7 @@ def termination(s: View) -> bool:
 def chang_roberts(
     nodes: int = 3, initiators: str = "any", specification: Specification = "safe", faulty: Fault = "none"
 ) -> System:
-    """A ring of `nodes` nodes; see the module for `initiators` and `specification`."""
+    """A ring of `nodes` nodes. `initiators`: which nodes may begin: any, all, or numbers with commas."""
     at_least(1, nodes=nodes)
     one_of(get_args(Specification), specification=specification)
     one_of(get_args(Fault), faulty=faulty)

@@ -289,7 +289,7 @@ def echo_multicast(
     attack: Attack = "groups",
     faulty: Fault = "none",
 ) -> System:
-    """Echo multicast of `messages` messages per initiator; see the module for `attack` and `faulty`."""
+    """Echo multicast of `messages` messages per initiator. `attack`: what Byzantine initiators do. `faulty`: a fault."""
     at_least(1, honest_receivers=honest_receivers, messages=messages)
     at_least(0, honest_initiators=honest_initiators)
     at_least(0, byzantine_receivers=byzantine_receivers, byzantine_initiators=byzantine_initiators)

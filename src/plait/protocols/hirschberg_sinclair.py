@@ -204,7 +204,7 @@ def most_messages(nodes: int) -> int:
 
 
 def hirschberg_sinclair(nodes: int = 4, order: str = "ascending", faulty: Fault = "none") -> System:
-    """A ring of `nodes` nodes; see the module for `order`."""
+    """A ring of `nodes` nodes. `order`: their order around the ring, ascending or numbers with commas."""
     at_least(1, nodes=nodes)
     one_of(get_args(Fault), faulty=faulty)
     kind: type[Node] = {"meek": MeekNode, "reversed": ReversedNode}.get(faulty, Node)

@@ -237,7 +237,7 @@ def lamport_mutex(
     specification: Specification = "safe",
     faulty: Fault = "none",
 ) -> System:
-    """`processes` processes that enter `entries` times each; `network` and `faulty` break it (see the module)."""
+    """`processes` processes that enter `entries` times each. An unordered `network`, or `faulty`, breaks it."""
     at_least(2, processes=processes)
     one_of(get_args(NetworkName), network=network)
     one_of(get_args(Specification), specification=specification)

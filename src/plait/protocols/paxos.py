@@ -257,7 +257,7 @@ def paxos(
     quorum: bool = True,
     faulty: Fault = "none",
 ) -> System:
-    """Paxos with these numbers of processes; `faulty` plants a fault (see the module)."""
+    """Paxos with these numbers of processes; `faulty` plants a fault."""
     at_least(1, proposers=proposers, acceptors=acceptors, learners=learners)
     one_of(get_args(Fault), faulty=faulty)
     proposer: type[AnyProposer] = Proposer if quorum else CountingProposer

@@ -443,7 +443,7 @@ def raft(
     fairness: Assumption = "none",
     faulty: Fault = "none",
 ) -> System:
-    """`servers` servers that elect leaders as `elections` says (see the module) and write logs of `entries` entries."""
+    """`servers` servers with logs of `entries` entries. `elections`: who may stand in each term, for example any,1."""
     at_least(2, servers=servers)
     at_least(1, entries=entries)
     one_of(get_args(Specification), specification=specification)

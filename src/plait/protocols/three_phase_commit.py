@@ -377,7 +377,7 @@ def commit_without_the_coordinator(s: View) -> bool:
 
 
 def three_phase_commit(participants: int = 2, crashes: int = 2, quorum: bool = True, faulty: Fault = "none") -> System:
-    """One coordinator and its participants. Up to `crashes` sites may crash; `faulty` plants a fault (see the module)."""
+    """One coordinator and its participants. Up to `crashes` sites may crash; `faulty` plants a fault."""
     at_least(1, participants=participants)
     at_least(0, crashes=crashes)
     one_of(get_args(Fault), faulty=faulty)

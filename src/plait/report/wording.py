@@ -275,7 +275,10 @@ def _searched_claim(verdict: Verdict) -> str:
     s = verdict.statistics
     walks = f" in {plural(s.walks, 'random walk')}" if s.walks else ""
     states = plural(s.states, "state")
-    if verdict.status == "violated":
+    if verdict.status == "violated" and _lacks_example(verdict):
+        if verdict.bound:
+            return f"No example was found within the bound {visible(verdict.bound)}: {states} searched{walks}."
+    elif verdict.status == "violated":
         said = f"A violation was found after {states}{walks}."
         if verdict.bound:
             said += f" The search was not complete ({stopped(verdict.bound)}): other properties may be undecided."
@@ -321,6 +324,11 @@ def _complete_claim(verdict: Verdict) -> str:
     return said + "."
 
 
+def _lacks_example(verdict: Verdict) -> bool:
+    """Whether only properties of the kind `reachable` fail. No run shows this: all states were searched in vain."""
+    return {p.kind for p in verdict.properties if p.status == "violated"} == {"reachable"}
+
+
 def _bounded_claim(verdict: Verdict, formula: FormulaStatistics) -> str:
     """What bounded model checking has shown."""
     steps = f"of at most {plural(verdict.statistics.depth, 'step')}"
@@ -332,7 +340,7 @@ def _bounded_claim(verdict: Verdict, formula: FormulaStatistics) -> str:
     if verdict.status == "holds":
         return f"{what}. Longer runs do not exist, or were shown to make no difference."
     if verdict.status == "violated":
-        return f"A violation was found. {what}."
+        return f"{'No example' if _lacks_example(verdict) else 'A violation'} was found. {what}."
     return f"Inconclusive: {stopped(verdict.bound) if verdict.bound else 'stopped: limit reached'}. {what}."
 
 
@@ -410,7 +418,8 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     calls = f"{s.python_calls:,}"
     if s.transitions:
         share = 100 * s.python_calls / s.transitions
-        calls += f" ({share:.2g}% of transitions)" if share < 1 else f" ({share:,.0f}% of transitions)"
+        said = f"{share:.2g}% of transitions" if share < 1 else f"{share:,.0f}% of transitions"
+        calls += f" ({said if share <= 100 else f'{share / 100:,.1f} per transition'})"
     rows = [
         ("states", f"{s.states:,}"),
         ("transitions", f"{s.transitions:,}"),

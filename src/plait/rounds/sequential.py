@@ -9,7 +9,7 @@ of each process separately. In each round each process gets exactly one `Mail` f
 consumes them all in one quorum transition. Passing the turn needs no message of its own: a process holds back its mail
 for the next process until its turn ends. Rounds in which no process sends are left out. After the last round, processes
 run the actions with which they leave the last phase. A created process takes part from the next round, and sends from the
-round after it.
+round after it. A process that is created in the last round, or later, runs only actions that send nothing.
 
 A run of the program is a run of the protocol in which some messages are never delivered; docs/reference/rounds.md
 proves the converse.
@@ -93,11 +93,13 @@ class Program(Protocol):
             run.children.append(slots[0])
             return slots[0]
         cls = self.classes.get(role.__name__, role)
-        # It gets mail from its parent and the processes after it, and the turn from the process created before it.
-        token, me = self.turn.token, self.turn.me
-        self.beyond |= token.goal > self.end  # it begins after the last round
-        mails = len(token.alive) - token.alive.index(me) + bool(token.born or run.children)
-        child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": token.goal})
+        token, me, first = self.turn.token, self.turn.me, self.turn.token.goal
+        if first > self.end:  # it begins after the last round: it gets only the turn
+            self.beyond = True
+            mails, first = 1, max(first, self.turn.ahead // 2 + 1)
+        else:  # it gets mail from its parent and the processes after it, and the turn from the one created before it
+            mails = len(token.alive) - token.alive.index(me) + bool(token.born or run.children)
+        child: Pid = real.spawn(cls, {**fields, "rounds_members": mails, "rounds_first": first})
         run.children.append(child)
         self.creation_order.creators.setdefault(role.__name__, set()).add(me)
         return child
@@ -131,7 +133,8 @@ class Sequential(Process):
         ghost = next((m.ghost for m in mails if m.ghost is not None), None)
         newborn = ghost is None
         if ghost is None:  # created in the last round: it takes part now, and sends from the next round
-            ghost = Ghost(mails[0].place, 2 * mails[0].place + 1)
+            first = self.rounds_first  # type: ignore[attr-defined]
+            ghost = Ghost(first, 2 * first + 1)
             if self.rounds_program.audit:
                 self.rounds_program.audit.start(self, ghost.ahead)
         token = next(m.token for m in mails if m.token is not None)
@@ -181,7 +184,7 @@ def _sequential(cls: type[Process], program: Program) -> type[Process]:
     more = [*([Growing] if program.grows else []), *([Mortal] if program.system.faults else [])]
     made: type[Process] = type(cls.__name__, (cls, Sequential, *more), namespace)
     size = (lambda self: self.rounds_members) if program.grows else len(program.everyone)
-    fits = (lambda self, m: self.rounds_first in (0, m.place)) if program.grows else None
+    fits = (lambda self, m: self.rounds_first in (0, m.place) or m.place > program.end) if program.grows else None
     handlers = [
         Handler("begin", "init", Sequential.rounds_begin),
         Handler("update", "message", Sequential.rounds_update, Mail, fits, size, ("place",)),

@@ -1,10 +1,15 @@
-"""The interface to Z3: SMT-LIB text in, a model or `unsat` out. No other file uses Z3."""
+"""The interface to Z3: SMT-LIB text in, a model or `unsat` out. No other file uses Z3.
+
+Z3 works in a thread of its own (`_asked`). Python handles signals only in the main thread, between two instructions: it
+waits there, so that Ctrl-C is never missed, whatever Z3 does.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from plait.bmc.encoding.witness import Model
 from plait.kernel.extras import needs
@@ -13,6 +18,7 @@ with needs("bmc"):
     import z3  # type: ignore[import-untyped]
 
 Outcome = Literal["sat", "unsat", "timeout", "memory", "interrupted", "unknown"]
+T = TypeVar("T")
 
 
 class Answer(NamedTuple):
@@ -42,11 +48,11 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
     if memory is not None:
         solver.set("max_memory", max(1, memory >> 20))
     solver.set("random_seed", seed)
-    solver.from_string(text)
+    _asked(context, solver.from_string, text)
     reading = time.process_time() - start
     work = 0
     try:
-        found = solver.check()
+        found = _asked(context, solver.check)
         seconds = time.process_time() - start
         work = next((value for key, value in solver.statistics() if key == "rlimit count"), 0)
         if found == z3.sat:
@@ -70,8 +76,8 @@ def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
     """All combinations of values of the named constants, each once. Only for small formulas."""
     context = z3.main_ctx()
     solver = _solver(text, context)
-    solver.from_string(text)
-    while (found := solver.check()) == z3.sat:
+    _asked(context, solver.from_string, text)
+    while (found := _asked(context, solver.check)) == z3.sat:
         model = solver.model()
         wanted = [d for d in model.decls() if d.name() in names]
         yield _model(model, wanted)
@@ -92,7 +98,7 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
     """
     context = z3.Context()
     solver = _solver(text, context)
-    solver.from_string(text)
+    _asked(context, solver.from_string, text)
     deadline = None if timeout is None else time.monotonic() + timeout
     kept = list(numbers)
     before = {n: z3.Bool(f"before {n}", context) for n in kept}
@@ -103,7 +109,7 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
             solver.set("timeout", max(1, int((deadline - time.monotonic()) * 1000)))
         broken = z3.Bool(f"one of {len(kept)} is broken", context)
         solver.add(z3.Implies(broken, z3.Or([failed[n] for n in kept])))
-        found = solver.check([broken, *(before[n] for n in kept)])
+        found = _asked(context, solver.check, [broken, *(before[n] for n in kept)])
         if found == z3.unsat:
             return kept
         if found != z3.sat:
@@ -115,9 +121,39 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
 
 def _solver(text: str, context: z3.Context) -> z3.Solver:
     """A SAT solver for bit-vector formulas, else the general SMT solver."""
-    if "(set-logic QF_BV)" in text:
-        return z3.SolverFor("QF_FD", ctx=context)
-    return z3.Solver(ctx=context)
+    solver = z3.SolverFor("QF_FD", ctx=context) if "(set-logic QF_BV)" in text else z3.Solver(ctx=context)
+    solver.set("ctrl_c", False)  # Ctrl-C is for Python
+    return solver
+
+
+def _asked(context: z3.Context, question: Callable[..., T], *arguments: Any) -> T:
+    """The answer of Z3 to a question. An exception in this thread (Ctrl-C) interrupts Z3 and is raised when Z3 has ended.
+
+    >>> context = z3.Context()
+    >>> _asked(context, z3.Solver(ctx=context).check)
+    sat
+    """
+    answers: list[T] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        try:
+            answers.append(question(*arguments))
+        except BaseException as error:
+            errors.append(error)
+        done.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        done.wait()
+    except BaseException:
+        while not done.wait(0.02):
+            context.interrupt()  # Z3 ignores it if it has not begun, or is reading a formula
+        raise
+    if errors:
+        raise errors[0]
+    return answers[0]
 
 
 def _model(model: z3.ModelRef, wanted: list[z3.FuncDeclRef] | None = None) -> Model:

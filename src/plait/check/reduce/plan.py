@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from plait.check.cover.recorder import Recorder
 from plait.check.live.search import assumed, engine_fairness
@@ -95,12 +95,15 @@ def plan(
         rival = {"por": "dpor", "dpor": "por"}.get(name, "")
         if name not in asked or (automatic and search not in _SUITS[name] and search in _SUITS.get(rival, ())):
             return False
+        hint: tuple[Any, ...] = ("leave it out, or use ", Argument("reduce", "auto"))
         if search not in _SUITS[name]:
+            if name == "dpor":
+                hint = ("use ", Argument("search", "stateless"), ", or leave it out")
+            elif search in _SUITS.get(rival, ()):
+                hint = ("use ", Argument("reduce", rival), ", or leave it out")
             unable = f"cannot be used with the {search} search: {_NEEDS[name]}"
         if unable is not None and not automatic:
-            raise UsageError(
-                (Argument("reduce", name), f": {unable}"), hint=("leave it out, or use ", Argument("reduce", "auto"))
-            )
+            raise UsageError((Argument("reduce", name), f": {unable}"), hint=hint)
         decided.append(Reduction(name, unable is None, applied if unable is None else unable))
         return unable is None
 

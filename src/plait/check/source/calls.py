@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import enum
-import inspect
+import functools
 import types
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from plait.check.source import purity
 from plait.check.source.classes import is_library
 from plait.check.source.dataflow import Node, Value, union
 from plait.check.source.definition import UNKNOWN, static_value, value_of
-from plait.check.source.expressions import Expressions
+from plait.check.source.expressions import Expressions, accepts
 from plait.model.message import Message
 from plait.model.process import Process
 
@@ -29,7 +30,8 @@ class Calls(Expressions):
         if isinstance(func, ast.Attribute) and self.is_self(func.value):
             return self._method(func.attr, self.flow.attribute(func.attr), node)
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and _is_super(func.value):
-            owner = value_of(self.function, "__class__") if "super" not in self.local else None
+            plain = "super" not in self.local and value_of(self.function, "super") is builtins.super
+            owner = value_of(self.function, "__class__") if plain else None
             if not isinstance(owner, type) or owner not in self.flow.cls.__mro__:
                 raise self.not_understood(node, "super() refers to an unknown class")
             return self._method(func.attr, self.flow.attribute(func.attr, owner), node)
@@ -113,9 +115,11 @@ class Calls(Expressions):
         if callee in (isinstance, issubclass) and len(node.args) == 2 and not node.keywords:
             return self._instance(node)
         if callee is print and all(k.arg in ("sep", "end") for k in node.keywords):
-            self.arguments(node, consumed=True)
+            _, keywords = self.arguments(node, consumed=True)
+            self.sink(union(keywords.values()).deps, "print may raise", node)
+            self.again(union(keywords.values()), node.args)
             return Value()
-        if callee in purity.FRESH and len(node.args) <= 1 and not node.keywords:
+        if callee in purity.FRESH and (callee is repr) <= len(node.args) <= 1 and not node.keywords:
             return Value(union(self.arguments(node)[0]).deps)
         if callee in purity.ITERATING or callee in purity.READING or callee in purity.CHANGING:
             return self._listed(callee, node)
@@ -156,11 +160,12 @@ class Calls(Expressions):
             *(node.args[position : position + 1] if position is not None else ()),
             *(k.value for k in named),
         ):
-            value = value | self.called(function, value)
+            value = value | self.called(function, value, {map: len(data), functools.reduce: 2}.get(callee, 1))
+        self.again(value, data)
         if starred or node.keywords or not self._never_raises(callee, data):
             self.sink(value.deps, f"{callee.__name__} may raise", node)
         if callee in purity.CHANGING:
-            self.change(value.alias, value.deps, node)
+            self.change(value, value.deps, node)
             self.join_all(value.alias)
         return Value(value.deps) if callee in (len, range, int, float, hash, ord, chr) else value
 
@@ -169,8 +174,10 @@ class Calls(Expressions):
         if callee is reversed:
             return len(kinds) == 1 and kinds[0] in purity.SEQUENCES
         if callee in purity.ITERATING and callee.__module__ == "builtins":
-            most = {enumerate: 1, iter: 1, list: 1, tuple: 1, any: 1, all: 1}.get(callee, 9)
-            return all(map(self.iterable, arguments)) and len(arguments) <= most
+            once = (1, 1)
+            counts = {list: (0, 1), tuple: (0, 1), zip: (0, 9), map: (1, 9)}
+            least, most = counts.get(callee, once)
+            return all(map(self.iterable, arguments)) and least <= len(arguments) <= most
         if callee is range:
             return 1 <= len(kinds) <= 2 and all(k is int for k in kinds)
         if len(arguments) > 1:
@@ -223,7 +230,7 @@ class Calls(Expressions):
                 if not self.suits(argument, wanted):
                     self.sink(given.deps, f".{name}(…) may raise", node)
         if listed and name not in purity.MAY_READ:
-            self.change(receiver.alias, union([*values, *keywords.values()]).deps, node)
+            self.change(receiver, union([*values, *keywords.values()]).deps, node)
             self.join_all(value.alias)
         for found in records:
             value = value | self._record_method(found, receiver, values, keywords, node)
@@ -265,10 +272,4 @@ def _fits(function: Callable[..., Any], node: ast.Call, more: int) -> bool:
     """Whether a function certainly accepts the number and the names of these arguments."""
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         return False
-    try:
-        inspect.signature(function).bind(
-            *[None] * (more + len(node.args)), **{k.arg or "": None for k in node.keywords}
-        )
-    except (TypeError, ValueError):
-        return False
-    return True
+    return accepts(function, more + len(node.args), [k.arg or "" for k in node.keywords])

@@ -14,9 +14,9 @@ import enum
 import functools
 import inspect
 import sys
-import sysconfig
 import types
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from plait.check.source.definition import UNKNOWN, codes, value_of
@@ -25,9 +25,15 @@ from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.system import System
 
-_STDLIB = sysconfig.get_paths()["stdlib"]
+_STDLIB = str(Path(inspect.__file__).parent)
 _CONSTRUCTORS = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"}
 """Special methods that run only if the class is called or derived from, which the analysis sees."""
+
+
+_BUILTIN_CODE = (
+    *(types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType),
+    *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType),
+)
 
 
 def is_record(cls: type) -> bool:
@@ -188,9 +194,10 @@ def _is_written(value: Any) -> bool:
     """Whether this is code of the user, and not made by @dataclass, NamedTuple or Enum."""
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
+    if isinstance(value, type):
+        return not is_library(value.__module__)
     if not isinstance(value, types.FunctionType):
-        builtin = (type, types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType)
-        return callable(value) and not isinstance(value, builtin)
+        return (callable(value) or hasattr(type(value), "__get__")) and not isinstance(value, _BUILTIN_CODE)
     file = value.__code__.co_filename
     if file.startswith(_STDLIB) and "site-packages" not in file:
         return False
@@ -199,8 +206,11 @@ def _is_written(value: Any) -> bool:
 
 
 def is_library(module: Any) -> bool:
-    """Whether a module is part of Python."""
-    return isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names
+    """Whether a module is part of Python. A model in a file `queue.py` is not."""
+    if not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is None or (file.startswith(_STDLIB) and "site-packages" not in file)
 
 
 def _is_ours(module: str) -> bool:

@@ -35,7 +35,9 @@ from plait.model.process import Process
 from plait.model.system import System
 
 Node = tuple[Any, ...]
-"""("field", class, name), ("var", flow, function, name), ("test" | "entry" | "result", …, label) or ("sink", …, label)."""
+"""("field", class, name), ("var", flow, function, name), ("test" | "entry" | "result", …, label) or ("sink", …, label).
+
+("which", flow, node) decides which object a variable, field or result is."""
 GLOBAL: Node = ("global",)
 """Stands for all mutable objects outside the state."""
 
@@ -53,6 +55,17 @@ class Value(NamedTuple):
 
     deps: frozenset[Node] = frozenset()
     alias: frozenset[Node] = frozenset()
+    identity: frozenset[Node] | None = None
+    """The nodes that decide which object this is; None: all of `deps`. In `(xs if k else ys).append(1)`, k decides."""
+
+    @property
+    def which(self) -> frozenset[Node]:
+        """The nodes that decide which object this is."""
+        return self.deps if self.identity is None else self.identity
+
+    def part(self) -> Value:
+        """An item or attribute of this value: the content decides which object it is."""
+        return Value(self.deps, self.alias)
 
     def __or__(self, other: Value) -> Value:
         return Value(self.deps | other.deps, self.alias | other.alias)
@@ -112,6 +125,8 @@ class Graph:
         """The text for a node."""
         if node[0] == "field":
             return f"{node[1].__name__}.{node[2]}"
+        if node[0] == "which":
+            return self.label(node[2])
         if node[0] == "var":
             return f"{node[3]} in {node[2][0].__qualname__.replace('<locals>.', '')}"
         return str(node[-1])
@@ -168,7 +183,9 @@ class Flow:
         parameters = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
         if bound and not parameters:
             raise EscapeError(f"{name} has no parameter for its process")
-        key = (function, strict, deferred)
+        if function.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+            raise EscapeError(f"{name} runs later than it is called")
+        key = (function, strict, deferred, bound)
         process = parameters.pop(0) if bound else None
         entry: Node = ("entry", self.number, key, f"a call of {name}")
         result: Node = ("result", self.number, key, f"the result of {name}")
@@ -191,12 +208,17 @@ class Flow:
                 Body(self, function, node, key, process, entry, result, root).run()
             finally:
                 self._active.pop()
-        value = frozenset({result})
-        return Value(value, value)
+        return self.read(result)
+
+    def read(self, node: Node) -> Value:
+        """The value of a variable or field, or the result of a function."""
+        own = frozenset({node})
+        return Value(own, own, frozenset({("which", self.number, node)}))
 
     def store(self, target: Node, value: Value, context: frozenset[Node]) -> None:
         """A variable or field gets a value."""
         self.graph.flow(value.deps | context, target)
+        self.graph.flow(value.which | context, ("which", self.number, target))
         if target[0] == "field":
             self._written.add(target)
         for other in value.alias:

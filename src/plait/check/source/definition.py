@@ -102,6 +102,8 @@ def _span(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def value_of(function: types.FunctionType, name: str) -> Any:
     """The value of a name that is not local to a function."""
+    if name.startswith("__") and not name.endswith("__"):
+        return UNKNOWN  # in a class, it stands for another name
     for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if free == name:
             try:

@@ -93,14 +93,15 @@ def _untyped_at_first(system: System) -> set[tuple[type[Process], str]]:
                 values.append(field.default)
             elif process is None and field.default_factory is not dataclasses.MISSING:
                 values.append(field.default_factory())
-            if any(purity.plain_type(value) is not annotated(cls, field.name) for value in values):
+            settled = process is None and not purity.is_plain_init(cls)  # it may set the field
+            if settled or any(purity.plain_type(value) is not annotated(cls, field.name) for value in values):
                 found.add((cls, field.name))
     return found
 
 
 def _check_plain(cls: type[Process]) -> None:
     """Reading or setting a field must have no other effect."""
-    for base in cls.__mro__[: cls.__mro__.index(Process)]:
+    for base in (b for b in cls.__mro__ if b not in (Process, object)):
         for name in ("__getattr__", "__getattribute__", "__setattr__", "__delattr__"):
             if name in base.__dict__:
                 raise EscapeError(f"the analysis does not support {base.__name__}.{name}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import abc
 import ast
+import inspect
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from plait.check.source import purity
@@ -50,10 +51,11 @@ class Expressions(TypeInference, abc.ABC):
         minor = what.endswith(("may raise", "block", "value", "forever"))
         self.flow.graph.sink(deps | self.here(), f"{what} in {self.place(node)}", minor=minor)
 
-    def change(self, alias: frozenset[Node], sources: frozenset[Node], node: ast.AST) -> None:
+    def change(self, changed: Value, sources: frozenset[Node], node: ast.AST) -> None:
+        """A value is changed in place."""
         if self.deferred:
             raise EscapeError(f"{self.place(node)} changes a value in a lambda or a generator")
-        self.flow.change(alias, sources | self.here(), self.place(node))
+        self.flow.change(changed.alias, changed.which | sources | self.here(), self.place(node))
 
     def variable(self, name: str) -> Node:
         return ("var", self.flow.number, self.key, name)
@@ -68,7 +70,7 @@ class Expressions(TypeInference, abc.ABC):
 
         No variable, field or container ever holds an iterator: using it would change it.
         """
-        if not consumed and self._is_lazy(node):
+        if not consumed and self.is_lazy(node):
             raise self.not_understood(node, "an iterator is stored")
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
@@ -78,20 +80,28 @@ class Expressions(TypeInference, abc.ABC):
             self.sink(value.deps, "a try or with block", node)
         return value
 
-    def _is_lazy(self, node: ast.expr) -> bool:
+    def is_lazy(self, node: ast.expr) -> bool:
+        """Whether the value is an iterator, which runs code while it is used."""
         if isinstance(node, ast.Call):
             callee = static_value(self.function, node.func, self.local)
             return purity.is_hashable(callee) and callee in purity.LAZY
         if isinstance(node, ast.IfExp | ast.BoolOp):
-            return any(map(self._is_lazy, node.values if isinstance(node, ast.BoolOp) else (node.body, node.orelse)))
-        return isinstance(node, ast.GeneratorExp) or (isinstance(node, ast.NamedExpr) and self._is_lazy(node.value))
+            return any(map(self.is_lazy, node.values if isinstance(node, ast.BoolOp) else (node.body, node.orelse)))
+        return isinstance(node, ast.GeneratorExp) or (isinstance(node, ast.NamedExpr) and self.is_lazy(node.value))
 
     def iterated(self, node: ast.expr) -> Value:
         """The items of an expression that is iterated over at once."""
         value = self.expr(node, consumed=True)
         if not self.iterable(node):
             self.sink(value.deps, "iterating may raise", node)
-        return value
+        return value.part()
+
+    def again(self, value: Value, nodes: Iterable[ast.expr]) -> None:
+        """Evaluate iterators a second time, as what runs only if the values so far do not stop them: any(), zip(), `in`."""
+        self.context.append(self.test(value.deps, self.node))
+        for node in filter(self.is_lazy, nodes):
+            self.expr(node, consumed=True)
+        self.context.pop()
 
     def hashed(self, nodes: Iterable[ast.expr], place: ast.AST) -> Value:
         """Values become members of a set, or keys."""
@@ -112,10 +122,10 @@ class Expressions(TypeInference, abc.ABC):
         if node.id == self.process:
             raise self.not_understood(node, f"{node.id} is used as a value")
         if node.id in self.local:
-            own = frozenset({self.variable(node.id)})
+            value = self.flow.read(self.variable(node.id))
             if node.id not in self.bound:
-                self.sink(own, f"{node.id} may have no value", node)
-            return Value(own, own)
+                self.sink(value.deps, f"{node.id} may have no value", node)
+            return value
         return self._outside(value_of(self.function, node.id), node)
 
     def _outside(self, value: Any, node: ast.expr) -> Value:
@@ -132,7 +142,7 @@ class Expressions(TypeInference, abc.ABC):
         found = static_value(self.function, node, self.local)
         if found is not UNKNOWN:
             return self._outside(found, node)
-        base = self.expr(node.value)
+        base = self.expr(node.value).part()
         if self.is_message(node.value) and purity.is_message_field(self.flow.message, node.attr):
             return base
         if node.attr in ("role", "index") and self.is_pid(node.value):
@@ -145,7 +155,7 @@ class Expressions(TypeInference, abc.ABC):
         candidates = self.flow.graph.classes.attribute(name)
         if not candidates and name not in ("role", "index", "real", "imag", "sender"):
             raise self.not_understood(node, f"no record has a field {name}")
-        result = base
+        result = base.part()
         for found in candidates:
             if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
                 result = result | self.follow(found.fget, False, [base], {}, node)
@@ -156,8 +166,7 @@ class Expressions(TypeInference, abc.ABC):
     def _own(self, node: ast.Attribute) -> Value:
         name = node.attr
         if name in self.flow.cls.__plait_fields__:
-            field = frozenset({("field", self.flow.cls, name)})
-            return Value(field, field)
+            return self.flow.read(("field", self.flow.cls, name))
         found = self.flow.attribute(name)
         if found is Process.__dict__["id"]:
             return Value()
@@ -216,6 +225,7 @@ class Expressions(TypeInference, abc.ABC):
         depth, deps, left = len(self.context), self.expr(node.left).deps, node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             deps |= self.expr(right, consumed=isinstance(op, ast.In | ast.NotIn)).deps
+            self.again(Value(deps), [right])
             if isinstance(op, purity.ORDERINGS) and not purity.may_be_ordered(self.builtin(left), self.builtin(right)):
                 self.sink(deps, "an ordering may raise", node)
             elif isinstance(op, ast.In | ast.NotIn) and not self._may_contain(right, left):
@@ -230,14 +240,15 @@ class Expressions(TypeInference, abc.ABC):
         kind = self.builtin(container)
         if kind in (*purity.SETS, dict):
             return self.hashable(item)
-        return kind in (list, tuple) or (kind is str and self.builtin(item) is str) or self._is_lazy(container)
+        return kind in (list, tuple) or (kind is str and self.builtin(item) is str) or self.is_lazy(container)
 
     def _ifexp(self, node: ast.IfExp) -> Value:
         tested = self.expr(node.test)
         self.context.append(self.test(tested.deps, node.test))
-        value = self.expr(node.body, consumed=True) | self.expr(node.orelse, consumed=True)
+        body, orelse = self.expr(node.body, consumed=True), self.expr(node.orelse, consumed=True)
         self.context.pop()
-        return Value(value.deps | tested.deps, value.alias)
+        which = tested.deps | body.which | orelse.which
+        return Value(tested.deps | body.deps | orelse.deps, body.alias | orelse.alias, which)
 
     def _namedexpr(self, node: ast.NamedExpr) -> Value:
         if self.deferred:
@@ -294,12 +305,10 @@ class Expressions(TypeInference, abc.ABC):
                 value = Value(value.deps | deps)
             self.deferred -= lazy
         self.deferred += lazy
-        for _ in range(2):  # any() and all() may stop early
-            for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
-                value = value | self.expr(element)
-            self.context.append(self.test(value.deps, node))
-            if isinstance(node, ast.SetComp | ast.DictComp):
-                self.hashed([node.key if isinstance(node, ast.DictComp) else node.elt], node)
+        for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
+            value = value | self.expr(element)
+        if isinstance(node, ast.SetComp | ast.DictComp):
+            self.hashed([node.key if isinstance(node, ast.DictComp) else node.elt], node)
         self.deferred -= lazy
         for loop in loops:
             self.flow.end(loop)
@@ -309,11 +318,16 @@ class Expressions(TypeInference, abc.ABC):
 
     _listcomp = _setcomp = _generatorexp = _dictcomp = _comprehension
 
-    def called(self, node: ast.expr, given: Value) -> Value:
-        """A function that a builtin calls with these values (`map`, `sorted`). It must be known, and change nothing."""
+    def called(self, node: ast.expr, given: Value, count: int) -> Value:
+        """A function that a builtin calls with so many of these values (`map`, `sorted`).
+
+        It must be known, and change nothing.
+        """
         if isinstance(node, ast.Constant) and node.value is None:
             return given
         if isinstance(node, ast.Lambda) and not node.args.defaults and not node.args.kw_defaults:
+            if len(node.args.posonlyargs) + len(node.args.args) != count and node.args.vararg is None:
+                self.sink(given.deps, "calling a lambda may raise", node)
             return self._called_lambda(node, given)
         callee = static_value(self.function, node, self.local)
         if isinstance(callee, staticmethod):
@@ -321,6 +335,8 @@ class Expressions(TypeInference, abc.ABC):
         self.deferred += 1
         try:
             if isinstance(callee, types.FunctionType):
+                if not accepts(callee, count, ()):
+                    self.sink(given.deps, f"{callee.__name__}(…) may raise", node)
                 return self.follow(callee, False, [], {None: given}, node)
         finally:
             self.deferred -= 1
@@ -376,6 +392,19 @@ class Expressions(TypeInference, abc.ABC):
             raise self.not_understood(node, f"{function.__name__} is called in a lambda or a generator")
         modes = {"strict": bool(self.strict), "deferred": bool(self.deferred)}
         return self.flow.call(function, bound, values, keywords, self.here(), **modes)
+
+
+def accepts(function: Callable[..., Any], count: int, keywords: Iterable[str]) -> bool:
+    """Whether a function certainly accepts so many arguments, and arguments of these names.
+
+    >>> accepts(lambda x, y=0: x, 1, ()), accepts(lambda x, y=0: x, 0, ["y"])
+    (True, False)
+    """
+    try:
+        inspect.signature(function).bind(*[None] * count, **dict.fromkeys(keywords))
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -13,6 +13,7 @@ import copy
 import dataclasses
 import functools
 import heapq
+import inspect
 import itertools
 import math
 import operator
@@ -180,15 +181,19 @@ def is_plain_record(cls: type) -> bool:
         )
     if not dataclasses.is_dataclass(cls) or cls.__new__ is not object.__new__ or type(cls) is not type:
         return False
-    made = getattr(cls.__init__, "__code__", None)
-    settles = any("__post_init__" in base.__dict__ or "__setattr__" in base.__dict__ for base in cls.__mro__[:-1])
     frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    if settles and not (frozen and not hasattr(cls, "__post_init__")):
+    if not frozen and any("__setattr__" in base.__dict__ for base in cls.__mro__[:-1]):
         return False
     factories = [f.default_factory for f in dataclasses.fields(cls) if f.default_factory is not dataclasses.MISSING]
     if not all(f in BUILTIN for f in factories):
         return False
-    return made is not None and made.co_filename == "<string>"
+    return is_plain_init(cls)
+
+
+def is_plain_init(cls: type) -> bool:
+    """Whether a dataclass is initialised by generated code alone."""
+    made = getattr(inspect.getattr_static(cls, "__init__"), "__code__", None)
+    return made is not None and made.co_filename == "<string>" and not hasattr(cls, "__post_init__")
 
 
 def is_message_field(cls: type[Message] | None, name: str) -> bool:

@@ -89,16 +89,21 @@ class Body(Calls):
         begun = self.flow.loop(
             items or Value(), isinstance(node, ast.For) and self.is_list(node.iter), self.place(node)
         )
+        left = set(self.left)
         for _ in range(2):  # the second pass knows the tests that may leave the loop
             self.bound = set(before)
             if items is not None:
                 assert isinstance(node, ast.For)
+                if self.is_lazy(node.iter):
+                    self.iterated(node.iter)
                 self.each(node.target, items, node.iter)
             elif isinstance(node, ast.While):
                 self.expr(node.test)
             self.block(node.body)
         self.flow.end(begun)
         self.context.pop()
+        if isinstance(node, ast.While):
+            self.sink(frozenset(self.left - left), "a loop may run forever", node)
         if leaves(node):
             self.left.add(test)
         self.bound = set(before)
@@ -111,7 +116,7 @@ class Body(Calls):
         self.context.append(self.test(subject.deps, node.subject))
         for case in node.cases:
             self.bound = set(before)
-            self._pattern(case.pattern, subject)
+            self.context.append(self.test(self._pattern(case.pattern, subject), case.pattern))
             if case.guard is not None:
                 self.context.append(self.test(self.expr(case.guard).deps, case.guard))
             self.block(case.body)
@@ -120,18 +125,21 @@ class Body(Calls):
         del self.context[depth:]
         self.bound = before
 
-    def _pattern(self, pattern: ast.pattern, subject: Value) -> None:
+    def _pattern(self, pattern: ast.pattern, subject: Value) -> frozenset[Node]:
+        """Binds the names of a pattern. Returns what the values in it depend on: `case self.k` reads a field."""
+        deps: frozenset[Node] = frozenset()
         for part in ast.walk(pattern):
+            compared = [part.value] if isinstance(part, ast.MatchValue) else getattr(part, "keys", [])
+            deps |= union(map(self.expr, compared)).deps
             if isinstance(part, ast.MatchClass | ast.MatchMapping):
-                self.sink(subject.deps, "a pattern may raise", part)
+                self.sink(subject.deps | deps, "a pattern may raise", part)
             if isinstance(part, ast.MatchClass):
                 self._class_pattern(part, subject)
-            if isinstance(part, ast.MatchValue):
-                self.expr(part.value)
             name = part.rest if isinstance(part, ast.MatchMapping) else getattr(part, "name", None)
             if isinstance(name, str):
-                self.flow.store(self.variable(name), subject, self.here())
+                self.flow.store(self.variable(name), subject.part(), self.here())
                 self.bound.add(name)
+        return deps
 
     def _class_pattern(self, pattern: ast.MatchClass, subject: Value) -> None:
         """A pattern of a class reads attributes."""
@@ -208,7 +216,7 @@ class Body(Calls):
         value = self.expr(read) | self.expr(node.value)
         if not self.safe_operation(node.op, read, node.value):
             self.sink(value.deps, "an operator may raise", node)
-        self.change(value.alias, value.deps, node)  # += extends a list in place
+        self.change(value, value.deps, node)  # += extends a list in place
         self.assign(node.target, value, ast.copy_location(ast.BinOp(read, node.op, node.value), node))
 
     def assign(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
@@ -228,14 +236,15 @@ class Body(Calls):
             self.flow.store(("field", self.flow.cls, target.attr), value, self.here())
         elif isinstance(target, ast.Attribute):
             base = self.expr(target.value)
-            self.sink(base.deps, "setting an attribute may raise", target)
+            # The target may be a class or a member of an enum, which is no part of the state.
+            self.sink(base.deps | value.deps, "setting an attribute may raise", target)
             if "data" not in (found := self.flow.graph.classes.attribute(target.attr)) or len(set(map(str, found))) > 1:
                 raise self.not_understood(target, f"no record has a field {target.attr}")
             self._put(base, value, target)
         elif isinstance(target, ast.Subscript):
             base, index = self.expr(target.value), self.expr(target.slice)
             if self.builtin(target.value) is not dict:
-                self.sink(base.deps | index.deps, "setting an item may raise", target)
+                self.sink(base.deps | index.deps | value.deps, "setting an item may raise", target)
             elif not self.hashable(target.slice):
                 self.sink(index.deps, "hashing may raise", target)
             self._put(base, value | index, target)
@@ -255,11 +264,11 @@ class Body(Calls):
             return
         self.sink(value.deps, "unpacking may raise", target)
         for one in target.elts:
-            self.assign(one, value, None)
+            self.assign(one, value.part(), None)
 
     def _put(self, base: Value, value: Value, node: ast.AST) -> None:
         """A value is put into another value."""
-        self.change(base.alias, value.deps, node)
+        self.change(base, value.deps, node)
         self.join_all(base.alias | value.alias)
 
     def _delete(self, node: ast.Delete) -> None:
@@ -272,6 +281,6 @@ class Body(Calls):
                 elif isinstance(part, ast.Subscript):
                     base, index = self.expr(part.value), self.expr(part.slice)
                     self.sink(base.deps | index.deps, "deleting an item may raise", part)
-                    self.change(base.alias, index.deps, part)
+                    self.change(base, index.deps, part)
                 else:
                     raise self.not_understood(part, "an attribute is deleted")

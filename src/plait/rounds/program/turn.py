@@ -313,8 +313,11 @@ class Turn:
     def _end(self) -> None:
         if self.token.goal <= self.program.end:
             self._note()
-        follower = self._follower(self.token.alive)
-        if follower is not None:
+        closes = self.closing and self.program.assumed.free
+        follower = self._follower((*self.token.alive, *(self.token.born if closes else ())))
+        if follower in self.token.born:  # it begins after the last round: it may run actions that send nothing
+            self.process.send(follower, Mail(self.program.end + 1, None, self.token))
+        elif follower is not None:
             # The turn travels with the mail that was held back.
             self.process.send(follower, Mail(self.at, self.kept, self.token))
         if self.token.goal <= self.program.end:
