@@ -92,6 +92,11 @@ class ModelCodec:
             raise
 
 
+def may_hold_sets(content: bytes) -> bool:
+    """Whether there may be a set in a value: its content has the tag of a set (or a string has that letter)."""
+    return b"S" in content or b"Z" in content
+
+
 def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[Any, ...]:
     """The values of the fields of a process or monitor. It must have exactly these fields."""
     there = object.__getattribute__(thing, "__dict__")

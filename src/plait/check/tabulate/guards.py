@@ -15,7 +15,8 @@ from threading import get_ident
 from typing import Any
 
 from plait.check.cover.recorder import Recorder
-from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained
+from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained, may_hold_sets
+from plait.check.tabulate.probing import Probes, alone
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
@@ -107,9 +108,14 @@ class Guards:
     """Answers questions about the guards of one System."""
 
     def __init__(
-        self, model_codec: ModelCodec, handlers: list[tuple[Handler, ...]], recorder: Recorder | None = None
+        self,
+        model_codec: ModelCodec,
+        handlers: list[tuple[Handler, ...]],
+        probes: Probes,
+        recorder: Recorder | None = None,
     ) -> None:
         self.model_codec = model_codec
+        self.probes = probes
         self.recorder = recorder
         self.system = model_codec.system
         self.handlers = handlers
@@ -141,11 +147,16 @@ class Guards:
         known = self._known_hopeless.setdefault((index, number), {})
         value = _recalled(known, fields)
         if value is None:
-            process, names = self._watched(index, local)
-            try:
-                value = not guard(process, Unread())
-            except (LookedAtError, *RAISED):  # an exception comes again when there is a message
-                value = False
+            names: set[str] = set()
+            value = True
+            for context, probe in ((alone, False), (self.probes.of(guard, self.system.classes[index]), True)):
+                process, read = self._watched(index, local, probe=probe)
+                try:
+                    with context:
+                        value = value and not guard(process, Unread())
+                except (LookedAtError, *RAISED):  # an exception comes again when there is a message
+                    value = False
+                names |= read
             self._remember(index, known, fields, names, value)
         if value and self.recorder is not None:
             self.recorder.hopeless(self.system.classes[index], self.handlers[index][number].name)
@@ -202,7 +213,8 @@ class Guards:
             self._record(self.recorder, index, number, local, read, delivered)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE else 0):
+        again = int(self._may_depend_on_order(index, number, local, read, delivered))
+        for _ in range(4 if count <= _ATTENTIVE else again):
             if self._evaluate(index, number, local, *delivered, probe=True)[0] != value:
                 raise ModelError(
                     f"{self._where(index, number)} is not a function of its inputs: "
@@ -210,6 +222,17 @@ class Guards:
                     hint="a guard must not use randomness, clocks, globals or the order of a set",
                 )
         return value, read
+
+    def _may_depend_on_order(
+        self, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
+    ) -> bool:
+        """Whether a guard could see the order of a set, in what it read or of its own."""
+        cls = self.system.classes[index]
+        reach = self.probes.of(cls.__plait_handlers__[number].where, cls).reach
+        if not reach.iterates or reach.makes_sets:
+            return reach.iterates
+        fields = zip(cls.__plait_fields__, self.model_codec.codec.fields(local)[1:], strict=True)
+        return any(name in read and may_hold_sets(c) for name, c in fields) or any(map(may_hold_sets, delivered[1:]))
 
     def _record(
         self, recorder: Recorder, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
@@ -236,12 +259,14 @@ class Guards:
     ) -> tuple[bool, set[str]]:
         """The value of a guard, and the fields that it read. It must not change the state."""
         cls, where = self.system.classes[index], self._where(index, number)
-        guard: Any = self.handlers[index][number].where
+        # As a probe, the original, which does not record coverage.
+        guard: Any = (cls.__plait_handlers__ if probe else self.handlers[index])[number].where
         process, read = self._watched(index, local, probe=probe)
         message = [self.model_codec.message(*delivered, probe=probe)] if delivered else []
         self.model_codec.thread = get_ident()
         try:
-            value = bool(guard(process, *message))
+            with self.probes.of(guard, cls) if probe else alone:
+                value = bool(guard(process, *message))
         except RAISED as error:
             raise explained(where, error) from cause(error)
         names = cls.__plait_fields__
@@ -271,11 +296,20 @@ class Guards:
         if isinstance(quorum, int):
             return quorum
         where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
-        process, read = self._watched(index, local)
-        try:
-            size = quorum(process)
-        except RAISED as error:
-            raise explained(where, error) from cause(error)
+        sizes = []
+        for context, probe in ((alone, False), (self.probes.of(quorum, self.system.classes[index]), True)):
+            process, read = self._watched(index, local, probe=probe)
+            try:
+                with context:
+                    sizes.append(quorum(process))
+            except RAISED as error:
+                raise explained(where, error) from cause(error)
+        size = sizes[0]
+        if size != sizes[1]:
+            raise ModelError(
+                f"{where} is not a function of its inputs: evaluated twice, it was {size!r} and then {sizes[1]!r}",
+                hint="a quorum must not use randomness, clocks, globals or the order of a set",
+            )
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(
                 f"{where} is {size!r}",

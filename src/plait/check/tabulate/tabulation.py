@@ -4,7 +4,7 @@ The native engine calls each method once per distinct input and stores the answe
 times in a search of millions of states. Values cross the border as canonical bytes (`plait._native.Codec`). Decoding
 makes new objects: a handler cannot keep or leak a reference into another state.
 
-Every step runs twice, the second time as a probe (`plait.check.tabulate.probe`). A difference is a model error:
+Every step runs twice, the second time as a probe (`plait.check.tabulate.probing`). A difference is a model error:
 the handler is not a function of its local state, the consumed messages and its choices.
 """
 
@@ -29,9 +29,10 @@ from plait.check.tabulate.codec import (
     cause,
     declared_values,
     explained,
+    may_hold_sets,
 )
 from plait.check.tabulate.guards import Guards, watched, watched_message
-from plait.check.tabulate.probe import probing
+from plait.check.tabulate.probing import Probes, alone
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
@@ -77,7 +78,8 @@ class Tabulation(Asymmetry):
         if recorder is not None:
             self.handlers = [tuple(recorder.handler(c, h) for h in c.__plait_handlers__) for c in system.classes]
             self._properties = recorder.properties(system.properties)
-        self._guards = Guards(self.model_codec, self.handlers, recorder)
+        self.probes = Probes(system)
+        self._guards = Guards(self.model_codec, self.handlers, self.probes, recorder)
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and the classes of their receivers."""
@@ -192,10 +194,11 @@ class Tabulation(Asymmetry):
         for probe in (False, True):
             copy = object.__new__(cls)
             copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
-            function = probing(cls.observe) if probe else cls.observe
+            seen = self.codec.decode(event, probe)
             self.model_codec.thread = get_ident()
             try:
-                function(copy, self.system.pids[index], self.codec.decode(event, probe))
+                with self.probes.of(cls.observe, cls) if probe else alone:
+                    copy.observe(self.system.pids[index], seen)
             except RAISED as error:
                 raise explained(where, error) from cause(error)
             results.append(self._named(copy, where))
@@ -231,8 +234,10 @@ class Tabulation(Asymmetry):
         except ModelError as error:
             raise explained(f"property {prop.name}", error) from None
         count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE_STEPS else 0):
-            if self._judged(prop, self._probe_view(locals_, inboxes, monitors)) != value:
+        again = int(self._may_depend_on_order(number, view, locals_, inboxes, monitors))
+        for _ in range(4 if count <= _ATTENTIVE_STEPS else again):
+            probed = self._judged(self.system.properties[number], self._probe_view(locals_, inboxes, monitors), True)
+            if probed != value:
                 raise ModelError(
                     f"property {prop.name} is not a function of the state: "
                     f"evaluated twice, it returned {value} and then {not value}",
@@ -276,10 +281,28 @@ class Tabulation(Asymmetry):
             contents.append(parts[field] if field < len(parts) else b"")
         return tuple(contents)
 
-    def _judged(self, prop: Property, view: View) -> bool:
+    def _may_depend_on_order(
+        self, number: int, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    ) -> bool:
+        """Whether a property could see the order of a set, in what it read or of its own."""
+        reach, store = self.probes.of(self.system.properties[number].predicate).reach, self.store
+        assert store is not None
+        if not reach.iterates or reach.makes_sets:
+            return reach.iterates
+        fields = {(i, self.system.classes[i].__plait_fields__.index(f) + 1) for i, f in view.fields_read if f}
+        contents = list(self._contents(sorted(fields), locals_))
+        for kind, i in view.components_read:
+            if kind == "inbox":
+                contents += [message for _, _, message in store.inbox(inboxes[i])]
+            elif kind == "monitor":
+                contents.append(store.monitor(monitors[i]))
+        return any(map(may_hold_sets, contents))
+
+    def _judged(self, prop: Property, view: View, probe: bool = False) -> bool:
         self.model_codec.thread = get_ident()
         try:
-            value = prop(view)
+            with self.probes.of(prop.predicate) if probe else alone:
+                value = prop(view)
         except AssertionError:
             return False
         except RAISED as error:
@@ -390,16 +413,15 @@ class Tabulation(Asymmetry):
     ) -> list[Outcome]:
         """The outcomes of a handler, one per combination of choices; `notes` gets the fields that each of them read."""
         handler, where = self.handlers[index][number], self.where(index, number)
-        if notes is not None:
-            handler = self.system.classes[index].__plait_handlers__[
-                number
-            ]  # the original, which does not record coverage
-        function = probing(handler.function) if probe else handler.function
+        cls = self.system.classes[index]
+        if notes is not None or probe:
+            handler = cls.__plait_handlers__[number]  # the original, which does not record coverage
+        context = self.probes.of(handler.function, cls) if probe else alone
         branches, outcomes = Branches(), []
         while True:
             process = self.model_codec.process(index, local, probe=probe)
             if notes is not None:
-                noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
+                noting: type[Process] = watched(cls)  # type: ignore[arg-type]
                 process = self.model_codec.process(index, local, cls=noting)
                 notes.append(set())
                 object.__getattribute__(process, "__dict__")["_reads"] = notes[-1]
@@ -413,7 +435,8 @@ class Tabulation(Asymmetry):
                 arguments = [given] if handler.quorum is not None else [given[0]]
             self.model_codec.thread = get_ident()
             try:
-                function(process, *arguments)
+                with context:
+                    handler.function(process, *arguments)
                 outcomes.append(self._outcome(process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
