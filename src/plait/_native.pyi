@@ -38,6 +38,10 @@ class Codec:
     def fields(local: bytes) -> list[bytes]:
         """The parts of a local state: its status, and the content of each field."""
 
+    @staticmethod
+    def has_sets(content: bytes) -> bool:
+        """Whether there is a set in a value."""
+
     def decode(self, content: bytes, probe: bool = False) -> Any:
         """A fresh value; as a probe, its sets iterate backwards."""
 

@@ -65,13 +65,16 @@ class ModelCodec:
         try:
             return self.codec.encode(value)
         except NO_CONTENT as error:
+            # A field of the message may be the reason.
             if isinstance(value, Message):
                 place = f"{place} {type(value).__name__}"
                 names = tuple(f.name for f in dataclasses.fields(value))  # type: ignore[arg-type]
                 self.fields(tuple(getattr(value, name, None) for name in names), names, place)
+            message, hint, *_ = (*map(str, error.args), "")
             raise ModelError(
-                f"{place}: {error}",
-                hint="use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
+                f"{place}: {message}",
+                hint=hint
+                or "use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
                 "each list, dict and set in one place only",
             ) from None
 
@@ -90,11 +93,6 @@ class ModelCodec:
             for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=True), 2):
                 self.encode((x, y), f"{place}: fields {a} and {b}")
             raise
-
-
-def may_hold_sets(content: bytes) -> bool:
-    """Whether there may be a set in a value: its content has the tag of a set (or a string has that letter)."""
-    return b"S" in content or b"Z" in content
 
 
 def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[Any, ...]:

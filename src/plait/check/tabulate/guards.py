@@ -15,7 +15,7 @@ from threading import get_ident
 from typing import Any
 
 from plait.check.cover.recorder import Recorder
-from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained, may_hold_sets
+from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained
 from plait.check.tabulate.probing import Probes, alone
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
@@ -231,8 +231,10 @@ class Guards:
         reach = self.probes.of(cls.__plait_handlers__[number].where, cls).reach
         if not reach.iterates or reach.makes_sets:
             return reach.iterates
-        fields = zip(cls.__plait_fields__, self.model_codec.codec.fields(local)[1:], strict=True)
-        return any(name in read and may_hold_sets(c) for name, c in fields) or any(map(may_hold_sets, delivered[1:]))
+        codec = self.model_codec.codec
+        contents = zip(cls.__plait_fields__, codec.fields(local)[1:], strict=True)
+        asked = [content for name, content in contents if name in read]
+        return any(map(codec.has_sets, [*asked, *delivered[1:]]))
 
     def _record(
         self, recorder: Recorder, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]

@@ -98,4 +98,6 @@ def probe(value: Any) -> Any:
         return ProbeSet(value)
     if kind is frozenset:
         return ProbeFrozenSet(value)
-    return _STANDS_FOR[value] if value is set or value is frozenset or value is hash else value
+    if value is set or value is frozenset or value is hash:
+        return _STANDS_FOR[value]
+    return value

@@ -14,7 +14,7 @@ import builtins
 import functools
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from plait.check.tabulate import rewriting
@@ -29,6 +29,7 @@ _KEEPING = {"setattr", "id", "__build_class__"}
 _FILLING = {"extend", "extendleft", "update", "fromkeys", "join", "writelines"}
 """Methods that iterate their argument, and do not keep it."""
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_CALLBACKS = (types.FunctionType, types.MethodType, functools.partial)
 _active: Probe | None = None
 
 
@@ -89,8 +90,14 @@ class Probes:
         found = self._made.get((root, cls))
         if found is None:
             roots = [root]
-            if isinstance(root, types.FunctionType) and not is_users_file(root.__code__.co_filename) and cls is not None:
-                roots += [vars(base) for base in cls.__mro__ if is_users_class(base)]  # it runs the handlers of the user
+            if (
+                isinstance(root, types.FunctionType)
+                and not is_users_file(root.__code__.co_filename)
+                and cls is not None
+            ):
+                roots += [
+                    vars(base) for base in cls.__mro__ if is_users_class(base)
+                ]  # it runs the handlers of the user
             classes = [*self.classes, *([cls] if cls else [])]
             found = self._made[root, cls] = Probe(Reach(*roots, candidates=classes))
         return found
@@ -164,11 +171,8 @@ def _builtin(function: Any) -> Any:
         return functools.partial(_popped, owner)
     if kind in (set, frozenset):
         return functools.partial(_as_probe, function)
-    if isinstance(owner, types.ModuleType | str | bytes | type):
-        iterates = name not in _KEEPING
-    else:
-        iterates = name in _FILLING
-    return functools.partial(_with_probes, function) if iterates else function
+    stores = name in _KEEPING if isinstance(owner, types.ModuleType | str | bytes | type) else name not in _FILLING
+    return function if stores else functools.partial(_with_probes, function)
 
 
 def _popped(plain: set[Any]) -> Any:
@@ -183,14 +187,10 @@ def _as_probe(function: Callable[..., Any], /, *arguments: Any) -> Any:
 
 def _with_probes(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
     """Call a function that has no twin: it gets probes instead of plain sets, and the functions it gets have twins."""
-    if _active is not None:
-        _active.meet(*_functions(arguments), *_functions(named.values()))
+    for value in (*arguments, *named.values()):
+        if type(value) in _CALLBACKS and _active is not None:
+            _active.meet(value)
     return function(*map(probe, arguments), **named)
-
-
-def _functions(values: Iterable[Any]) -> list[Any]:
-    kinds = (types.FunctionType, types.MethodType, functools.partial)
-    return [value for value in values if isinstance(value, kinds)]
 
 
 setattr(builtins, rewriting.VALUE, probe)

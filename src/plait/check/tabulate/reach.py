@@ -32,6 +32,7 @@ _MAKING = {"__init__", "__new__", "__post_init__", "__init_subclass__"}
 CACHED: Any = type(functools.cache(len))
 """The type of what `functools.cache` and `functools.lru_cache` make."""
 _INSIDE = ("fget", "fset", "fdel", "func", "args", "keywords", "__func__", "__wrapped__")
+_METHODS = (types.FunctionType, staticmethod, classmethod)
 _HOLDERS = (property, staticmethod, classmethod, functools.cached_property, functools.partial, CACHED)
 
 
@@ -114,8 +115,8 @@ class Reach:
         inside = []
         for base in cls.__mro__:
             for name, value in vars(base).items() if is_users_class(base) else ():
-                special = name.startswith("__") and not name.startswith("__plait") and (makes or name not in _MAKING)
-                if name in self._names or special:
+                special = name.startswith("__") and type(value) in _METHODS and (makes or name not in _MAKING)
+                if special or name in self._names:
                     inside.append(value)
         return inside
 
@@ -132,9 +133,11 @@ class Reach:
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # not filled yet
                 inside.append(cell.cell_contents)
-        self.makes_sets |= any(value is set or value is frozenset for value in inside)
         code = function.__code__
-        found = rewriting.twin(code) if is_users_file(code.co_filename) else None
+        if not is_users_file(code.co_filename):
+            return [value for value in inside if type(value) not in (set, frozenset)]
+        self.makes_sets |= any(value is set or value is frozenset for value in inside)
+        found = rewriting.twin(code)
         if found is None:
             return inside
         self.code[function] = (code, found.code)
@@ -146,7 +149,9 @@ class Reach:
         there = function.__globals__
         for name in used & there.keys():
             inside.append(there[name])
-            if isinstance(there[name], types.ModuleType) and is_users_file(getattr(there[name], "__file__", None) or ""):
+            if isinstance(there[name], types.ModuleType) and is_users_file(
+                getattr(there[name], "__file__", None) or ""
+            ):
                 inside += [vars(there[name])[inner] for inner in used & vars(there[name]).keys()]
         inside += self._named(used - self._names)
         self._names |= used

@@ -13,8 +13,10 @@ What is rewritten:
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
+import copy
 import functools
 import linecache
 import types
@@ -50,40 +52,55 @@ Place = tuple[str, int, int]
 @functools.cache
 def twin(code: types.CodeType) -> Twin | None:
     """The twin of the code of a function. None if its source is not available."""
-    found = _twins(code.co_filename).get(_place(code))
-    if found is None:
-        return None
-    arguments = code.co_argcount + code.co_kwonlyargcount
-    same = (
-        found.code.co_freevars == code.co_freevars
-        and found.code.co_varnames[:arguments] == code.co_varnames[:arguments]
-        and found.code.co_flags & ~_NESTED == code.co_flags & ~_NESTED
-    )
-    return found if same else None  # otherwise, the file has changed since it was imported
+    line, future = code.co_firstlineno, code.co_flags & _FUTURE
+    for number, statement in enumerate(_statements(code.co_filename)):
+        if _first_line(statement) <= line <= (statement.end_lineno or 0):
+            found = _twins(code.co_filename, number, future).get(_place(code))
+            # Otherwise, the file has changed since it was imported.
+            return found if found is not None and _interface(found.code) == _interface(code) else None
+    return None
 
 
+_FUTURE = functools.reduce(
+    int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 _NESTED = 0x10
 
 
+def _interface(code: types.CodeType) -> tuple[Any, ...]:
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return code.co_freevars, arguments, code.co_posonlyargcount, code.co_flags & ~_NESTED
+
+
 @functools.cache
-def _twins(file: str) -> dict[Place, Twin]:
-    """The twins of all functions of a file."""
-    source = "".join(linecache.getlines(file))
+def _statements(file: str) -> list[ast.stmt]:
+    """The statements of a file. Each is rewritten when one of its functions is needed."""
     try:
-        tree = ast.parse(source)
-        rewriter = _Rewriter()
-        rewriter.visit(tree)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
+        return ast.parse("".join(linecache.getlines(file))).body
     except (SyntaxError, ValueError, RecursionError):
-        return {}
+        return []
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators = getattr(statement, "decorator_list", ())
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+@functools.cache
+def _twins(file: str, number: int, future: int) -> dict[Place, Twin]:
+    """The twins of all functions of a statement at the top level of a file."""
+    rewriter = _Rewriter()
+    statement = rewriter.visit(copy.deepcopy(_statements(file)[number]))
+    module = ast.fix_missing_locations(ast.Module([statement], []))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = compile(module, file, "exec", flags=future, dont_inherit=True)
     found: dict[Place, Twin] = {}
-    for code in _codes(module):
-        lines = {line for _, _, line in code.co_lines() if line is not None}
+    for inner in _codes(code):
+        lines = [line for _, _, line in inner.co_lines() if line is not None]
         inside = range(min(lines, default=0), max(lines, default=-1) + 1)
-        makes = any(line in inside for line in rewriter.makes_sets)
-        found[_place(code)] = Twin(code, makes, any(line in inside for line in rewriter.iterates))
+        makes, iterates = ({line for line in of if line in inside} for of in (rewriter.makes_sets, rewriter.iterates))
+        found[_place(inner)] = Twin(inner, bool(makes), bool(iterates))
     return found
 
 
@@ -124,9 +141,30 @@ class _Rewriter(ast.NodeTransformer):
 
     def _iterated(self, node: ast.expr) -> ast.expr:
         self.iterates.append(node.lineno)
-        return node if isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.ListComp) else self._wrap(VALUE, node)
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        plain = isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.ListComp) or name in _WITHOUT_ORDER
+        return node if plain else self._wrap(VALUE, node)
 
-    visit_Set = visit_SetComp = _made
+    def visit_Set(self, node: ast.Set) -> ast.expr:
+        return self._made(node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.expr:
+        return self._made(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        node.left = self._unordered(node.left)
+        node.comparators = [self._unordered(operand) for operand in node.comparators]
+        return node
+
+    def _unordered(self, node: ast.expr) -> ast.expr:
+        """Rewrite an expression in a place where the order of its value does not matter."""
+        if isinstance(node, ast.Set | ast.SetComp):
+            self.generic_visit(node)
+            return node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset"):
+            node.args = [self.visit(argument) for argument in node.args]
+            return node
+        return self.visit(node)  # type: ignore[no-any-return]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -148,8 +186,11 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "len":
+            node.args = [self._unordered(argument) for argument in node.args]
+            return node
+        self.generic_visit(node)
         if name not in _WITHOUT_ORDER | _OF_THE_FRAME:
             self.iterates.append(node.lineno)
             node.func = self._wrap(CALLEE, node.func)
@@ -195,7 +236,8 @@ class _Rewriter(ast.NodeTransformer):
         node.body = [self.visit(statement) for statement in node.body]
         return node
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
+        return self.visit_FunctionDef(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is not None:

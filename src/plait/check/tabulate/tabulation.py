@@ -29,7 +29,6 @@ from plait.check.tabulate.codec import (
     cause,
     declared_values,
     explained,
-    may_hold_sets,
 )
 from plait.check.tabulate.guards import Guards, watched, watched_message
 from plait.check.tabulate.probing import Probes, alone
@@ -296,7 +295,7 @@ class Tabulation(Asymmetry):
                 contents += [message for _, _, message in store.inbox(inboxes[i])]
             elif kind == "monitor":
                 contents.append(store.monitor(monitors[i]))
-        return any(map(may_hold_sets, contents))
+        return any(map(self.codec.has_sets, contents))
 
     def _judged(self, prop: Property, view: View, probe: bool = False) -> bool:
         self.model_codec.thread = get_ident()
