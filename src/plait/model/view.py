@@ -20,6 +20,10 @@ Component = tuple[Literal["local", "inbox", "monitor"], int]
 Status = Literal["up", "crashed", "down", "unborn"]
 
 
+class NoFieldError(ModelError, AttributeError):
+    """A property reads a field that the class does not have. `getattr` with a default and `hasattr` catch it."""
+
+
 class ProcessView:
     """One process, read-only: its fields as attributes, `id`, `crashed`, `inbox`."""
 
@@ -52,7 +56,7 @@ class ProcessView:
         view = self._view
         cls = view.system.classes[self._index]
         if name not in cls.__plait_fields__:
-            raise ModelError(
+            raise NoFieldError(
                 f"{cls.__name__} has no field {name!r}",
                 hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
             )
@@ -131,6 +135,12 @@ class View:
         if isinstance(key, type) and issubclass(key, Process):
             first_spare = len(self.system.processes)
             found = [ProcessView(self, i) for i in self.system.members(key, spares=True)]
+            if not found:
+                roles = ", ".join(cls.__name__ for cls in dict.fromkeys(self.system.classes))
+                raise ModelError(
+                    f"the system has no {key.__name__}: s[{key.__name__}] has no process",
+                    hint=f"its roles are: {roles}; if a role may be absent, read s.processes and test p.id.role",
+                )
             return tuple(p for p in found if p._index < first_spare or p.status != "unborn")
         if isinstance(key, type) and issubclass(key, Monitor):
             for i, monitor in enumerate(self.system.monitors):

@@ -44,11 +44,10 @@ def watched(cls: type[Process]) -> type[Process]:
     fields = frozenset(cls.__plait_fields__)
 
     def read(self: Any, name: str) -> Any:
-        if name in fields:
-            object.__getattribute__(self, "__dict__")["_reads"].add(name)
-        elif name == "__dict__":
-            there: dict[str, Any] = object.__getattribute__(self, "__dict__")
-            there["_reads"].update(fields)
+        if name in fields or name == "__dict__":
+            # A copy that is being made has no record yet: what it gets was read from the original.
+            reads = object.__getattribute__(self, "__dict__").get("_reads", set())
+            reads.update(fields if name == "__dict__" else {name})
         return super(noting, self).__getattribute__(name)
 
     noting: type[Process] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
@@ -60,8 +59,8 @@ def _watched_kind(cls: type[Message]) -> type[Message]:
     fields = frozenset(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
 
     def read(self: Any, name: str) -> Any:
-        if name in fields:
-            object.__getattribute__(self, "__dict__")["_note"](cls, name)
+        if name in fields and (note := object.__getattribute__(self, "__dict__").get("_note")):
+            note(cls, name)
         return super(noting, self).__getattribute__(name)
 
     noting: type[Message] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})

@@ -66,6 +66,8 @@ class Reach:
         self.iterates = False
         """Whether a function iterates something, or calls a function that may."""
         self._names: set[str] = set()
+        self._any_name = False
+        """Whether a function finds attributes by names that are computed."""
         self._known: dict[int, Any] = {}
         for cls in candidates:
             self.add(*self._class(cls, makes=False))
@@ -102,11 +104,12 @@ class Reach:
             return [getattr(value, name) for name in _INSIDE if getattr(value, name, None) is not None]
         if issubclass(kind, type):
             return self._class(value) if is_users_class(value) else ()
-        if is_users_class(kind):
+        if is_users_class(kind):  # type: ignore[arg-type]
             return (kind, getattr(value, "__dict__", None))
         if kind.__module__.startswith("plait.model"):  # a Handler, a Property
             return (getattr(value, "__dict__", None),)
-        return [getattr(value, name) for name in ("__wrapped__", "func") if hasattr(value, name)]
+        held = getattr(value, "__dict__", None)  # an object of a library that wraps a function
+        return [held[name] for name in ("__wrapped__", "func") if name in held] if isinstance(held, dict) else ()
 
     def _class(self, cls: type, *, makes: bool = True) -> list[Any]:
         if self.classes.get(cls, False) >= makes and cls in self.classes:
@@ -116,7 +119,7 @@ class Reach:
         for base in cls.__mro__:
             for name, value in vars(base).items() if is_users_class(base) else ():
                 special = name.startswith("__") and type(value) in _METHODS and (makes or name not in _MAKING)
-                if special or name in self._names:
+                if special or self._any_name or name in self._names:
                     inside.append(value)
         return inside
 
@@ -124,12 +127,12 @@ class Reach:
         """The attributes of the classes that have these names."""
         for cls in self.classes:
             for base in cls.__mro__:
-                if is_users_class(base):
+                if is_users_class(base):  # its bases may belong to Plait or to a library
                     there = vars(base)
                     yield from (there[name] for name in names & there.keys())
 
     def _function(self, function: types.FunctionType) -> list[Any]:
-        inside = [function.__defaults__, function.__kwdefaults__, function.__dict__]
+        inside: list[Any] = [function.__defaults__, function.__kwdefaults__, function.__dict__]
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # not filled yet
                 inside.append(cell.cell_contents)
@@ -145,7 +148,8 @@ class Reach:
         self.iterates |= found.iterates
         used = rewriting.names(code)
         if used & _BY_NAME:
-            self.makes_sets = self.iterates = True
+            self.makes_sets = self.iterates = self._any_name = True
+            used |= {name for cls in self.classes for base in cls.__mro__ for name in vars(base)}
         there = function.__globals__
         for name in used & there.keys():
             inside.append(there[name])

@@ -83,7 +83,8 @@ def _statements(file: str) -> list[ast.stmt]:
 
 def _first_line(statement: ast.stmt) -> int:
     decorators = getattr(statement, "decorator_list", ())
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    first: int = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    return first
 
 
 @functools.cache
@@ -115,7 +116,7 @@ def _place(code: types.CodeType) -> Place:
     column = 0
     if code.co_name == "<lambda>":
         starts = [(line, start) for line, _, start, end in code.co_positions() if line and end]
-        column = min(starts, default=(0, 0))[1] or 0  # type: ignore[type-var]
+        column = min(starts, default=(0, 0))[1] or 0
     return code.co_qualname, code.co_firstlineno, column
 
 
@@ -191,6 +192,8 @@ class _Rewriter(ast.NodeTransformer):
             node.args = [self._unordered(argument) for argument in node.args]
             return node
         self.generic_visit(node)
+        if name == "type" and len(node.args) == 1:
+            return self._wrap(VALUE, node)  # the type of a plain set is compared with that of a probe
         if name not in _WITHOUT_ORDER | _OF_THE_FRAME:
             self.iterates.append(node.lineno)
             node.func = self._wrap(CALLEE, node.func)
@@ -228,7 +231,7 @@ class _Rewriter(ast.NodeTransformer):
             node.value = self._iterated(node.value)
         return node
 
-    def visit_FunctionDef(self, node: Any) -> ast.stmt:
+    def visit_FunctionDef(self, node: Any) -> Any:
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
         if node.name == "__hash__":
             return node  # a hash must be the same for objects that were made before
@@ -236,7 +239,7 @@ class _Rewriter(ast.NodeTransformer):
         node.body = [self.visit(statement) for statement in node.body]
         return node
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
         return self.visit_FunctionDef(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
