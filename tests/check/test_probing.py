@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -225,6 +227,70 @@ def test_the_order_of_a_set_is_found_wherever_the_set_is_made(name: str) -> None
 def test_functions_of_their_inputs_are_not_refused(name: str) -> None:
     for _, system in systems(FINE[name]):
         assert check(system()).status == "holds"
+
+
+class Box:
+    def __init__(self, source: Callable[[], Any]) -> None:
+        self.source = source
+
+    @property
+    def value(self) -> Any:
+        return self.source()
+
+    def __call__(self) -> Any:
+        return self.source()
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.source()
+
+    @staticmethod
+    def of(source: Callable[[], Any]) -> Any:
+        return source()
+
+    @classmethod
+    def made(cls, source: Callable[[], Any]) -> Any:
+        return cls(source)()
+
+
+@contextlib.contextmanager
+def opened(source: Callable[[], Any]) -> Iterator[Any]:
+    yield source()
+
+
+def by_context(source: Callable[[], Any]) -> Any:
+    with opened(source) as value:
+        return value
+
+
+WAYS: list[Callable[[Callable[[], Any]], Callable[[], Any]]] = [
+    lambda f: lambda: f(),
+    lambda f: functools.partial(_call, f),
+    lambda f: lambda: Box(f).value,
+    lambda f: lambda: Box(f)(),
+    lambda f: lambda: next(iter(Box(f))),
+    lambda f: lambda: Box.of(f),
+    lambda f: lambda: Box.made(f),
+    lambda f: lambda: [value for value, *_ in zip(map(_call, [f]))],
+    lambda f: lambda: {0: f}[0](),
+    lambda f: lambda: getattr(Box(f), "val" + "ue"),
+    lambda f: lambda: by_context(f),
+    lambda f: functools.cache(f),
+    lambda f: lambda: min([0], key=lambda _: 0) or f(),
+    lambda f: counted(f),
+    lambda f: Box(f),
+    lambda f: lambda: (lambda g=f: g())(),
+]
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_a_leak_is_found_through_random_ways(number: int) -> None:
+    generator = random.Random(number)
+    name = generator.choice(list(LEAKS))
+    source = LEAKS[name]
+    for way in generator.choices(WAYS, k=generator.randint(1, 4)):
+        source = way(source)
+    for where, system in systems(source):
+        explained(lambda: check(system()), f"{where} is not a function of ")  # noqa: B023
 
 
 def test_the_functions_of_the_user_are_as_before_after_a_check() -> None:

@@ -4,7 +4,8 @@
 A function that comes out of `getattr`, of a library or of a computed key is found when it is called
 (`plait.check.tabulate.probing`).
 
-A function is the user's unless it belongs to the standard library or to Plait. The zoo counts as the user's.
+A function counts as the user's unless it belongs to Plait or to the core of the standard library. The zoo and other
+packages count as the user's.
 """
 
 from __future__ import annotations
@@ -21,8 +22,49 @@ from typing import Any
 from plait.check.tabulate import rewriting
 
 _OURS = pathlib.Path(__file__).parents[2]
-_LIBRARY = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
-_SITES = ("site-packages", "dist-packages")
+_LIBRARY = tuple({folder for kind in ("stdlib", "platstdlib") if (folder := sysconfig.get_path(kind))})
+_TRUSTED = frozenset(
+    [
+        "abc",
+        "bisect",
+        "collections",
+        "contextlib",
+        "copy",
+        "copyreg",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "heapq",
+        "importlib",
+        "inspect",
+        "itertools",
+        "json",
+        "linecache",
+        "logging",
+        "numbers",
+        "operator",
+        "os",
+        "pathlib",
+        "pprint",
+        "random",
+        "re",
+        "reprlib",
+        "string",
+        "textwrap",
+        "threading",
+        "time",
+        "traceback",
+        "types",
+        "typing",
+        "unittest",
+        "warnings",
+        "weakref",
+    ]
+)
+"""Modules of the standard library whose results do not depend on the order of a set of their own."""
 _MOST_ITEMS = 10_000
 """Functions in larger containers are found when they are called."""
 _ATOMS = {int, float, complex, bool, str, bytes, type(None), types.BuiltinFunctionType, types.ModuleType}
@@ -38,12 +80,15 @@ _HOLDERS = (property, staticmethod, classmethod, functools.cached_property, func
 
 @functools.cache
 def is_users_file(file: str) -> bool:
-    """Whether a file of source belongs to the model, and not to Plait or to the standard library."""
+    """Whether the functions of a file of source have twins: all but those of Plait and of the trusted library."""
     path = pathlib.Path(file)
     if path.is_relative_to(_OURS):
         return path.relative_to(_OURS).parts[0] == "protocols"
-    in_library = any(path.is_relative_to(folder) for folder in _LIBRARY if folder)
-    return not in_library or any(part in _SITES for part in path.parts)
+    for folder in _LIBRARY:
+        if path.is_relative_to(folder):
+            module = path.relative_to(folder).parts[0].removesuffix(".py")
+            return module not in _TRUSTED
+    return True
 
 
 @functools.cache
