@@ -23,18 +23,9 @@ from plait.check.tabulate import rewriting
 
 _OURS = pathlib.Path(__file__).parents[2]
 _LIBRARY = tuple({folder for kind in ("stdlib", "platstdlib") if (folder := sysconfig.get_path(kind))})
-_TRUSTED = frozenset(
-    [
-        "abc",
-        "bisect",
-        "collections",
-        "contextlib",
-        "copy",
-        "copyreg",
-        "dataclasses",
-        "datetime",
-        "decimal",
-        "enum",
+_TRUSTED = (
+    *("abc", "bisect", "collections", "contextlib", "copy", "copyreg", "dataclasses", "datetime", "decimal", "enum"),
+    *(
         "fractions",
         "functools",
         "heapq",
@@ -45,24 +36,9 @@ _TRUSTED = frozenset(
         "linecache",
         "logging",
         "numbers",
-        "operator",
-        "os",
-        "pathlib",
-        "pprint",
-        "random",
-        "re",
-        "reprlib",
-        "string",
-        "textwrap",
-        "threading",
-        "time",
-        "traceback",
-        "types",
-        "typing",
-        "unittest",
-        "warnings",
-        "weakref",
-    ]
+    ),
+    *("operator", "os", "pathlib", "pprint", "random", "re", "reprlib", "string", "textwrap", "threading", "time"),
+    *("traceback", "types", "typing", "unittest", "warnings", "weakref"),
 )
 """Modules of the standard library whose results do not depend on the order of a set of their own."""
 _MOST_ITEMS = 10_000
