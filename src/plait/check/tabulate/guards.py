@@ -16,6 +16,7 @@ from typing import Any
 
 from plait.check.cover.recorder import Recorder
 from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained
+from plait.check.tabulate.probe import turns
 from plait.check.tabulate.probing import Probes, alone
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
@@ -213,7 +214,7 @@ class Guards:
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
         again = int(self._may_depend_on_order(index, number, local, read, delivered))
-        for _ in range(4 if count <= _ATTENTIVE else again):
+        for _ in turns(4 if count <= _ATTENTIVE else again):
             if self._evaluate(index, number, local, *delivered, probe=True)[0] != value:
                 raise ModelError(
                     f"{self._where(index, number)} is not a function of its inputs: "

@@ -22,6 +22,20 @@ class _Kind(type):
         return issubclass(subclass, cls.__base__)  # type: ignore[arg-type]
 
 
+_turn = 0
+"""With which element, from the last, a probe of three or more elements begins."""
+
+
+def turns(count: int) -> Iterator[None]:
+    """For a number of probes in a row: each begins with another element, so that each may be the first."""
+    global _turn
+    try:
+        for _turn in range(count):
+            yield
+    finally:
+        _turn = 0
+
+
 def _backwards(probe: Any) -> Iterator[Any]:
     """The elements in the opposite order of the plain set that this one stands for.
 
@@ -29,7 +43,9 @@ def _backwards(probe: Any) -> Iterator[Any]:
     """
     plain = probe.__dict__["plain"]
     kind: Any = type(probe).__base__
-    return iter(list(plain if plain is not None and kind.__eq__(plain, probe) else kind.__iter__(probe))[::-1])
+    items = list(plain if plain is not None and kind.__eq__(plain, probe) else kind.__iter__(probe))[::-1]
+    start = _turn % len(items) if len(items) > 2 else 0
+    return iter(items[start:] + items[:start])
 
 
 def _plain(items: Any) -> Any:

@@ -31,6 +31,7 @@ from plait.check.tabulate.codec import (
     explained,
 )
 from plait.check.tabulate.guards import Guards, watched, watched_message
+from plait.check.tabulate.probe import turns
 from plait.check.tabulate.probing import Probes, alone
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError
@@ -141,7 +142,7 @@ class Tabulation(Asymmetry):
         outcomes = self._explore(index, local, number, messages, probe=False)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE_STEPS else 1):
+        for _ in turns(4 if count <= _ATTENTIVE_STEPS else 1):
             again = self._explore(index, local, number, messages, probe=True)
             if [_comparable(o) for o in again] != [_comparable(o) for o in outcomes]:
                 raise self._difference(index, number, outcomes, again)
@@ -189,8 +190,10 @@ class Tabulation(Asymmetry):
         monitor = self.system.monitors[number]
         cls = type(monitor)
         where = f"{cls.__name__}.observe"
-        results = []
-        for probe in (False, True):
+        count = self._evaluations_of[where] = self._evaluations_of.get(where, 0) + 1
+        results: list[bytes] = []
+        for _ in turns(5 if count <= _ATTENTIVE_STEPS else 2):
+            probe = bool(results)
             copy = object.__new__(cls)
             copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
             seen = self.codec.decode(event, probe)
@@ -201,12 +204,12 @@ class Tabulation(Asymmetry):
             except RAISED as error:
                 raise explained(where, error) from cause(error)
             results.append(self._named(copy, where))
-        if results[0] != results[1]:
-            raise ModelError(
-                f"{where} is not a function of its state and the event: run twice, it gave "
-                f"{text(to_data(self.codec.decode(results[0])))} and {text(to_data(self.codec.decode(results[1])))}",
-                hint="an observer must not use randomness, clocks, globals or the order of a set",
-            )
+            if results[0] != results[-1]:
+                one, other = (text(to_data(self.codec.decode(result))) for result in (results[0], results[-1]))
+                raise ModelError(
+                    f"{where} is not a function of its state and the event: run twice, it gave {one} and {other}",
+                    hint="an observer must not use randomness, clocks, globals or the order of a set",
+                )
         return results[0]
 
     def evaluate(
@@ -234,7 +237,7 @@ class Tabulation(Asymmetry):
             raise explained(f"property {prop.name}", error) from None
         count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
         again = int(self._may_depend_on_order(number, view, locals_, inboxes, monitors))
-        for _ in range(4 if count <= _ATTENTIVE_STEPS else again):
+        for _ in turns(4 if count <= _ATTENTIVE_STEPS else again):
             probed = self._judged(self.system.properties[number], self._probe_view(locals_, inboxes, monitors), True)
             if probed != value:
                 raise ModelError(
