@@ -5,7 +5,7 @@
 //! dataclasses, named tuples) are written as their qualified names; a codec remembers the classes that it has seen.
 
 use crate::python::class::{Class, ClassKind};
-use crate::python::content;
+use crate::python::encoding;
 use parking_lot::Mutex;
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -66,13 +66,13 @@ impl Codec {
     /// The parts of a local state: its status, and the content of each field.
     #[staticmethod]
     fn fields<'py>(py: Python<'py>, local: &[u8]) -> Vec<Bound<'py, PyBytes>> {
-        content::fields(local).into_iter().map(|part| PyBytes::new(py, part)).collect()
+        encoding::fields(local).into_iter().map(|part| PyBytes::new(py, part)).collect()
     }
 
     /// Whether there is a set in a value.
     #[staticmethod]
     fn has_sets(content: &[u8]) -> bool {
-        content::has_sets(content)
+        encoding::has_sets(content)
     }
 
     /// A fresh value; as a probe, its sets iterate backwards.

@@ -2,12 +2,12 @@
 //! and the answers of the model's handlers, as canonical bytes. Out go questions about single steps, and the reports of
 //! searches. Open `engine` first: it has the classes and functions that Python calls. `options` reads the options of a
 //! search. `report` is what searches report. `model` asks Python and implements `system::model::Model`. `canon` turns values
-//! into bytes and back; `class` describes the classes of values, `content` reads the bytes. `rename` permutes process ids
+//! into bytes and back; `class` describes the classes of values, `encoding` reads the bytes. `rename` permutes process ids
 //! inside them.
 
 pub mod canon;
 mod class;
-mod content;
+mod encoding;
 pub mod engine;
 mod model;
 mod options;
