@@ -16,10 +16,11 @@ Or give a System at the top level of the module a name that pytest collects, or 
 
     pytestmark = pytest.mark.plait(workers=1)   # all Systems here, and all test functions annotated -> System
 
-The mark takes the options of `plait.check` by name (`plait.check.options.Options` lists them), except keep_going and
-coverage. A model is checked once, and each property becomes a test: `test_paxos[agreement]`. The test of a violated
-property fails with the counterexample and the command that replays it. The test of an inconclusive property fails with
-the limit that was reached.
+The mark takes the options of `plait.check` by name (`plait.check.options.Options` lists them), except keep_going. On
+the command line, --plait-workers and --plait-timeout replace those of all marks, and --plait-html writes reports. A
+model is checked once, and each property becomes a test: `test_paxos[agreement]`. The test of a violated property
+fails with the counterexample and the command that replays it. The test of an inconclusive property fails with the
+limit that was reached.
 
 Every pytest run in an environment with Plait loads this module. So it imports plait only when it is used.
 """
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from plait.kernel.verdict import PropertyResult, Verdict
     from plait.model.system import System
 
-_NOT_IN_MARKS = ("keep_going", "coverage")
-"""Options that the plugin sets itself: a check decides all properties, without coverage."""
+_COVERAGE = "plait coverage"
+"""The property of a test report that has the coverage of its model."""
 
 
 class PlaitWarning(UserWarning):
@@ -53,6 +54,16 @@ class PlaitWarning(UserWarning):
 
 class PropertyFailedError(Exception):
     """A property does not hold. The text is the report for the user."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add options that replace those of the marks."""
+    group = parser.getgroup("plait", "models that are checked by Plait")
+    group.addoption("--plait-workers", metavar="N", help="number of threads that search each model")
+    group.addoption("--plait-timeout", metavar="TIME", help="stop each model after this time (90, 2m)")
+    group.addoption(
+        "--plait-html", metavar="FOLDER", type=Path, help="write an HTML report of each model to this folder"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -180,16 +191,42 @@ def _options(source: pytest.Item | pytest.Collector) -> Options:
 
     given: dict[str, Any] = {}
     for mark in reversed(list(source.iter_markers("plait"))):  # the closest one last
-        for name in (*map(repr, mark.args), *(name for name in mark.kwargs if name in _NOT_IN_MARKS)):
+        for name in (*map(repr, mark.args), *(name for name in mark.kwargs if name == "keep_going")):
             raise UsageError(
                 f"{source.nodeid}: pytest.mark.plait has no option {name}",
-                hint="it takes the options of plait.check by name, without keep_going and coverage",
+                hint="it takes the options of plait.check by name, without keep_going: all properties are decided",
             )
         given |= mark.kwargs
+    given |= _command_line(source.config)
     try:
         return options_from({**given, "keep_going": True}, caller="pytest.mark.plait")
     except PlaitError as error:
         raise error.at(source.nodeid) from None
+
+
+def _command_line(config: pytest.Config) -> dict[str, Any]:
+    """The options of the command line, read as `plait check` reads them."""
+    from plait.cli.options import count, seconds
+    from plait.kernel.errors import UsageError
+
+    found: dict[str, Any] = {}
+    for name, read in (("workers", count), ("timeout", seconds)):
+        text = config.getoption(f"--plait-{name}")
+        if text is not None:
+            try:
+                found[name] = read(text)
+            except ValueError as error:
+                raise UsageError(f"--plait-{name} {text}", hint=str(error)) from None
+    return found
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the coverage of models whose mark asks for it."""
+    reports = [r for kind in terminalreporter.stats.values() for r in kind if isinstance(r, pytest.TestReport)]
+    found = {text: None for report in reports for name, text in report.user_properties if name == _COVERAGE}
+    for text in found:
+        terminalreporter.section("coverage of a model")
+        terminalreporter.write_line(str(text))
 
 
 class Model:
@@ -241,6 +278,7 @@ class PropertyItem(pytest.Item):
     def runtest(self) -> None:
         verdict = self.model.verdict
         if self.first:
+            self._write(verdict)
             for text in verdict.warnings:
                 warnings.warn(PlaitWarning(f"{self.model.name}: {text}"), stacklevel=1)
         results = {p.name: p for p in verdict.properties}
@@ -254,8 +292,30 @@ class PropertyItem(pytest.Item):
         if result is not None and result.status != "holds":
             raise PropertyFailedError(self._explain(verdict, result))
 
+    def _write(self, verdict: Verdict) -> None:
+        """The HTML report and the coverage, if they are wanted. A test report carries the coverage to the summary."""
+        from plait.cli.output import file_name
+        from plait.kernel.errors import UsageError
+
+        if verdict.coverage is not None:
+            from plait.report.text import coverage_text
+
+            self.user_properties.append((_COVERAGE, f"{self.model.name}\n{coverage_text(verdict)}"))
+        folder = self.config.getoption("--plait-html")
+        if folder is not None:
+            from plait.report.html import report
+
+            file = folder / f"{file_name(self.model.path.stem, self.model.name)}.html"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                file.write_text(report(verdict), encoding="utf-8")
+            except OSError as error:
+                raise UsageError(
+                    f"--plait-html: {file} cannot be written: {error.strerror}", hint="choose another folder"
+                ) from None
+
     def _explain(self, verdict: Verdict, result: PropertyResult | None) -> str:
-        from plait.cli.output import default_trace_path, file_name
+        from plait.cli.output import default_trace_path, file_name, ready
         from plait.kernel.errors import PlaitError
         from plait.report.itf import save_trace
         from plait.report.text import trace_text
@@ -278,8 +338,7 @@ class PropertyItem(pytest.Item):
             path = default_trace_path(file_name(self.model.path.stem, self.model.name), name or "counterexample")
             lines += ["", trace_text(trace, verdict, width=100), ""]
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                save_trace(trace, path)
+                save_trace(trace, ready(path))
                 lines.append(f"replay: plait replay {path}")
             except (OSError, PlaitError) as error:
                 lines.append(f"the counterexample could not be saved: {error}")
@@ -289,12 +348,19 @@ class PropertyItem(pytest.Item):
         """The counterexample, or the error and its hint, without a traceback of Plait."""
         error = excinfo.value
         if isinstance(error, PropertyFailedError | PlaitWarning):
-            return str(error)
+            return self._report(str(error))
         from plait.kernel.errors import PlaitError
 
         if isinstance(error, PlaitError):
-            return f"error: {error}"
+            return self._report(f"error: {error}")
         return super().repr_failure(excinfo, style)
+
+    def _report(self, text: str) -> TerminalRepr:
+        """A report whose line in the summary is the first line: pytest does not shorten that line in CI."""
+        from _pytest._code.code import ReprExceptionInfo, ReprFileLocation, ReprTracebackNative
+
+        place = ReprFileLocation(str(self.path), (self.reportinfo()[1] or 0) + 1, text.partition("\n")[0])
+        return ReprExceptionInfo(ReprTracebackNative([text + "\n"]), place)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         line = inspect.getsourcelines(self.obj)[1] - 1 if self.obj is not None else None

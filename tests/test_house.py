@@ -6,6 +6,7 @@ A law has a sentence in docs/internals/architecture.md ("Rooms") and a test here
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,7 @@ def dotted(file: Path) -> str:
     return ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
 
 
+@functools.cache
 def imports_of(file: Path) -> list[Import]:
     """The imports of a file."""
     name = dotted(file)

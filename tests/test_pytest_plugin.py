@@ -100,6 +100,22 @@ def test_counter() -> System:
     assert "reproduced: property small is violated after 2 steps" in replayed.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_the_summary_in_ci_has_one_line_for_each_failure(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    """In CI, pytest does not cut the text of a failure that it repeats in the summary."""
+    monkeypatch.setenv("CI", "true")
+    model = "test_small = System([Counter()], properties=[small])\n"
+    result = outcomes(pytester, model, *workers)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["replay: plait replay *"])
+    summary = result.outlines[next(i for i, line in enumerate(result.outlines) if "short test summary" in line) :]
+    assert len(summary) == 3, summary
+    assert summary[1].endswith("test_small[small] - property small is violated")
+
+
 def test_what_is_never_reached_has_no_trace_but_a_reason(pytester: pytest.Pytester) -> None:
     result = outcomes(pytester, "\ntest_counter = System([Counter()], properties=[nine])\n")
     result.assert_outcomes(failed=1)
@@ -121,6 +137,7 @@ def test_counter() -> System:
     result.stdout.fnmatch_lines(["property positive is inconclusive", said])
 
 
+@pytest.mark.slow
 def test_the_model_is_checked_once(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -206,6 +223,7 @@ def test_counter(limit: int) -> System:
     assert replayed.ret == 0
 
 
+@pytest.mark.slow
 def test_marks_selection_and_skips_work_as_ever(pytester: pytest.Pytester) -> None:
     body = """
 @pytest.mark.plait
@@ -362,3 +380,33 @@ def test_the_plugin_does_not_import_plait_until_it_is_used(pytester: pytest.Pyte
 def test_the_mark_is_documented(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.plait(search=*"])
+
+
+OPTIONS = """
+@pytest.mark.plait(workers=1, coverage=True)
+def test_counter() -> System:
+    return System([Counter(limit=1)], properties=[positive, small])
+"""
+
+
+def test_coverage_and_reports_are_written_on_request(pytester: pytest.Pytester) -> None:
+    result = outcomes(pytester, OPTIONS, "--plait-html=reports", "--plait-workers=2", "--plait-timeout=5m")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*coverage of a model*", "test_counter", "*handlers*"])
+    (report,) = pytester.path.joinpath("reports").iterdir()
+    page = report.read_text(encoding="utf-8")
+    assert report.name == "test_models-test_counter.html"
+    assert "<dt>workers</dt><dd>2</dd>" in page
+
+
+@pytest.mark.parametrize("option", ["--plait-workers=none", "--plait-timeout=soon"])
+def test_wrong_options_are_named(pytester: pytest.Pytester, option: str) -> None:
+    result = outcomes(pytester, OPTIONS, option)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([f"*error: *{option.replace('=', ' ')}*", "hint: expected *"])
+
+
+def test_a_timeout_of_the_command_line_ends_a_search(pytester: pytest.Pytester) -> None:
+    result = outcomes(pytester, OPTIONS.replace("limit=1", "limit=10**9").replace(", small", ""), "--plait-timeout=0.2")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*positive is inconclusive*"])

@@ -114,6 +114,9 @@ impl Model for Counters {
         Status::Up
     }
 
+    fn begins(&self, _message: MessageId, _heads: &[Vec<u8>]) -> bool {
+        true
+    }
     fn sender(&self, message: MessageId) -> u16 {
         message as u16
     }

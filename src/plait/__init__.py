@@ -40,11 +40,13 @@ from plait.model.temporal import (
     X,
     always_eventually,
     eventually,
+    eventually_always,
     leads_to,
     ltl,
     predicate,
     stable,
 )
+from plait.model.view import View
 
 if TYPE_CHECKING:
     from plait.check.api import check
@@ -70,6 +72,7 @@ __all__ = [
     "U",
     "UsageError",
     "Verdict",
+    "View",
     "W",
     "X",
     "action",
@@ -83,6 +86,7 @@ __all__ = [
     "duplicating",
     "durable",
     "eventually",
+    "eventually_always",
     "everyone",
     "field",
     "fifo",

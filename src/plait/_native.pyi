@@ -155,6 +155,9 @@ class SearchReport:
     @property
     def given_up(self) -> str | None:
         """Why partial-order reduction was given up."""
+    @property
+    def late(self) -> BaseException | None:
+        """What user code raised when it was interrupted, because it was still running after the search had ended."""
 
 @final
 class LivenessReport:
@@ -215,7 +218,7 @@ class Engine:
         options: Options,
         *,
         predicates: Sequence[int],
-        automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]]],
+        automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], tuple[bytes, ...] | None]]]],
         safety: bool = False,
         por: bool = False,
         progress: Callable[[Counters], object] | None = None,

@@ -20,6 +20,7 @@ COUNTER = "int x = 0; process p { while (x < 5) { x = x + 1; } } always small: x
 SPIN = "bool go = false; int x = 0; process p { while (!go) { } x = 1; } process q { go = true; } always zero: x == 0;"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["steps", "clock", "explicit"])
 def test_without_a_depth_everything_is_covered(encoding: Any) -> None:
     """The counter takes 5 * 2 + 1 steps."""
@@ -57,6 +58,7 @@ always small: x < 2;
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["steps", "clock"])
 def test_loops_outside_of_all_projections_need_no_depth(encoding: Any) -> None:
     program = parse_program(ENDLESS)

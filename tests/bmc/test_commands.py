@@ -21,7 +21,7 @@ def test_a_violation_is_shown_saved_and_replayed(workplace: Path, capsys: pytest
     code, out, _ = run(capsys, "bmc", "peterson", "-p", "polite=false", "--html", "report.html", "-q")
     assert code == 1
     assert out.splitlines()[0] == "VIOLATED assertions"
-    saved = ".plait/peterson-assertions.itf.json"
+    saved = ".plait/peterson-assertions-polite=false.itf.json"
     assert f"replay: plait replay {saved}" in out
     assert "assert(inside == 1);" in Path("report.html").read_text(encoding="utf-8")
     code, out, _ = run(capsys, "replay", saved)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plait import Message, Process, System, Verdict, action, always, check, on, reachable
+from plait import Message, Process, System, Verdict, action, always, check, eventually, on, reachable
 from tests.support.patience import PATIENCE, started, until
 
 INFINITE = '''
@@ -147,7 +147,7 @@ def test_max_states(search: Any, workers: int) -> None:
     verdict = inconclusive(
         check(System([Endless()], properties=[true]), search=search, workers=workers, max_states=100), "max-states"
     )
-    assert verdict.statistics.states >= 100
+    assert verdict.statistics.states == 100
     assert verdict.properties[0].note == "no violation so far (max-states)"
 
 
@@ -156,6 +156,48 @@ def test_as_many_states_as_there_are_complete(search: Any, workers: int) -> None
     assert check(grid(), search=search, workers=workers, max_states=16).status == "holds"
     assert check(grid(), search=search, workers=workers, max_states=16).bound is None
     inconclusive(check(grid(), search=search, workers=workers, max_states=15), "max-states")
+
+
+@pytest.mark.parametrize("reduce", ["none", "por", "auto"])
+@pytest.mark.parametrize(("search", "workers"), [*SEARCHES, ("bfs", 4), ("dfs", 4)])
+def test_a_search_stops_at_exactly_so_many_states(search: Any, workers: int, reduce: str) -> None:
+    """No state beyond the limit is counted, judged or taken for the last one."""
+    seen = always(lambda s: met.add(tuple(p.n for p in s.processes)) or True, name="seen")
+    for limit in (1, 3, 100, 224, 225, 226):
+        met: set[tuple[int, ...]] = set()
+        system = grid(14, properties=[seen])
+        verdict = check(system, search=search, workers=workers, reduce=reduce, max_states=limit)
+        assert verdict.statistics.states == min(limit, 225)
+        assert verdict.bound == ("max-states" if limit < 225 else None)
+        if reduce == "none":
+            assert len(met) == min(limit, 225)
+
+
+@pytest.mark.parametrize(("search", "workers"), [("random", 1), ("random", 3), ("stateless", 1), ("stateless", 3)])
+@pytest.mark.parametrize("reduce", ["none", "auto"])
+def test_searches_without_a_frontier_stop_there_too(search: Any, workers: int, reduce: str) -> None:
+    for limit in (1, 3, 10, 150 if reduce == "auto" else 1500):
+        verdict = check(grid(100), search=search, workers=workers, reduce=reduce, max_states=limit, max_depth=300)
+        assert (verdict.statistics.states, verdict.bound) == (limit, "max-states")
+    # From the corner of a grid of 2 by 2 there are 2 runs of 3 states: with their prefixes, 1 + 2 + 2 visits.
+    small = check(grid(1), search="stateless", workers=workers, max_states=5)
+    assert (small.statistics.states, small.status) == (5, "holds")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_the_graph_of_runs_stops_there_too(workers: int) -> None:
+    met: set[tuple[int, ...]] = set()
+
+    @eventually
+    def corner(s: Any) -> bool:
+        met.add(tuple(p.n for p in s.processes))
+        return False
+
+    for limit in (1, 3, 99):
+        met.clear()
+        verdict = inconclusive(check(grid(9, properties=[corner]), workers=workers, max_states=limit), "max-states")
+        assert verdict.statistics.states == verdict.statistics.graph_states == len(met) == limit
+    assert check(grid(9, properties=[corner]), workers=workers, max_states=100).status == "violated"
 
 
 @pytest.mark.parametrize(("search", "workers"), SEARCHES)
@@ -304,3 +346,50 @@ def test_control_c(infinite: Path, model: str, options: tuple[str, ...]) -> None
     else:
         assert "inconclusive" in out.lower()
         assert "interrupted" in out
+
+
+class Slow(Process):
+    """Its one step does not return."""
+
+    n: int = 0
+
+    @action(when=lambda self: self.n < 3)
+    def up(self) -> None:
+        self.n += 1
+        while self.n == 3:
+            pass
+
+
+@pytest.mark.slow
+def test_a_handler_that_does_not_return_is_no_mistake_of_the_model() -> None:
+    verdict = inconclusive(check(System([Slow()], properties=[true]), timeout=0.2), "timeout")
+    assert verdict.statistics.states == 3
+    (warning,) = verdict.warnings
+    assert "user code was still running when the search ended" in warning
+    assert "test_limits.py" in warning
+
+
+class Crowd(Process):
+    """Each has a message for the first: the table of the first takes as many questions as there are processes."""
+
+    got: int = -1
+
+    @action(when=lambda self: self.got < 0)
+    def say(self) -> None:
+        self.send(Crowd.pid(0), Note(self.id.index))
+
+    @on(Note)
+    def hear(self, m: Note) -> None:
+        self.got = m.number
+
+
+@pytest.mark.slow
+def test_the_timeout_counts_while_tables_are_filled() -> None:
+    inconclusive(check(System([Crowd() for _ in range(300)], properties=[true]), timeout=0.3), "timeout")
+
+
+def test_the_timeout_counts_before_the_search() -> None:
+    verdict = check(grid(), timeout=0.0)
+    assert (verdict.status, verdict.bound) == ("inconclusive", "timeout")
+    assert [p.status for p in verdict.properties] == ["inconclusive"]
+    assert "Inconclusive" in str(verdict)

@@ -28,6 +28,7 @@ from plait import (
     check,
     crash_stop,
     eventually,
+    eventually_always,
     leads_to,
     ltl,
     on,
@@ -36,6 +37,9 @@ from plait import (
     strong,
     weak,
 )
+from plait._native import Codec
+from plait.check.live import search as liveness
+from plait.kernel.pid import Pid
 from plait.model.temporal import Atom, Formula
 from tests.oracle.cyclic_systems import Drawn, drawn, formulas
 from tests.oracle.independent_systems import explored_systems
@@ -50,7 +54,7 @@ def test_random_formulas_on_all_short_lassos(data: st.DataObject) -> None:
     made = data.draw(drawn(limit=12))
     # The way home in a loop is a shortest one, or one that suits large graphs.
     with leaving_out(*data.draw(st.sampled_from([(), ("near",)]))):
-        compare(made, data.draw(formulas(made.atoms)), length=5)
+        compare(made, data.draw(formulas(made.atoms)), length=5, history=data.draw(st.sampled_from(["none", "last"])))
 
 
 def by_ends(made: Drawn, kind: str) -> tuple[Formula, bool]:
@@ -186,6 +190,59 @@ def test_a_message_that_stays_deliverable_is_delivered() -> None:
     assert status([Player(), Sender()], read, fairness=[*fair, weak(Ball)]) == "holds"
 
 
+class Note(Ball):
+    """A ball, too."""
+
+
+class NoteSender(Sender):
+    def post(self) -> None:
+        self.sent = True
+        self.send(Player.pid(0), Note())
+
+
+def test_a_message_is_covered_whichever_handler_takes_it() -> None:
+    read = eventually(lambda s: s[Player][0].read)
+    fair = [weak(Sender)]
+    assert status([Player(), NoteSender()], read, fairness=[*fair, weak(Note)]) == "holds"
+    assert status([Player(), NoteSender()], read, fairness=[*fair, weak(Ball)]) == "holds"
+    # The handler of balls is not meant, only a note would be.
+    assert status([Player(), Sender()], read, fairness=[*fair, weak(Note)]) == "violated"
+
+
+class Slow(Worker):
+    """Takes its time."""
+
+    tried: bool = False
+
+    def work(self) -> None:
+        self.done, self.tried = self.tried, True
+
+
+class Idler(Worker):
+    @action(when=lambda self: False)
+    def work(self) -> None:
+        """Never."""
+
+
+def test_a_handler_is_covered_where_it_is_overridden() -> None:
+    for fair in (weak(Worker.work), weak(Slow.work)):
+        assert status([Flip(), Slow()], eventually(done), fairness=[fair]) == "holds"
+    assert status([Flip(), Slow(), Worker()], eventually(done), fairness=[weak(Slow.work)]) == "violated"
+    assert status([Flip(), Slow(), Worker()], eventually(done), fairness=[weak(Worker.work)]) == "holds"
+    assert status([Flip(), Idler()], eventually(done), fairness=[weak(Worker.work)]) == "violated"
+    with pytest.raises(ModelError, match="no process of the System has such steps"):
+        status([Flip(), Worker()], eventually(done), fairness=[weak(Slow.work)])
+
+
+def test_the_head_of_a_class_begins_the_content_of_its_messages() -> None:
+    """The engine tells the classes of messages apart by the first bytes of their canonical content."""
+    codec = Codec(Pid, set, frozenset)
+    long = type("L" * 200, (Ball,), {"__module__": __name__})
+    for cls in (Ball, Note, long):
+        heads = [other for other in (Ball, Note, long) if codec.encode(cls()).startswith(liveness._head(other))]
+        assert heads == [cls]
+
+
 class Fork(Process):
     """Two ways to the same end; one of them is marked."""
 
@@ -234,6 +291,12 @@ def test_faults_need_not_happen() -> None:
         (ltl("(!done) W done", done=done), "holds"),
         (ltl("G F up | F G done", up=up, done=done), "holds"),
         (ltl("done R !up", done=done, up=up), "violated"),
+        (ltl("[](up => <>~up)", up=up), "holds"),
+        (ltl("[]<>up <-> []<>!up", up=up), "holds"),
+        (ltl("<>[]up <=> []<>up", up=up), "violated"),
+        (ltl("up => done <-> !up || done", up=up, done=done), "holds"),
+        (eventually_always(up), "violated"),
+        (eventually_always(done | ~done), "holds"),
     ],
     ids=lambda given: str(getattr(given, "name", given)),
 )
@@ -246,6 +309,31 @@ def test_a_formula_without_predicates_is_a_property(text: str, expected: str) ->
     found = check(System([Flip()], properties=[ltl(text)]))
     assert (found.status, found.warnings) == (expected, [])
     assert "no properties" in str(check(System([Flip()])).warnings)
+
+
+def test_properties_without_a_name_do_not_clash() -> None:
+    unnamed = [
+        eventually(lambda s: s[Worker][0].done),
+        eventually(lambda s: not s[Worker][0].done),
+        always(lambda s: s[Flip][0].up in (True, False)),
+        always(lambda s: not s[Flip][0].up),
+        ltl(F(up)),
+        ltl(F(up)),
+        always(lambda s: True, name="always 2"),
+    ]
+    found = check(System([Flip(), Worker()], properties=unnamed), keep_going=True)
+    assert {p.name: p.status for p in found.properties} == {
+        "eventually": "violated",
+        "eventually 2": "holds",
+        "always": "holds",
+        "always 3": "violated",
+        "always 2": "holds",
+        "F up": "holds",
+        "F up 2": "holds",
+    }
+    assert [p.status for p in check(System([Flip(), Worker()], properties=unnamed), properties=["always 3"]).properties]
+    with pytest.raises(ModelError, match="done"):
+        System([Worker()], properties=[eventually(done), eventually(done)])
 
 
 def test_a_lasso_says_what_repeats() -> None:

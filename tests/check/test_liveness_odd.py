@@ -321,6 +321,18 @@ def test_odd(name: str) -> None:
         assert len(list(replay(system, found.trace))) == len(found.trace)
 
 
+@pytest.mark.parametrize("name", ODD)
+def test_odd_with_history(name: str) -> None:
+    """What a process consumed last is no part of a run."""
+    odd = ODD[name]
+    system = System(odd.processes, properties=[odd.wanted], **odd.options)
+    found = check(system, history="last", search="dfs")
+    assert found.status == odd.expected
+    if found.trace is not None:
+        assert (found.trace.loop is not None) == odd.loop
+        assert len(list(replay(system, found.trace))) == len(found.trace)
+
+
 @pytest.mark.parametrize("name", [name for name, odd in ODD.items() if not odd.options.get("fairness")])
 def test_odd_with_reductions(name: str) -> None:
     odd = ODD[name]

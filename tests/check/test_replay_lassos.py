@@ -8,7 +8,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from plait import Message, Pid, Process, System, Trace, TraceError, action, check, eventually, field, on, strong, weak
+from plait import (
+    Message,
+    Pid,
+    Process,
+    System,
+    Trace,
+    TraceError,
+    action,
+    always,
+    check,
+    eventually,
+    field,
+    on,
+    strong,
+    weak,
+)
 from plait.check.explain.replay import replay
 from plait.model.fairness import Fairness
 
@@ -179,7 +194,58 @@ def test_auxiliary_fields_need_not_come_back() -> None:
     trace = found(system(), reduce="decomposition", max_states=1000)
     assert trace.loop is not None
     assert trace.events[-1].state.fields["Counting0"]["flips"] == [1] * len(trace)
+    assert trace.explanation is not None
+    assert "(apart from Counting0.flips, on which nothing else depends)" in trace.explanation
     assert list(replay(system(), trace)) == trace.events
     assert WORK in refused(system(weak(Worker)), trace)
     odd = msgspec.structs.replace(trace, loop=trace.loop + 1)
     assert "the state is not the one before" in refused(system(), odd)
+
+
+class Shifting(Process):
+    """Which of three lamps was lit last is of no interest; it takes three rounds until all is as before."""
+
+    up: bool = False
+    lamp: int = 0
+
+    @action
+    def flip(self) -> None:
+        self.up = not self.up
+        self.lamp = (self.lamp + 1) % 3
+
+
+def test_a_loop_of_relevant_parts_goes_round_until_the_full_state_comes_back() -> None:
+    @eventually
+    def finished_up(s: Any) -> bool:
+        return bool(s[Shifting][0].up and s[Worker][0].done)
+
+    system = System([Shifting(), Worker()], properties=[finished_up], fairness=[weak(Shifting)])
+    trace = found(system, reduce="decomposition")
+    assert trace.loop is not None
+    assert [r.applied for r in check(system, reduce="decomposition").statistics.reductions] == [True]
+    before = trace.events[trace.loop - 1].state if trace.loop else trace.initial
+    assert trace.events[-1].state.fields == before.fields
+    assert (len(trace.events) - trace.loop) % 6 == 0, "a multiple of two and three"
+    assert "apart from" not in (trace.explanation or "")
+    assert list(replay(system, trace)) == trace.events
+
+
+def test_a_loop_of_any_trace_must_come_back() -> None:
+    """Also of one that names no property, or a property of states, which no loop decides."""
+
+    @always
+    def never_up(s: Any) -> bool:
+        return not s[Toggle][0].up
+
+    def system() -> System:
+        return System([Toggle(), Worker()], properties=[*working().properties, never_up])
+
+    trace = found(working())
+    anonymous = msgspec.structs.replace(trace, property=None)
+    assert list(replay(system(), anonymous)) == trace.events
+    short = msgspec.structs.replace(anonymous, loop=1)
+    assert "after step 2 the state is not the one before step 2" in refused(system(), short)
+    assert "goes back to step 8" in refused(system(), msgspec.structs.replace(anonymous, loop=7))
+    up = msgspec.structs.replace(trace, property="never_up", events=trace.events[:1])
+    assert "never_up is about states, but the run of the trace repeats" in refused(system(), up)
+    assert len(list(replay(system(), msgspec.structs.replace(up, loop=None)))) == 1

@@ -87,6 +87,7 @@ def test_published_orbits_of_two_phase_commit(managers: int, count: int) -> None
             assert (verdict.status, verdict.statistics.states) == ("holds", count)
 
 
+@pytest.mark.slow
 def test_images_of_a_state() -> None:
     """The brute force is itself as it should be: a group of six, and every state back where it was."""
     system = two_phase_commit()
@@ -267,7 +268,7 @@ def three(worker: type[Worker], hub: type[Process] = Hub, **more: Any) -> System
 REFUSED: dict[str, tuple[Callable[[], System], str]] = {
     "a guard compares ids": (
         lambda: three(Comparer),
-        r"Comparer\d and Comparer\d are not symmetric: Comparer.give_way treats them differently: .* given Hello\(",
+        r"Comparer\d and Comparer\d are not symmetric: Comparer.give_way treats them differently: .* with Hello\(",
     ),
     "a handler uses an index": (
         lambda: three(Numbered),
@@ -279,7 +280,7 @@ REFUSED: dict[str, tuple[Callable[[], System], str]] = {
     ),
     "a handler keeps the order of a quorum": (
         lambda: three(Worker, Queue),
-        r"Worker\d and Worker\d are not symmetric: Queue.gather treats them differently: .* given Hello\(value=0\)",
+        r"Worker\d and Worker\d are not symmetric: Queue.gather treats them differently: .* with Hello\(value=0\)",
     ),
     "another process prefers one": (
         lambda: three(Worker, Chooser),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -351,3 +354,36 @@ def test_all_steps_have_a_part_in_an_end() -> None:
     assert trace is not None
     assert trace.why is not None
     assert trace.why.steps == list(range(len(trace)))
+
+
+SEEDED = """
+from plait import Process, System, action, always, check
+
+class Board(Process):
+    apple: int = 0
+    pear: int = 0
+    fig: int = 0
+
+    @action
+    def go(self):
+        self.apple = self.pear = self.fig = 1
+
+@always
+def all_zero(s):
+    names = {"apple", "pear", "fig"}
+    return sum(getattr(b, name) for name in names for b in s[Board]) == 0
+
+why = check(System([Board(), Board()], properties=[all_zero])).trace.why
+print([(r.lane, r.field, r.value, r.step) for r in why.reads], [(c.text, c.value) for c in why.clauses])
+"""
+
+
+@pytest.mark.slow
+def test_the_reasons_do_not_depend_on_the_hash_seed() -> None:
+    """The property reads its fields in the order of a set of names."""
+    said = set()
+    for seed in ("0", "1", "2", "3"):
+        run = [sys.executable, "-c", SEEDED]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        said.add(subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(said) == 1

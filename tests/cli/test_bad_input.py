@@ -1,4 +1,4 @@
-"""Bad input gets `error: …` and `hint: …` on stderr, nothing on stdout, exit code 2, and no traceback of ours."""
+"""Bad input gets `error: …` and `hint: …` on stderr, no result on stdout, exit code 2, and no traceback of ours."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from plait.cli import main as entry
 from plait.cli.main import main
+from tests.support.imports import forget
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, out: bool = False) -> str:
@@ -73,15 +74,6 @@ def save(capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
 
 
-def forget(file: Path) -> None:
-    """As in a new process: the file will be imported again."""
-    import sys
-
-    for name, module in list(sys.modules.items()):
-        if getattr(module, "__plait_file__", None) == file:
-            del sys.modules[name]
-
-
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
@@ -144,7 +136,7 @@ def test_a_model_that_breaks_a_rule(
     assert before in text
     counter.write_text(text.replace(before, after))
     assert expected in refused(capsys, "check", "counter.py")
-    assert expected in refused(capsys, "check", "counter.py", "--json")
+    assert expected in refused(capsys, "check", "counter.py", "--json", out=True)
 
 
 def test_a_mistake_of_ours_asks_to_be_reported(

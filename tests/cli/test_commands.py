@@ -15,35 +15,9 @@ from typing import Any
 import pytest
 
 from plait.cli.main import main
+from tests.cli.endless import ENDLESS, PLAIT
 from tests.cli.toggle import TOGGLE
 from tests.support.patience import PATIENCE, started, until
-
-PLAIT = [sys.executable, "-m", "plait.cli.main"]
-ENDLESS = """
-from pathlib import Path
-
-from plait import Process, System, action, always
-
-class Counter(Process):
-    number: int = 0
-    other: int = 0
-
-    @action
-    def tick(self):
-        self.number += 1
-
-    @action
-    def tock(self):
-        self.other += 1
-        if self.other > 3:
-            Path("running").touch()
-
-@always
-def positive(s):
-    return all(c.number >= 0 for c in s[Counter])
-
-endless = System([Counter(), Counter()], properties=[positive])
-"""
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -75,8 +49,8 @@ def test_a_violation_is_saved_and_replays(counter: Path, capsys: pytest.CaptureF
     code, out, _ = run(capsys, "check", "counter.py", "-p", "most=1")
     assert code == 1
     assert "VIOLATED small" in out
-    assert "replay: plait replay .plait/counter-small.itf.json" in out.splitlines()
-    code, out, _ = run(capsys, "replay", ".plait/counter-small.itf.json")
+    assert "replay: plait replay .plait/counter-small-most=1.itf.json" in out.splitlines()
+    code, out, _ = run(capsys, "replay", ".plait/counter-small-most=1.itf.json")
     assert code == 0
     assert out.splitlines()[-1] == "reproduced: property small is violated after 2 steps"
     assert "number: 0 → 1" in out
@@ -166,7 +140,7 @@ def test_one_property_only(counter: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_quiet_is_one_line_and_the_replay(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "check", "counter.py", "-p", "most=1", "--quiet")
     assert code == 1
-    assert out.splitlines() == ["VIOLATED small", "replay: plait replay .plait/counter-small.itf.json"]
+    assert out.splitlines() == ["VIOLATED small", "replay: plait replay .plait/counter-small-most=1.itf.json"]
     assert err == ""
 
 
@@ -304,6 +278,22 @@ def test_show_tells_which_fields_are_relevant(capsys: pytest.CaptureFixture[str]
     (learned,) = learner["fields"]
     assert (learned["name"], learned["auxiliary"], learned["audited"]) == ("learned", False, False)
     assert learned["reason"][-1].startswith("property agreement reads it")
+
+
+def test_show_looks_at_temporal_properties_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fields that it calls auxiliary are those that a check leaves out."""
+    monkeypatch.chdir(tmp_path)
+    for name, reads, auxiliary in (("a.py", "s[Worker][0].done", ["Toggle.up"]), ("b.py", "s[Toggle][0].up", [])):
+        Path(name).write_text(TOGGLE.replace("s[Worker][0].done", reads))
+        _, facts = run_json(capsys, "show", name, "--decomposition")
+        fields = {f"{c['role']}.{f['name']}": f for c in facts["decomposition"] for f in c["fields"]}
+        assert [field for field, f in fields.items() if f["auxiliary"]] == auxiliary
+        _, verdict = run_json(capsys, "check", name, "--reduce", "auto")
+        (note,) = (r["reason"] for r in verdict["reduction_notes"] if r["name"] == "decomposition")
+        assert note.startswith("auxiliary: Toggle.up" if auxiliary else "every field is relevant")
+    assert fields["Toggle.up"]["reason"][-1].startswith("property finished reads it")
 
 
 def test_show_of_a_model_with_a_required_parameter(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,7 @@ def test_what_the_reader_computes_is_what_the_machine_computed(source: Path, too
     assert sizes[0] < sizes[1]
 
 
+@pytest.mark.slow
 def test_a_program_continues_with_the_sign_of_a_comparison(record: Record) -> None:
     """C promises no more than the sign. What glibc returns depends on the processor, and on where the strings are."""
     source = """#include <stdio.h>

@@ -51,6 +51,7 @@ def test_objects_and_threads(record: Record) -> None:
     assert objects["argv"].kind == "global"
 
 
+@pytest.mark.slow
 def test_operands_are_shown(record: Record) -> None:
     recording = record("listing4.c")
     shown = [line.split("  (")[0].split(" ", 1)[1] for line in event_lines(recording, None, None)]

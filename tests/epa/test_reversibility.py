@@ -92,7 +92,7 @@ def test_locks_that_order_by_closure() -> None:
     ]  # fmt: skip
     assert not reversible(trace)
     assert not can_be_reversed(trace)
-    assert fast_check(trace)["rounds"] > 1, "vector clocks alone do not order the two"
+    assert fast_check(trace).rounds > 1, "vector clocks alone do not order the two"
     without = [s for s in trace if "lock" not in s.op]
     assert reversible(without)
 
@@ -107,7 +107,7 @@ def test_a_barrier_orders_only_if_all_of_its_threads_are_known() -> None:
 
     assert not reversible(trace(2))
     assert reversible(trace(1))
-    assert "orders nothing" not in str(fast_check(trace(2))["warnings"])
+    assert fast_check(trace(2)).warnings == []
     assert "treated as no barrier" in fast_check(trace(1)).warnings[0]
 
 

@@ -36,14 +36,16 @@ def test_states_per_second() -> None:
     assert statistics(0.0).states_per_second == 0.0, "too short to be measured"
 
 
-def test_the_json_is_json_and_has_each_trace_once() -> None:
+def test_the_json_is_json_and_has_the_trace_of_each_property() -> None:
     """Also one without events: the initial state alone violates the property."""
-    trace = Trace("m", {}, "p", [], [], Snapshot({}), [])
-    verdict = Verdict("violated", statistics(), [PropertyResult("p", "always", "violated", None, trace)], trace=trace)
+    traces = [Trace(name, {}, name, [], [], Snapshot({}), []) for name in "pq"]
+    results = [PropertyResult(t.target, "always", "violated", None, t) for t in traces]
+    results.append(PropertyResult("r", "always", "holds"))
+    verdict = Verdict("violated", statistics(), results, property="p", trace=traces[0])
     found = msgspec.json.decode(msgspec.json.encode(verdict.to_json()))
-    assert found["trace"]["target"] == "m"
-    assert [p["trace"] for p in found["properties"]] == [None]
-    assert [p["status"] for p in found["properties"]] == ["violated"]
+    assert [msgspec.convert(p["trace"], Trace | None) for p in found["properties"]] == [*traces, None]
+    assert msgspec.convert(found["trace"], Trace) == traces[0]
+    assert [p["status"] for p in found["properties"]] == ["violated", "violated", "holds"]
 
 
 def test_a_verdict_cannot_be_changed() -> None:

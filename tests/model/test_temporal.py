@@ -144,10 +144,23 @@ def test_a_formula_in_a_system_is_to_be_wrapped(formula: Any, text: str) -> None
         System([], properties=[formula])
 
 
-@pytest.mark.parametrize("text", ["busy <-> calm", "busy until calm", "(busy then calm)", "[] busy", "busy & -> calm"])
+@pytest.mark.parametrize("text", ["busy <- calm", "busy until calm", "(busy then calm)", "[busy]", "busy & -> calm"])
 def test_an_unknown_operator(text: str) -> None:
-    with pytest.raises(ModelError, match=r"\n.*operators: G F X !, then U R W, then &, then \|, then ->"):
+    with pytest.raises(ModelError, match=r"\n.*operators: G F X ! \[\] <>, then U R W, then &, then \|, then -> =>"):
         ltl(text, busy=busy, calm=calm)
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("[](busy => <>calm)", G(busy >> F(calm))),
+        ("busy <-> calm", (busy >> calm) & (calm >> busy)),
+        ("busy <=> calm => busy", (busy >> (calm >> busy)) & ((calm >> busy) >> busy)),
+        ("<>[]!busy", F(G(~busy))),
+    ],
+)
+def test_operators_as_in_tla(text: str, formula: Any) -> None:
+    assert str(ltl(text, busy=busy, calm=calm).formula) == str(formula)
 
 
 @pytest.mark.parametrize("word", ["F", "G", "X", "U", "R", "W", "true", "false", "not", "and", "or"])

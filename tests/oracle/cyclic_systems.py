@@ -20,8 +20,13 @@ class Token(Message):
     mark: int = 0
 
 
+class Heavy(Token):
+    """What handlers of tokens take, too. A token with mark 1 is one."""
+
+
 class Rule(NamedTuple):
     on_token: bool
+    heavy: bool  # it takes heavy tokens only
     when: frozenset[int]  # values of x for which it may run
     to: tuple[int, ...]  # what x becomes; a choice, if there are several
     then: str  # what becomes of the token: pass, keep or take
@@ -33,15 +38,20 @@ class Spec(NamedTuple):
     tokens: tuple[int, ...]  # marks of the tokens that the first process has
     crashes: int
     fairness: tuple[tuple[bool, int], ...]  # strong or weak, of what
+    derived: tuple[str, ...]  # per process, how its class gets its handlers: own, inherited or overridden
     atoms: tuple[tuple[int, frozenset[int]], ...]  # a process, and the values of x that make it true
 
 
-def make_handler(number: int, rule: Rule) -> Any:
+def token(mark: int) -> Token:
+    return (Heavy if mark else Token)(mark)
+
+
+def make_handler(number: int, rule: Rule, *, decorated: bool = True) -> Any:
     def effect(self: Any, *received: Token) -> None:
         self.x = self.choose(rule.to) if len(rule.to) > 1 else rule.to[0]
-        for token in received:
+        for taken in received:
             if rule.then != "take":
-                self.send(self.peer if rule.then == "pass" else self.id, Token(token.mark))
+                self.send(self.peer if rule.then == "pass" else self.id, token(taken.mark))
 
     def on_token(self: Any, m: Token) -> None:
         effect(self, m)
@@ -51,35 +61,48 @@ def make_handler(number: int, rule: Rule) -> Any:
 
     made = on_token if rule.on_token else alone
     made.__name__ = made.__qualname__ = f"rule{number}"
+    if not decorated:
+        return made
     if rule.on_token:
-        return on(Token, where=lambda self, m: self.x in rule.when)(made)
+        return on(Heavy if rule.heavy else Token, where=lambda self, m: self.x in rule.when)(made)
     return action(when=lambda self: self.x in rule.when)(made)
 
 
-def make_class(name: str, rules: tuple[Rule, ...]) -> type[Process]:
-    """A process that follows the rules; each is a handler of its own."""
+def make_class(name: str, rules: tuple[Rule, ...], derived: str) -> type[Process]:
+    """A process that follows the rules; each is a handler of its own, or of a base class.
+
+    In a class that overrides them, the handlers of the base class would do something else.
+    """
 
     def begin(self: Any) -> None:
         for mark in self.held:
-            self.send(self.id, Token(mark))
+            self.send(self.id, token(mark))
         self.held = ()
 
     body: dict[str, Any] = {"__module__": __name__, "x": 0, "held": ()}
     body["__annotations__"] = {"peer": Pid, "x": int, "held": tuple[int, ...]}
     body["begin"] = init(begin)
-    body |= {f"rule{number}": make_handler(number, rule) for number, rule in enumerate(rules)}
-    return type(name, (Process,), body)
+    other = [rule._replace(to=(0,), then="take") if derived == "overridden" else rule for rule in rules]
+    body |= {f"rule{number}": make_handler(number, rule) for number, rule in enumerate(other)}
+    if derived == "own":
+        return type(name, (Process,), body)
+    base = type(f"Base{name}", (Process,), body)
+    overrides = {f"rule{i}": make_handler(i, rule, decorated=False) for i, rule in enumerate(rules)}
+    return type(name, (base,), {"__module__": __name__} | (overrides if derived == "overridden" else {}))
 
 
 def build(spec: Spec) -> tuple[System, tuple[Fairness, ...], list[Atom]]:
     """The system, assumptions about it, and predicates on its states."""
-    classes: list[Any] = [make_class(f"Node{i}", rules) for i, rules in enumerate(spec.rules)]
+    made = zip(spec.rules, spec.derived, strict=False)
+    classes: list[Any] = [make_class(f"Node{i}", rules, derived) for i, (rules, derived) in enumerate(made)]
     held = [spec.tokens] + [()] * (len(classes) - 1)
     peers = [classes[(i + 1) % len(classes)].pid(0) for i in range(len(classes))]
     processes = [c(peer=p, x=x, held=h) for c, p, x, h in zip(classes, peers, spec.starts, held, strict=True)]
-    whose: list[Any] = [Process, *classes]
-    whose += [Message] if any(rule.on_token for own in spec.rules for rule in own) else []
-    whose += [getattr(c, f"rule{i}") for c, rules in zip(classes, spec.rules, strict=True) for i in range(len(rules))]
+    bases = [c.__mro__[1] for c in classes]
+    whose: list[Any] = [Process, *classes, *(base for base in bases if base is not Process)]
+    whose += [Message, Token, Heavy] if any(rule.on_token for own in spec.rules for rule in own) else []
+    named = zip([*classes, *bases], [*spec.rules, *spec.rules], strict=True)
+    whose += [getattr(c, f"rule{i}") for c, rules in named if c is not Process for i in range(len(rules))]
     assumed = [(strong if is_strong else weak)(whose[number % len(whose)]) for is_strong, number in spec.fairness]
 
     def atom(number: int, process: int, values: frozenset[int]) -> Atom:
@@ -93,7 +116,14 @@ def build(spec: Spec) -> tuple[System, tuple[Fairness, ...], list[Atom]]:
 def rules() -> st.SearchStrategy[Rule]:
     some = st.frozensets(st.integers(0, VALUES - 1), min_size=1)
     values = st.lists(st.integers(0, VALUES - 1), min_size=1, max_size=2, unique=True).map(tuple)
-    return st.builds(Rule, st.booleans(), some, values, st.sampled_from(["pass", "pass", "keep", "take"]))
+    return st.builds(
+        Rule,
+        st.booleans(),
+        st.sampled_from([False, False, True]),
+        some,
+        values,
+        st.sampled_from(["pass", "pass", "keep", "take"]),
+    )
 
 
 def specs(counts: tuple[int, ...]) -> st.SearchStrategy[Spec]:
@@ -104,7 +134,8 @@ def specs(counts: tuple[int, ...]) -> st.SearchStrategy[Spec]:
             starts=st.tuples(*[st.integers(0, VALUES - 1)] * count),
             tokens=st.lists(st.integers(0, 1), max_size=2).map(tuple),
             crashes=st.sampled_from([0, 0, 0, 1]),
-            fairness=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=3).map(tuple),
+            fairness=st.lists(st.tuples(st.booleans(), st.integers(0, 19)), max_size=3).map(tuple),
+            derived=st.tuples(*[st.sampled_from(["own", "own", "inherited", "overridden"])] * count),
             atoms=st.tuples(
                 *[st.tuples(st.integers(0, 1), st.frozensets(st.integers(0, VALUES - 1), min_size=1, max_size=2))] * 2
             ),

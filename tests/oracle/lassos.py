@@ -18,7 +18,7 @@ from plait.model.process import Process
 from plait.model.system import plays
 from plait.model.temporal import Formula
 from tests.oracle.explorer import Exploration, evaluate
-from tests.oracle.relation import State, Transition, successors
+from tests.oracle.relation import State, Transition, make_message, successors
 
 
 class Edge(NamedTuple):
@@ -48,11 +48,11 @@ class Runs:
         handler = next(h for h in cls.__plait_handlers__ if h.name == t.label)
         for number, one in enumerate(self.assumed):
             if one.by_message:
-                if handler.message is not None and issubclass(handler.message, one.of):  # type: ignore[arg-type]
-                    found |= {(number, t.process, entry) for entry in t.consumed}
+                taken = ((entry, make_message(self.system, entry)) for entry in t.consumed)
+                found |= {(number, t.process, entry) for entry, m in taken if isinstance(m, one.of)}  # type: ignore[arg-type]
             elif isinstance(one.of, type) and issubclass(one.of, Process):
                 found |= {(number, t.process)} if plays(cls, one.of) else set()
-            elif handler.function is one.of:
+            elif any(getattr(base, handler.name, None) is one.of for base in cls.__mro__):
                 found |= {(number, t.process)}
         return frozenset(found)
 

@@ -54,6 +54,7 @@ def test_size(base_objects: int, readers: int, reads: int, quorum: bool, states:
     assert (truth.states, truth.transitions) == (found.states, found.transitions) == (states, transitions)
 
 
+@pytest.mark.slow
 def test_size_of_the_default() -> None:
     found = check(atomic_register()).statistics
     assert (found.states, found.transitions) == (461_185, 1_759_707)

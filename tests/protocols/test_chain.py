@@ -12,6 +12,7 @@ from plait.protocols.chain import Reader, chain
 from tests.oracle.explorer import explore
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [

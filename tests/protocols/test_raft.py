@@ -104,6 +104,7 @@ def test_figure_8_takes_four_terms_whoever_stands() -> None:
     assert check(raft(faulty="commit", elections="any,any,any"), reduce="symmetry").status == "holds"
 
 
+@pytest.mark.slow
 @QUORUM
 def test_who_votes_twice_elects_two_leaders(quorum: bool) -> None:
     verdict = check(raft(faulty="vote", quorum=quorum))

@@ -64,6 +64,7 @@ TWINS = [
 ]
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(("faulty", "sizes", "lengths"), TWINS)
 def test_the_oracle_agrees_on_the_twins(faulty: Any, sizes: Any, lengths: dict[str, int], quorum: bool) -> None:

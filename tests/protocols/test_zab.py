@@ -202,6 +202,7 @@ def test_the_oracle_agrees(parameters: dict[str, Any], violated: set[str], quoru
     check_traces(system, verdict, truth, shortest=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "states", "transitions"),
     [

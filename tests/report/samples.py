@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
+from plait.kernel.trace import Event, Lane, Mark, Sent, Snapshot, Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Verdict
 
 HOSTILE = "</script ></script></style><!--<script><b>&\"'<img src=x onerror=alert(1)>"
@@ -336,6 +336,36 @@ data = st.recursive(
 identifiers = names.filter(lambda s: not s.startswith("#"))
 """Names of fields and monitors: Python has no identifier that looks like a tag."""
 records = st.dictionaries(identifiers, data, max_size=3)
+
+
+@st.composite
+def runs(draw: st.DrawFn, most: int = 14) -> Trace:
+    """A run that a real system could make: what is taken was sent before, and every kind of event occurs."""
+    lanes = [f"P{i}" for i in range(draw(st.integers(1, 6)))]
+    spare = draw(st.booleans())
+    run = Run({lane: {} for lane in [*lanes, *(["Spare0"] if spare else [])]}, unborn=("Spare0",) if spare else ())
+    some_lane = st.sampled_from(lanes)
+    for _ in range(draw(st.integers(0, 3))):
+        run.from_start(draw(some_lane), draw(some_lane), "Start")
+    for _ in range(draw(st.integers(0, most))):
+        lane = draw(some_lane)
+        waiting = run.pending.get(lane, [])
+        kind = draw(st.sampled_from(["step"] * 8 + ["lose", "duplicate", "crash", "spawn"]))
+        if lane in run.status:
+            run.recover(lane, {})
+        elif kind in ("lose", "duplicate") and waiting:
+            getattr(run, kind)(draw(st.sampled_from(waiting)))
+        elif kind == "crash":
+            run.crash(lane, recovers=draw(st.booleans()))
+        else:
+            takes = tuple(draw(st.lists(st.sampled_from(waiting), max_size=4, unique=True))) if waiting else ()
+            receivers = draw(st.lists(some_lane, max_size=3, unique=True))
+            born = ["Spare0"] if kind == "spawn" and run.status.get("Spare0") == "unborn" else []
+            run.step(lane, "on_it", takes, tuple((r, "Message", {"n": 1}) for r in receivers), spawned=born)
+    steps = len(run.events)
+    marks = sorted(draw(st.lists(st.integers(0, steps), max_size=3)))
+    loop = draw(st.none() | st.integers(0, steps - 1)) if steps else None
+    return run.trace(loop=loop, marks=[Mark(before, f"phase {n}, round Estimate") for n, before in enumerate(marks)])
 
 
 @st.composite

@@ -2,66 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 
 from plait.check.explain.graph import state_graph
-from plait.kernel.trace import Trace
+from plait.kernel.trace import Mark, Trace
 from plait.model.loader import load
 from plait.report.html import report
+from plait.report.space_time.svg import space_time
 from plait.report.state_graph.svg import graph_svg
 from tests.report import samples
 
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--window-size=1280,800",
-]
-
+pytestmark = pytest.mark.slow
 Open = Callable[[Trace], WebDriver]
-
-
-def installed() -> tuple[str, str]:
-    """Browser and driver from PATH, so that selenium has no reason to download either."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if browser and driver:
-        return browser, driver
-    missing = " and ".join(n for n, found in (("chromium", browser), ("chromedriver", driver)) if not found)
-    message = f"{missing} not found on PATH: install with `apt-get install chromium chromium-driver` to test the report"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[WebDriver]:
-    program, driver = installed()
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=Service(driver))
-    try:
-        yield started
-    finally:
-        started.quit()
 
 
 @pytest.fixture
@@ -70,6 +30,8 @@ def opened(browser: WebDriver, tmp_path: Path) -> Iterator[Open]:
         page = tmp_path / "report.html"
         page.write_text(report(samples.verdict(trace)), encoding="utf-8")
         browser.get(page.as_uri())
+        assert shown(browser) == len(trace.events), "it opens at the violation"
+        press(browser, Keys.HOME)
         return browser
 
     yield open_report
@@ -192,6 +154,56 @@ def test_page_fits_a_laptop(opened: Open) -> None:
     browser = opened(samples.long())
     wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")  # type: ignore[no-untyped-call]
     assert wide <= 0
+
+
+@pytest.fixture
+def phone(browser: WebDriver) -> Iterator[WebDriver]:
+    """A window of 390 pixels."""
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)  # type: ignore[no-untyped-call]
+    yield browser
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["paxos", "long"])
+def test_a_phone_shows_the_step_and_readable_labels(phone: WebDriver, opened: Open, name: str) -> None:
+    browser = opened(samples.SAMPLES[name]())
+    press(browser, Keys.END)
+    script = """
+      const now = document.querySelector(".now"), label = document.querySelector(".plait-diagram .event .does");
+      return [document.documentElement.scrollWidth - innerWidth, now.scrollWidth - now.clientWidth,
+              now.clientWidth, parseFloat(getComputedStyle(now).fontSize), label.getBoundingClientRect().height];
+    """
+    page, hidden, wide, size, label = browser.execute_script(script)  # type: ignore[no-untyped-call]
+    assert page <= 0
+    assert hidden <= 0
+    assert wide > 300
+    assert size >= 13
+    assert label >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", samples.SAMPLES)
+def test_texts_of_a_diagram_do_not_collide(browser: WebDriver, tmp_path: Path, name: str) -> None:
+    """The layout guesses how wide text is; here are the real letters."""
+    page = tmp_path / "trace.svg"
+    trace = msgspec.structs.replace(samples.SAMPLES[name](), marks=[Mark(0, "phase 1, round Estimate")])
+    page.write_text(space_time(trace), encoding="utf-8")
+    browser.get(page.as_uri())
+    script = """
+      const turned = e => e.hasAttribute("transform");
+      const texts = [...document.querySelectorAll("text")].map(e => [e.textContent, e.getBBox(), turned(e)]);
+      const bad = [], wide = document.documentElement.viewBox.baseVal.width;
+      texts.filter(t => !t[2]).forEach(([one, a], i, all) => {
+        if (a.x < 0 || a.x + a.width > wide) bad.push(one);
+        for (const [other, b] of all.slice(i + 1))
+          if (a.x < b.x + b.width - 1 && b.x < a.x + a.width - 1 && a.y < b.y + b.height - 4 && b.y < a.y + a.height - 4)
+            bad.push(one + " / " + other);
+      });
+      return bad;
+    """
+    assert browser.execute_script(script) == []  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.slow

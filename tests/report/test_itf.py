@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Lane, Snapshot, Trace
+from plait.kernel.trace import Event, Lane, Snapshot, Trace
 from plait.report.itf import load_trace, save_trace
 from tests.report import samples
 
@@ -189,3 +189,16 @@ def test_a_value_that_json_cannot_hold(tmp_path: Path) -> None:
     trace = samples.Run({"Node0": {"x": object()}}).trace()
     with pytest.raises(TraceError, match="JSON cannot"):
         save_trace(trace, tmp_path / "t.json")
+
+
+def test_the_two_entries_of_a_loop_must_agree(tmp_path: Path) -> None:
+    """A viewer of ITF shows the one, a replay takes the other."""
+    file = tmp_path / "run.itf.json"
+    event = Event("A0", "step", "go", Snapshot({"A0": {}}))
+    save_trace(Trace("m", {}, None, [Lane("A0", "A")], [], Snapshot({"A0": {}}), [event], loop=0), file)
+    document = json.loads(file.read_text())
+    assert load_trace(file).loop == document["loop"] == 0
+    del document["loop"]
+    file.write_text(json.dumps(document))
+    with pytest.raises(TraceError, match=r'"loop" is None, and .* is 0'):
+        load_trace(file)

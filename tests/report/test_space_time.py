@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+import math
+import re
+from itertools import combinations, pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given, settings
 
 from plait.kernel.trace import Trace
+from plait.report.markup import text_width
 from plait.report.space_time.layout import ROW
 from plait.report.space_time.svg import space_time
 from tests.report import samples
 
 SVG = "{http://www.w3.org/2000/svg}"
+LEAST = 11.5
+"""How close a line may come to the centre of a mark of another event. The radius of a dot is 5."""
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+
+
+def outline(path: str) -> list[Point]:
+    """The corners of a polyline close to a path of M, L, Q and C."""
+    points: list[Point] = []
+    for command, numbers in re.findall(r"([MLQC])([^MLQCZ]*)", path):
+        values = [float(n) for n in numbers.split()]
+        given = list(zip(values[::2], values[1::2], strict=True))
+        if command in "ML":
+            points += given
+            continue
+        control = [points[-1], *given]
+        for i in range(1, 41):
+            row = control
+            while len(row) > 1:
+                row = [tuple(a + i / 40 * (b - a) for a, b in zip(p, q, strict=True)) for p, q in pairwise(row)]  # type: ignore[misc]
+            points += row
+    return points
+
+
+def gap(point: Point, line: list[Point]) -> float:
+    """The distance between a point and a polyline, by dense sampling."""
+    best = math.inf
+    for a, b in pairwise(line):
+        pieces = max(1, int(math.dist(a, b)))
+        for i in range(pieces + 1):
+            best = min(best, math.dist(point, (a[0] + (b[0] - a[0]) * i / pieces, a[1] + (b[1] - a[1]) * i / pieces)))
+    return best
+
+
+def overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 class Diagram:
@@ -41,8 +82,48 @@ class Diagram:
             return (*(float(line.attrib[a]) for a in ("x1", "y1", "x2", "y2")),)  # type: ignore[return-value]
         path = arrow.find(f"{SVG}path")
         assert path is not None
-        numbers = [float(n) for n in path.attrib["d"].replace("M", " ").replace("C", " ").split()]
-        return numbers[0], numbers[1], numbers[-2], numbers[-1]
+        points = outline(path.attrib["d"])
+        return (*points[0], *points[-1])
+
+    def lines(self, arrow: ET.Element) -> list[list[Point]]:
+        """The lines of an arrow, as the corners of polylines."""
+        found = []
+        for part in arrow:
+            if part.tag == f"{SVG}line":
+                x1, y1, x2, y2 = (float(part.attrib[a]) for a in ("x1", "y1", "x2", "y2"))
+                found.append([(x1, y1), (x2, y2)])
+            elif part.attrib.get("class") == "arc":
+                found.append(outline(part.attrib["d"]))
+        return found
+
+    def marks(self) -> list[tuple[int, Point]]:
+        """What looks like an event: a dot, a cross, a plus, a ring or a square, with its step."""
+        found = []
+        for event in [*self.of_class("event"), *self.of_class("spawn")]:
+            step = int(event.attrib["data-step"])
+            for part in event.iter():
+                if part.tag == f"{SVG}circle":
+                    found.append((step, (float(part.attrib["cx"]), float(part.attrib["cy"]))))
+                elif part.attrib.get("class") == "cross":
+                    corners = outline(part.attrib["d"].replace("M", " L").strip().replace("L", "M", 1))
+                    found.append((step, (sum(x for x, _ in corners) / 4, sum(y for _, y in corners) / 4)))
+                elif part.tag == f"{SVG}rect":
+                    found.append((step, (float(part.attrib["x"]) + 5, float(part.attrib["y"]) + 5)))
+        return found + [(0, (float(e.attrib["cx"]), float(e.attrib["cy"]))) for e in self.of_class("origin")]
+
+    def texts(self) -> list[tuple[str, Box]]:
+        """All labels with generous boxes: of events, rounds, rows and lanes."""
+        found = []
+        for name, size in (("event", 11.0), ("boundary", 9.5), ("row", 10.5), ("head", 12.0)):
+            for element in self.of_class(name):
+                for label in element.iter(f"{SVG}text"):
+                    size_ = 9.5 if label.attrib.get("class") == "sends" else size
+                    said = label.text or ""
+                    wide = text_width(said, size_)
+                    x, y = float(label.attrib["x"]), float(label.attrib["y"])
+                    left = x - {"middle": wide / 2, "end": wide}.get(label.attrib.get("text-anchor", ""), 0)
+                    found.append((said, (left, y - size_ * 0.8, left + wide, y + size_ * 0.2)))
+        return found
 
     def near(self, x: float, y: float, lane: str, step: int) -> bool:
         """Closer to this event than to any other: less than half the way to the next lane or row."""
@@ -153,22 +234,78 @@ def test_loop_is_drawn_only_for_a_lasso() -> None:
     assert not Diagram(samples.paxos()).of_class("loop")
 
 
+def touched(trace: Trace) -> list[str]:
+    """The arrows that come too close to the mark of another event."""
+    diagram, found = Diagram(trace), []
+    marks = diagram.marks()
+    copied: dict[int, set[int]] = {}
+    for step, event in enumerate(trace.events, start=1):
+        for message in event.consumed if event.kind == "duplicate" else ():
+            copied.setdefault(message, set()).add(step)
+    for arrow in diagram.of_class("message"):
+        number, born, to = (int(arrow.attrib.get(f"data-{a}", -1)) for a in ("message", "from", "to"))
+        own = {born, to} | copied.get(number, set())
+        lines = diagram.lines(arrow)
+        for step, mark in marks:
+            # Several processes have a mark in the initial state. And a process that is spawned has one of its own.
+            mine = step in own and (math.dist(mark, lines[0][0]) < 9 if step == 0 else True)
+            heights = [y for line in lines for _, y in line]
+            if not min(heights) - LEAST < mark[1] < max(heights) + LEAST:
+                continue
+            if not mine and (near := min(gap(mark, line) for line in lines)) < LEAST:
+                found.append(f"#{number} from step {born} to step {to} passes step {step} at a distance of {near:.1f}")
+    return found
+
+
+@pytest.mark.parametrize("name", samples.SAMPLES)
+def test_no_arrow_touches_the_event_of_another_process(name: str) -> None:
+    assert touched(samples.SAMPLES[name]()) == []
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(samples.runs())
+def test_no_arrow_of_any_run_touches_a_foreign_event(trace: Trace) -> None:
+    assert touched(trace) == []
+
+
+def test_an_arrow_that_would_pass_through_a_dot_is_bent() -> None:
+    """The README's example: a client sends in step 4, and another process has step 5 on the straight line to step 7."""
+    run = samples.Run({"A0": {}, "B0": {}, "C0": {}, "D0": {}})
+    (late,) = run.step("A0", "send", (), (("D0", "Write", {}),))
+    (soon,) = run.step("B0", "send", (), (("D0", "Write", {}),))
+    run.step("D0", "write", (soon,))
+    run.step("D0", "write", (late,))
+    trace = run.trace()
+    diagram = Diagram(trace)
+    x = [diagram.lane[lane] for lane in ("A0", "B0", "D0")]
+    straight = [(x[0], diagram.row[1]), (x[2], diagram.row[4])]
+    assert gap((x[1], diagram.row[2]), straight) < 1, "the case is as described"
+    assert touched(trace) == []
+    (bent,) = [a for a in diagram.arrows("delivered") if a.attrib["data-message"] == str(late)]
+    assert bent.find(f"{SVG}line") is None
+    assert all(a[1] <= b[1] + 0.2 for line in diagram.lines(bent) for a, b in pairwise(line)), "time goes down"
+
+
+def collisions(trace: Trace) -> list[tuple[str, str]]:
+    texts = [(said, box) for said, box in Diagram(trace).texts() if said]
+    return [(one, other) for (one, a), (other, b) in combinations(texts, 2) if overlap(a, b)]
+
+
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_labels_stay_inside_and_apart(name: str) -> None:
-    diagram = Diagram(samples.SAMPLES[name]())
-    width = float(diagram.root.attrib["width"])
-    boxes = []
-    for event in diagram.of_class("event"):
-        for label in event.iter(f"{SVG}text"):
-            wide = len(label.text or "") * 5.2
-            x, y = float(label.attrib["x"]), float(label.attrib["y"])
-            left = x if label.attrib["text-anchor"] == "start" else x - wide
-            boxes.append((left, y - 8, left + wide, y))
-    for i, (left, top, right, bottom) in enumerate(boxes):
-        assert left >= 0
-        assert right <= width + 20
-        for other in boxes[i + 1 :]:
-            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+    trace = samples.SAMPLES[name]()
+    diagram = Diagram(trace)
+    assert collisions(trace) == []
+    for said, (left, _, right, _) in diagram.texts():
+        assert left >= 0, said
+        assert right <= float(diagram.root.attrib["width"]), said
+
+
+@settings(max_examples=60, deadline=None)
+@given(samples.runs())
+def test_labels_of_rounds_and_messages_do_not_collide(trace: Trace) -> None:
+    assert collisions(trace) == []
 
 
 @pytest.mark.parametrize("name", samples.SAMPLES)

@@ -108,6 +108,73 @@ def test_drawing_has_a_column_per_lane_and_a_row_per_step() -> None:
             assert row[at + 1 :].startswith(str(number))
 
 
+@settings(max_examples=60, deadline=None)
+@given(samples.runs())
+def test_heads_of_arrows_are_at_receivers_only(trace: Trace) -> None:
+    """A line that crosses the lane of another process does not look like a message to it."""
+    trace = msgspec.structs.replace(trace, marks=[], loop=None)
+    if not trace.events:
+        return
+    head, *rows = drawing(trace, 140)
+    place = {lane.name: head.index(lane.name) for lane in trace.lanes}
+    messages = {m.id: m for m in trace.messages}
+    for row, event in zip(rows, trace.events, strict=True):
+        row = row.split("on_it")[0]
+        sent = event.sent if event.kind == "step" else []
+        receivers = {messages[i].receiver for i in sent} - {event.lane}
+        assert {name for name, x in place.items() if row[x : x + 1] in ("▶", "◀")} == receivers
+        assert row[place[event.lane]] in "●×+X○"
+        assert sum(row.count(mark) for mark in "●▶◀") <= len(receivers) + 1
+        others = [x for name, x in place.items() if name != event.lane and name not in receivers]
+        assert all(row[x : x + 1] in ("│", "┊", "┼", "─", " ", "") for x in others)
+
+
+def long_run(steps: int = 250) -> Trace:
+    run = samples.Run({"Node0": {"n": 0}, "Node1": {"n": 0}})
+    for i in range(steps):
+        run.step(f"Node{i % 2}", f"turn{i + 1}", sets={"n": i + 1})
+    return run.trace(property="short", explanation="n is too large")
+
+
+def test_a_long_run_is_abridged() -> None:
+    text = verdict_text(samples.verdict(long_run()), width=100, abridged=True)
+    lines = text.splitlines()
+    assert len(lines) < 100
+    assert lines[0].startswith("VIOLATED short")
+    assert lines[-1] == "VIOLATED short  (250 steps)  in plait.protocols.paxos:faulty"
+    shown = [int(n) for n in re.findall(r"^ *(\d+)\. Node", text, re.M)]
+    assert shown == [1, 2, 3, *range(239, 251)]
+    assert "steps 4 to 238 are not shown (the option all shows every step)" in text
+    assert "235 steps not shown" in text, "in the drawing"
+    assert text.index("250. Node1") < text.index("Final state") < text.rindex("n is too large")
+    labels = re.findall(r"turn(\d+)", text)
+    assert labels == [str(i) for i in shown] * 2, "in the drawing, and in the list"
+
+
+def test_everything_is_shown_on_request_and_if_the_run_is_short() -> None:
+    whole = verdict_text(samples.verdict(long_run()), width=100)
+    assert "not shown" not in whole
+    assert len(re.findall(r"^ *\d+\. Node", whole, re.M)) == 250
+    assert whole.splitlines()[-1].startswith("VIOLATED short  (250 steps)")
+    short = samples.verdict(long_run(30))
+    assert verdict_text(short, abridged=True) == verdict_text(short)
+    assert verdict_text(short).endswith("n is too large")
+
+
+def test_a_long_lasso_says_where_its_loop_is() -> None:
+    lasso = msgspec.structs.replace(long_run(), loop=99)
+    text = verdict_text(samples.verdict(lasso), width=100, abridged=True)
+    assert "back to step 100: steps 100–250 repeat" in text
+    assert text.endswith("(250 steps; the last 151 repeat for ever)  in plait.protocols.paxos:faulty")
+
+
+def test_an_example_is_not_red() -> None:
+    example = PropertyResult("agreement", "reachable", "holds", None, samples.paxos())
+    verdict = samples.verdict(status="holds", properties=[example], trace=samples.paxos())
+    assert "\x1b[1;31m" not in verdict_text(verdict, color=True).split("Final state")[1]
+    assert "\x1b[1;31m" in verdict_text(samples.verdict(samples.paxos()), color=True).split("Final state")[1]
+
+
 def test_drawing_shortens_names_and_then_gives_way() -> None:
     assert drawing(samples.long(), 130)[0].split() == [f"R{i}" for i in range(15)]
     assert "●" not in trace_text(samples.long(), width=80)

@@ -46,11 +46,8 @@ def graph(
     return Graph(start, moves, known.__getitem__)
 
 
-def graph_of(system: System, fields: list[str], limit: int = 10_000) -> Graph:
-    """The graph of a System, by the oracle; of each process its status and these fields count."""
-
-    def step(state: State) -> Iterable[State]:
-        return (t.state for t in successors(system, state) if t.state is not None)
+def locals_of(system: System, fields: list[str]) -> Callable[[State], tuple[Local, ...]]:
+    """The local states in a state of a System: of each process its status and these fields count."""
 
     def locals_(state: State) -> tuple[Local, ...]:
         found = []
@@ -60,7 +57,16 @@ def graph_of(system: System, fields: list[str], limit: int = 10_000) -> Graph:
             found.append(("crashed" if gone else slot.status, *(values.get(name) for name in fields)))
         return tuple(found)
 
-    return graph(initial(system), step, locals_, limit)
+    return locals_
+
+
+def graph_of(system: System, fields: list[str], limit: int = 10_000) -> Graph:
+    """The graph of a System, by the oracle."""
+
+    def step(state: State) -> Iterable[State]:
+        return (t.state for t in successors(system, state) if t.state is not None)
+
+    return graph(initial(system), step, locals_of(system, fields), limit)
 
 
 def difference(one: Graph, other: Graph, process: int) -> list[Local] | None:

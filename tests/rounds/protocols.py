@@ -47,6 +47,11 @@ class Rule:
     chooses: bool = False
     creates: bool = False
     """Whether a process is created, if there is none of this one's yet."""
+    decides: int | None = None
+    """After a receipt in this round an action decides, and sends this round; one that does not come later is of the next
+    phase, which may be after the last."""
+    piecemeal: bool = False
+    """Whether the action sends to the first process only, and another one to the others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +66,8 @@ class Spec:
     """Whether a start may leave out a phase."""
     idle: bool = False
     """Whether there is an action that sends nothing; where processes are created, of these only."""
+    prepares: bool = False
+    """Whether a process starts only after it was idle."""
     parents: int = 0
     """So many processes create another one."""
 
@@ -71,6 +78,8 @@ def _accepts(number: int, single: bool) -> Any:
             return False
         rule = self.spec.rules[number]
         if (rule.count == 1) != single:
+            return False
+        if m.phase > self.spec.phases:
             return False
         now = self.phase == m.phase and self.stage <= 2 * number + 1
         return now or (rule.later and m.phase > self.phase)
@@ -93,8 +102,11 @@ class Node(Process):
     """Twice the round, and one more after a receipt in it."""
     idled: bool = False
     created: bool = False
+    decided: tuple[int, ...] = ()
+    owed: bool = False
+    """Whether it has told the first process only."""
 
-    @action(when=lambda self: self.spec.starts[self.number] >= 0)
+    @action(when=lambda self: self.spec.starts[self.number] >= 0 and (self.idled or not self.spec.prepares))
     def start(self) -> None:
         number = self.spec.starts[self.number]
         options = [self.phase] if self.stage < 2 * number or (self.stage == 0 and number == 0) else []
@@ -108,6 +120,25 @@ class Node(Process):
     @action(when=lambda self: self.spec.idle and not self.idled)
     def idle(self) -> None:
         self.idled, self.x = True, (self.x + 1) % 3
+
+    @action(when=lambda self: self.stage % 2 == 1 and self.rule.decides is not None)
+    def decide(self) -> None:
+        to, rule = self.rule.decides, self.rule
+        assert to is not None
+        self.decided += (self.x,)
+        self._tell(self.phase + (to <= self.stage // 2), to, Node.pid(0) if rule.piecemeal else None)
+        self.owed = rule.piecemeal
+
+    @action(when=lambda self: self.owed)
+    def tell_others(self) -> None:
+        self.owed = False
+        self.decided += (-1,)
+        for node in range(1, len(self.spec.starts)):
+            self.send(Node.pid(node), TYPES[self.stage // 2](self.phase, self.x))
+
+    @property
+    def rule(self) -> Rule:
+        return self.spec.rules[self.stage // 2] if self.stage // 2 < len(self.spec.rules) else Rule()
 
     @on(A, where=_accepts(0, True))
     def a(self, m: A) -> None:
@@ -135,7 +166,7 @@ class Node(Process):
 
     def _take(self, number: int, messages: tuple[Any, ...]) -> None:
         rule, phase = self.spec.rules[number], messages[0].phase
-        self.phase, self.stage = phase, 2 * number + 1
+        self.phase, self.stage, self.owed = phase, 2 * number + 1, False
         self.x = (rule.factor * self.x + sum(m.value for m in messages) + min(messages[0].sender.index, 2)) % 3
         if rule.chooses:
             self.x = self.choose([self.x, 0])
@@ -154,7 +185,7 @@ class Node(Process):
             )
 
     def _tell(self, phase: int, number: int, to: Any, child: Any = None) -> None:
-        self.phase, self.stage = phase, 2 * number
+        self.phase, self.stage, self.owed = phase, 2 * number, False
         message = TYPES[number](phase, self.x)
         if child is not None:
             self.send(child, message)
@@ -165,8 +196,10 @@ class Node(Process):
 
 
 @st.composite
-def specs(draw: st.DrawFn, *, processes: int = 2, most_rounds: int = 3, grows: bool = False) -> Spec:
-    """Draw a protocol."""
+def specs(
+    draw: st.DrawFn, *, processes: int = 2, most_rounds: int = 3, grows: bool = False, decides: bool = False
+) -> Spec:
+    """Draw a protocol; in some round an action decides, if wanted."""
     count = draw(st.integers(1, most_rounds))
     rule = st.builds(
         Rule,
@@ -178,17 +211,24 @@ def specs(draw: st.DrawFn, *, processes: int = 2, most_rounds: int = 3, grows: b
         same=st.booleans(),
         chooses=st.booleans(),
         creates=st.booleans() if grows else st.just(False),
+        decides=st.none() | st.integers(0, count - 1) if decides else st.none(),
+        piecemeal=st.booleans() if decides else st.just(False),
     )
     starts = st.tuples(st.just(0), *[st.integers(-1, count - 1)] * (processes - 1))
     rules = [draw(rule) for _ in range(count)]
     if grows:
         rules[0] = dataclasses.replace(rules[0], creates=True)
+    if decides and all(rule.decides is None for rule in rules):
+        number = draw(st.integers(0, count - 1))
+        rules[number] = dataclasses.replace(rules[number], decides=draw(st.integers(0, count - 1)))
+    idle = grows or draw(st.booleans())
     return Spec(
         tuple(rules),
         phases=1 if grows else draw(st.integers(1, 2)),
         starts=draw(starts),
         jumps=draw(st.booleans()),
-        idle=grows or draw(st.booleans()),
+        idle=idle,
+        prepares=decides and idle and draw(st.booleans()),
         parents=draw(st.integers(1, 2)) if grows else 0,
     )
 

@@ -351,6 +351,7 @@ def test_the_structure_is_python() -> None:
     assert "continue  # with the next phase" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [ben_or, distal_paxos, raft_membership, view_change, commit_rounds])
 def test_the_parts_of_a_round_have_all_that_they_use(model: Any) -> None:
     """What a SEND part needs of the transition that it was cut from is kept for it."""
@@ -394,7 +395,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     monkeypatch.chdir(tmp_path)
     assert main(["check", "commit_rounds", "-p", "faulty=doubt", "--rounds", "--phases", "1", "-q"]) == 1
     capsys.readouterr()
-    assert main(["replay", ".plait/commit_rounds-consistency.itf.json", "-q"]) == 0
+    assert main(["replay", ".plait/commit_rounds-consistency-faulty=doubt.itf.json", "-q"]) == 0
     assert "reproduced: property consistency is violated" in capsys.readouterr().out
     assert main(["rounds", "tags", "commit_rounds", "-p", "participants=2", "-q"]) == 0
     assert main(["rounds", "show", "commit_rounds"]) == 0
@@ -442,6 +443,7 @@ def in_order(s: Any) -> bool:
     return bool(s[Getter][0].got != (2, 1))
 
 
+@pytest.mark.slow
 def test_an_undecided_condition_makes_a_verdict_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = System([Giver(k=1), Giver(k=2), Getter()], properties=[in_order], rounds=["Only"])
     assert check(protocol).status == "violated"
@@ -554,6 +556,7 @@ def test_steps_that_are_not_needed_are_left_out() -> None:
     assert [mark.before for mark in tidy.marks] == sorted(mark.before for mark in tidy.marks)
 
 
+@pytest.mark.slow
 def test_under_an_assumption_all_steps_stay() -> None:
     """What is left out would be messages that are not taken, which the assumption may not allow."""
     system = commit_rounds(faulty="doubt")

@@ -85,6 +85,7 @@ def family(parent: type[Parent], child: type[Child], prop: Any) -> System:
     return System([parent(), parent()], spare={child: 2}, properties=[prop], rounds=["Only"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parent", "child", "prop", "what"),
     [
@@ -107,6 +108,7 @@ def test_numbers_that_matter_are_refused(
     assert check_rounds(protocol, phases=3).status == "holds"
 
 
+@pytest.mark.slow
 def test_numbers_that_do_not_matter_are_allowed() -> None:
     assert check_rounds(family(Parent, Child, owned), phases=2).status == check(family(Parent, Child, owned)).status
     assert check_rounds(family(Parent, Child, owned), phases=2).status == "holds"

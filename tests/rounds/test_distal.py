@@ -264,6 +264,7 @@ reachable both: exists p: p.outputs = [1, 2];
 """
 
 
+@pytest.mark.slow
 def test_the_listing_order_breaks_ties(tmp_path: Path) -> None:
     """A message that an earlier upon would take is none for a later one."""
     assert "not m.x > 3" in translate(TIES, "ties.distal", "ties")[0]
@@ -377,6 +378,7 @@ def test_a_text_that_ends_too_early(text: str) -> None:
 # -- the command line ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_distal_file_is_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "fig1.distal"
     file.write_text(FIGURE_1, encoding="utf-8")
@@ -394,9 +396,9 @@ def test_a_violation_of_a_distal_text_is_replayed(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     Path("fig1.distal").write_text(FIGURE_1, encoding="utf-8")
     assert main(["check", "fig1.distal", "-p", "phases=3"]) == 1
-    assert main(["replay", ".plait/fig1-agreement.itf.json"]) == 0
+    assert main(["replay", ".plait/fig1-agreement-phases=3.itf.json"]) == 0
     Path("fig1.distal").write_text(FIGURE_1.replace("log = m.log", "skip"), encoding="utf-8")
-    assert main(["replay", ".plait/fig1-agreement.itf.json"]) == 2
+    assert main(["replay", ".plait/fig1-agreement-phases=3.itf.json"]) == 2
 
 
 def test_the_shipped_text_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,6 +411,7 @@ def test_the_shipped_text_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "leading" not in type(load("distal_paxos.distal").processes[0]).__plait_fields__
 
 
+@pytest.mark.slow
 def test_import_writes_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, model = tmp_path / "2 phases.distal", tmp_path / "model.py"
     file.write_text(FIGURE_1, encoding="utf-8")

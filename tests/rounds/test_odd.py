@@ -43,6 +43,7 @@ def test_rounds_agree(odd: Any, name: str, phases: int, why: str) -> None:
     assert check_rounds(odd(name), phases=phases).status == check(odd(name)).status, why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("property_", ["ok", "ok2"])
 def test_created_in_another_order_than_that_of_rounds(odd: Any, property_: str) -> None:
     found = check_rounds(odd("creators"), phases=1, properties=[property_])

@@ -37,7 +37,7 @@ pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stub
     graph.states.set(0, &initial);
     graph.labels.grow(1)?;
     graph.labels.set(0, label << 1);
-    let numbering = Visited::new(control.options.memory)?;
+    let numbering = Visited::new(control.options.memory, usize::MAX)?;
     let next = AtomicU32::new(0);
     numbering.session(1, 0)?.number_or(root, &next);
     control.visits.store(1, Relaxed);
@@ -106,7 +106,7 @@ impl<'v, 't> Layered<Worker<'v, 't>> for Builder<'_> {
                 break;
             }
             let met = self.next.load(Relaxed) as usize;
-            control.visits.store(met as u64, Relaxed);
+            control.visits.fetch_max(met.min(control.options.max_states) as u64, Relaxed);
             control.frontier.store(met - first, Relaxed);
             if met > control.options.max_states {
                 control.stop_at(Limit::MaxStates);
@@ -246,8 +246,14 @@ impl<'v, 't> Worker<'v, 't> {
             round.graph.states.read(parent as usize, &mut output.states);
             let state = &mut output.states[start..];
             let changes = view.take(state, via)?;
-            let label = judge(view, round.labelling, state, fingerprint, changes, round.graph.label(parent))?;
-            output.new.push(output.numbers[begin + place]);
+            let number = output.numbers[begin + place];
+            // A state beyond the limit has a number, because an edge leads to it. It is not looked at, and has no edges.
+            let label = if (number as usize) < round.labelling.control.options.max_states {
+                judge(view, round.labelling, state, fingerprint, changes, round.graph.label(parent))?
+            } else {
+                0
+            };
+            output.new.push(number);
             output.fingerprints.push(fingerprint);
             output.labels.push(label);
         }

@@ -161,12 +161,12 @@ impl<'a> FairClasses<'a> {
             if !fairness.handlers.contains(&(via.process, details.handler)) {
                 continue;
             }
-            if fairness.by_message {
-                for &message in &details.consumed {
-                    each(self.id((number, Some((via.process, message)))));
-                }
-            } else {
+            let Some(heads) = &fairness.messages else {
                 each(self.id((number, None)));
+                continue;
+            };
+            for &message in details.consumed.iter().filter(|&&message| view.tables.model.begins(message, heads)) {
+                each(self.id((number, Some((via.process, message)))));
             }
         }
         Ok(())

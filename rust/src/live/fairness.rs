@@ -16,8 +16,8 @@ use crate::system::model::Result;
 pub struct Fairness {
     pub strong: bool,
     pub handlers: Vec<(u16, u16)>,
-    /// One assumption for each message: steps that take it.
-    pub by_message: bool,
+    /// One assumption for each message whose content begins with one of these: steps that take it.
+    pub messages: Option<Vec<Vec<u8>>>,
 }
 
 /// Whether a component has a fair run.

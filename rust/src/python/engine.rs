@@ -376,8 +376,11 @@ impl Engine {
         let mut stopped: Option<Instant> = None;
         let result = py.detach(|| {
             work(&mut || {
-                if control.ended() && stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                    self.model.interrupt();
+                if control.ended() {
+                    self.model.silence(true);
+                    if stopped.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                        self.model.interrupt();
+                    }
                 }
                 Python::attach(|py| {
                     if let Some(progress) = &progress
@@ -393,6 +396,7 @@ impl Engine {
                 })
             })
         });
+        self.model.silence(false);
         if let Some(error) = interrupt
             && !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py)
         {
@@ -440,12 +444,12 @@ impl FromPyObject<'_, '_> for Automaton {
     }
 }
 
-/// (strong, handlers with their processes, one for each message)
+/// (strong, handlers with their processes, how the content of messages begins if there is one for each message)
 impl FromPyObject<'_, '_> for Fairness {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Fairness> {
-        let (strong, handlers, by_message) = object.extract()?;
-        Ok(Fairness { strong, handlers, by_message })
+        let (strong, handlers, messages) = object.extract()?;
+        Ok(Fairness { strong, handlers, messages })
     }
 }

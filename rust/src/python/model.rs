@@ -10,13 +10,13 @@ use crate::symmetry::group::Evidence;
 use crate::system::intern::Interner;
 use crate::system::model::{
     Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Outcome, Parts,
-    Result, Shape, Status, field_bit, monitor_bit,
+    Result, Shape, Status, Stopped, field_bit, monitor_bit,
 };
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// (local, sends, events, spawns, expected, choices, failure), as `plait.check.tabulate.steprun.Outcome` lists them.
 type PyOutcome<'py> = (
@@ -50,12 +50,15 @@ pub struct PyModel {
     images: Mutex<[FxHashMap<(u32, usize), u32>; 4]>,
     values: Mutex<Values>,
     calls: AtomicU64,
+    /// The search has ended: questions are not passed on.
+    silent: AtomicBool,
 }
 
 impl PyModel {
     pub fn new(tabulation: Py<PyAny>, shape: Shape, pids: Vec<(String, usize)>) -> PyModel {
         let (values, images) = (Mutex::default(), Mutex::default());
-        PyModel { tabulation, shape, pids, images, values, calls: AtomicU64::new(0) }
+        let (calls, silent) = (AtomicU64::new(0), AtomicBool::new(false));
+        PyModel { tabulation, shape, pids, images, values, calls, silent }
     }
 
     /// The index in its role of the process that a permutation makes of another.
@@ -96,6 +99,11 @@ impl PyModel {
         self.calls.load(Relaxed)
     }
 
+    /// Whether to answer `Stopped` instead of asking Python: filling a table can take thousands of questions.
+    pub fn silence(&self, silent: bool) {
+        self.silent.store(silent, Relaxed);
+    }
+
     /// Make user code that does not return raise an exception; best effort.
     pub fn interrupt(&self) {
         Python::attach(|py| {
@@ -126,8 +134,13 @@ impl PyModel {
     }
 
     fn ask<R>(&self, question: impl FnOnce(Python, &Bound<PyAny>) -> PyResult<R>) -> Result<R> {
+        if self.silent.load(Relaxed) {
+            return Err(Stopped(None).into());
+        }
         self.calls.fetch_add(1, Relaxed);
-        Python::attach(|py| question(py, self.tabulation.bind(py))).map_err(Into::into)
+        let answer = Python::attach(|py| question(py, self.tabulation.bind(py)));
+        answer
+            .map_err(|error| if self.silent.load(Relaxed) { Stopped(Some(error.into())).into() } else { error.into() })
     }
 
     fn local<'py>(&self, py: Python<'py>, id: LocalId) -> Bound<'py, PyBytes> {
@@ -319,6 +332,12 @@ impl Model for PyModel {
         let values = self.values.lock();
         let content = values.messages.content(message);
         u16::from_le_bytes([content[0], content[1]])
+    }
+
+    fn begins(&self, message: MessageId, heads: &[Vec<u8>]) -> bool {
+        let values = self.values.lock();
+        let content = &values.messages.content(message)[2..];
+        heads.iter().any(|head| content.starts_with(head))
     }
 
     fn local_hash(&self, local: LocalId) -> u64 {

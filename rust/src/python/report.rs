@@ -46,6 +46,8 @@ pub struct SearchReport {
     pub passes: u32,
     /// Why partial-order reduction was given up.
     pub given_up: Option<String>,
+    /// What user code raised when it was interrupted, because it was still running after the search had ended.
+    pub late: Option<Py<PyAny>>,
 }
 
 /// The steps to a loop, and those of the loop.
@@ -103,6 +105,7 @@ impl SearchReport {
             findings: control.findings().into_iter().map(finding).collect::<PyResult<_>>()?,
             passes: control.passes(),
             given_up: control.given_up(),
+            late: control.take_late().map(|fault| raised(fault).into_value(py).into_any()),
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::por::classes::Split;
 use crate::por::relations::{Relations, Seeds};
 use crate::search::test_hooks::TestHooks;
 use crate::search::visited::Visited;
-use crate::system::model::{Fault, PropertyKind, Result, Shape};
+use crate::system::model::{Fault, PropertyKind, Result, Shape, Stopped};
 use crate::system::reads::PropertyReads;
 use crate::system::tables::Tables;
 
@@ -116,6 +116,8 @@ pub struct Control {
     given_up: Mutex<Option<String>>,
     bound: Mutex<Option<Limit>>,
     fault: Mutex<Option<Fault>>,
+    /// A fault of the model after the search had ended.
+    late: Mutex<Option<Fault>>,
     done: Mutex<bool>,
     wake: Condvar,
     pub started: Instant,
@@ -124,7 +126,7 @@ pub struct Control {
 impl Control {
     pub fn new(shape: &Shape, options: Options) -> io::Result<Control> {
         Ok(Control {
-            visited: Visited::new(options.memory)?,
+            visited: Visited::new(options.memory, options.max_states)?,
             reads: PropertyReads::new(shape.properties.len()),
             kinds: shape.properties.clone(),
             open: (0..=shape.properties.len()).map(|_| AtomicBool::new(true)).collect(),
@@ -148,6 +150,7 @@ impl Control {
             given_up: Mutex::new(None),
             bound: Mutex::new(None),
             fault: Mutex::new(None),
+            late: Mutex::new(None),
             done: Mutex::new(false),
             wake: Condvar::new(),
             started: Instant::now(),
@@ -225,8 +228,18 @@ impl Control {
         self.bound.lock().get_or_insert(limit);
     }
 
-    /// End the search because the model is faulty, or memory ran out.
+    /// End the search because the model is faulty, or memory ran out. A fault of user code after the search has ended
+    /// changes nothing: the limit or the violation that ended the search stands.
     pub fn fail(&self, fault: Fault) {
+        let fault = match fault.downcast::<Stopped>() {
+            Ok(stopped) => {
+                if let Some(late) = stopped.0 {
+                    self.late.lock().get_or_insert(late);
+                }
+                return self.stop.store(true, Relaxed);
+            }
+            Err(fault) => fault,
+        };
         let memory = fault.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::OutOfMemory);
         if memory {
             return self.stop_at(Limit::Memory);
@@ -272,13 +285,23 @@ impl Control {
         self.kinds.len()
     }
 
+    /// Count a visit of a search without a visited set. False if there were as many as are allowed: then the search ends.
+    pub fn visit(&self) -> bool {
+        let admitted = (self.visits.fetch_add(1, Relaxed) as usize) < self.options.max_states;
+        if !admitted {
+            self.visits.fetch_sub(1, Relaxed);
+            self.stop_at(Limit::MaxStates);
+        }
+        admitted
+    }
+
     /// Look at the limits that depend on the number of states. A pass that has become useless goes on for a while, to learn
     /// more, but not for longer than the passes before it together.
     pub fn pulse(&self, tables: &Tables) {
         const PATIENCE: usize = 4096;
         /// After this many states, the search decides whether the reduction pays off.
         const TRIAL: usize = 100_000;
-        if self.visited.len() > self.options.max_states {
+        if self.visited.refused() {
             self.stop_at(Limit::MaxStates);
         }
         let relations = self.relations();
@@ -328,6 +351,10 @@ impl Control {
 
     pub fn take_fault(&self) -> Option<Fault> {
         self.fault.lock().take()
+    }
+
+    pub fn take_late(&self) -> Option<Fault> {
+        self.late.lock().take()
     }
 
     pub fn bound(&self) -> Option<Limit> {

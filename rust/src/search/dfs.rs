@@ -212,9 +212,15 @@ impl<'t, 'c> Worker<'t, 'c> {
             let others = (self.control.options.workers - 1) * 8;
             let parent = *self.run.last().expect("a run has a last state");
             if !self.control.visited.session(1, others)?.insert(fingerprint, parent) {
+                if self.control.visited.refused() {
+                    self.control.stop_at(Limit::MaxStates);
+                }
                 self.states.truncate(self.frames.len() * width);
                 return Ok(());
             }
+        } else if !self.visit() {
+            self.states.truncate(self.frames.len() * width);
+            return Ok(());
         }
         let top = self.frames.len() * width;
         if in_place.is_none() {
@@ -237,7 +243,20 @@ impl<'t, 'c> Worker<'t, 'c> {
     fn enter(&mut self, state: Vec<u32>, fingerprint: u64) -> Result<()> {
         self.states = state;
         self.run = vec![fingerprint];
+        if !self.stateful {
+            self.visit();
+        }
         self.push()
+    }
+
+    /// Count a visit of the search without a visited set; false if there were as many as are allowed. Without a limit, the
+    /// count is published now and then.
+    fn visit(&mut self) -> bool {
+        if self.control.options.max_states != usize::MAX {
+            return self.control.visit();
+        }
+        self.visits += 1;
+        true
     }
 
     /// Enumerate the successors of the state at the end of `states`, the last of the run; put it on the stack with all
@@ -247,7 +266,6 @@ impl<'t, 'c> Worker<'t, 'c> {
         let first = self.successors.len();
         let fingerprint = *self.run.last().expect("a run has a last state");
         let depth = self.run.len() as u32 - 1;
-        self.visits += 1;
         self.deepest = self.deepest.max(depth);
         if depth >= self.control.options.max_depth {
             self.control.cut(Limit::MaxDepth);
@@ -378,8 +396,6 @@ impl<'t, 'c> Worker<'t, 'c> {
         control.frontier.store(self.frames.len(), Relaxed);
         if self.stateful {
             control.pulse(self.view.tables);
-        } else if control.visits.load(Relaxed) > control.options.max_states as u64 {
-            control.stop_at(Limit::MaxStates);
         }
     }
 }

@@ -111,7 +111,7 @@ struct Search<'t, 'c> {
     clocks: Vec<u32>,
     counted: u64,
     terminal: u64,
-    visits: u64,
+    entered: u64,
 }
 
 /// Search with one worker, whatever the options say: what to try at a state depends on what was met below it.
@@ -149,7 +149,7 @@ impl<'t, 'c> Search<'t, 'c> {
             clocks: Vec::new(),
             counted: 0,
             terminal: 0,
-            visits: 0,
+            entered: 0,
         })
     }
 
@@ -162,7 +162,9 @@ impl<'t, 'c> Search<'t, 'c> {
         self.clocks.clear();
         self.states.clone_from(&self.initial);
         self.run = vec![fingerprint];
-        self.enter(Vec::new())?;
+        if self.control.visit() {
+            self.enter(Vec::new())?;
+        }
         while !self.frames.is_empty() && !self.control.stopped() {
             if let Some(choice) = self.choose() {
                 self.take(choice)?;
@@ -207,6 +209,9 @@ impl<'t, 'c> Search<'t, 'c> {
 
     /// Execute a choice of the last frame.
     fn take(&mut self, choice: usize) -> Result<()> {
+        if !self.control.visit() {
+            return Ok(());
+        }
         let width = self.view.width;
         let depth = self.frames.len() - 1;
         let frame = &mut self.frames[depth];
@@ -272,9 +277,9 @@ impl<'t, 'c> Search<'t, 'c> {
     fn enter(&mut self, sleep: Vec<TransitionId>) -> Result<()> {
         let depth = self.run.len() - 1;
         let top = self.states.len() - self.view.width;
-        self.visits += 1;
         self.control.depth.fetch_max(depth as u32, Relaxed);
-        if self.visits == PULSE {
+        self.entered += 1;
+        if self.entered.is_multiple_of(PULSE) {
             self.publish();
         }
         if depth as u32 >= self.control.options.max_depth {
@@ -454,10 +459,6 @@ impl<'t, 'c> Search<'t, 'c> {
         control.transitions.fetch_add(std::mem::take(&mut self.counted), Relaxed);
         control.terminal.fetch_add(std::mem::take(&mut self.terminal), Relaxed);
         control.frontier.store(self.frames.len(), Relaxed);
-        control.visits.fetch_add(std::mem::take(&mut self.visits), Relaxed);
-        if control.visits.load(Relaxed) > control.options.max_states as u64 {
-            control.stop_at(Limit::MaxStates);
-        }
     }
 }
 

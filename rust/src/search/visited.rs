@@ -9,9 +9,9 @@
 use crate::util::mapped_array;
 use crate::util::memory::resident;
 use memmap2::MmapMut;
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 const MAX_LOAD: f64 = 0.8;
 const GROWTH: f64 = 1.4;
@@ -186,16 +186,22 @@ pub struct Visited {
     count: AtomicUsize,
     /// The maximal memory of the process, in bytes.
     memory: usize,
+    /// The maximal number of entries. A session that could reach it has the gate for itself, and knows the exact count.
+    most: usize,
+    gate: RwLock<()>,
+    refused: AtomicBool,
 }
 
 impl Visited {
-    pub fn new(memory: usize) -> io::Result<Visited> {
-        Ok(Visited { slots: RwLock::new(Slots::new(1 << 13)?), count: AtomicUsize::new(0), memory })
+    pub fn new(memory: usize, most: usize) -> io::Result<Visited> {
+        let (slots, count) = (RwLock::new(Slots::new(1 << 13)?), AtomicUsize::new(0));
+        Ok(Visited { slots, count, memory, most, gate: RwLock::new(()), refused: AtomicBool::new(false) })
     }
 
     /// Begin again with nothing.
     pub fn clear(&self) -> io::Result<()> {
         let mut slots = self.slots.write();
+        self.refused.store(false, Relaxed);
         if self.count.swap(0, Relaxed) > 0 {
             *slots = Slots::new(1 << 13)?;
         }
@@ -205,14 +211,36 @@ impl Visited {
     /// Access for a while, with room for `room` more entries; other sessions may insert `others` meanwhile (0: there are
     /// none).
     pub fn session(&self, room: usize, others: usize) -> io::Result<Session<'_>> {
+        let gate = self.gate(room + others);
         loop {
             let slots = self.slots.read();
-            if self.count.load(Relaxed) + room + others <= slots.limit {
-                return Ok(Session { slots, alone: others == 0, count: &self.count, added: 0 });
+            let count = self.count.load(Relaxed);
+            if count + room + others <= slots.limit {
+                let left = if let Gate::Alone(_) = gate { self.most - count } else { usize::MAX };
+                return Ok(Session { _gate: gate, slots, alone: others == 0, visited: self, added: 0, left });
             }
             drop(slots);
             self.grow(room + others, others > 0)?;
         }
+    }
+
+    /// Access for sessions that together may insert this many entries.
+    fn gate(&self, more: usize) -> Gate<'_> {
+        if self.most == usize::MAX {
+            return Gate::Open;
+        }
+        let shared = self.gate.read();
+        if self.count.load(Relaxed) + more <= self.most {
+            return Gate::Shared(shared);
+        }
+        drop(shared);
+        Gate::Alone(self.gate.write())
+    }
+
+    /// Whether a new entry was refused, because there are as many as are allowed.
+    #[inline]
+    pub fn refused(&self) -> bool {
+        self.refused.load(Relaxed)
     }
 
     fn grow(&self, room: usize, helped: bool) -> io::Result<()> {
@@ -275,12 +303,22 @@ impl Slots {
     }
 }
 
+/// What a session holds while it is open: nothing if there is no limit, else the gate, with others or alone.
+enum Gate<'a> {
+    Open,
+    Shared(#[expect(dead_code, reason = "held")] RwLockReadGuard<'a, ()>),
+    Alone(#[expect(dead_code, reason = "held")] RwLockWriteGuard<'a, ()>),
+}
+
 /// A time in which the table does not move.
 pub struct Session<'a> {
+    _gate: Gate<'a>,
     slots: RwLockReadGuard<'a, Slots>,
     alone: bool,
-    count: &'a AtomicUsize,
+    visited: &'a Visited,
     added: usize,
+    /// How many more entries are allowed.
+    left: usize,
 }
 
 impl Session<'_> {
@@ -304,15 +342,25 @@ impl Session<'_> {
         self.slots.find(fingerprint).is_some()
     }
 
-    /// Whether the fingerprint is new; it is in afterwards.
+    /// Whether the fingerprint is new; it is in afterwards. Beyond the maximal number of entries, nothing is new.
     #[inline]
     pub fn insert(&mut self, fingerprint: u64, parent: u64) -> bool {
+        if self.left == 0 {
+            return self.refuse(fingerprint);
+        }
         let (new, hint) = self.slots.insert(fingerprint, self.alone);
         if new {
             hint.store((parent >> 32) as u32, Relaxed);
         }
         self.added += usize::from(new);
+        self.left -= usize::from(new);
         new
+    }
+
+    #[cold]
+    fn refuse(&self, fingerprint: u64) -> bool {
+        self.visited.refused.fetch_or(!self.contains(fingerprint), Relaxed);
+        false
     }
 
     /// The number of a fingerprint, where each has a number instead of a parent.
@@ -348,7 +396,7 @@ fn number(hint: &AtomicU32) -> u32 {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        self.count.fetch_add(self.added, Relaxed);
+        self.visited.count.fetch_add(self.added, Relaxed);
     }
 }
 
@@ -364,7 +412,7 @@ mod tests {
     #[test]
     fn each_is_new_once_and_parents_are_found_across_growth() {
         const COUNT: u64 = 2_000_000;
-        let visited = Visited::new(usize::MAX).unwrap();
+        let visited = Visited::new(usize::MAX, usize::MAX).unwrap();
         for round in 0..2 {
             for i in 0..COUNT {
                 let mut session = visited.session(1, 0).unwrap();
@@ -382,7 +430,7 @@ mod tests {
 
     #[test]
     fn workers_agree_on_who_was_first() {
-        let visited = Visited::new(usize::MAX).unwrap();
+        let visited = Visited::new(usize::MAX, usize::MAX).unwrap();
         let new: usize = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..4)
                 .map(|_| {
@@ -402,8 +450,28 @@ mod tests {
     }
 
     #[test]
+    fn there_are_never_more_than_allowed() {
+        for most in [1, 99, 1_000, 99_999, 100_000] {
+            let visited = Visited::new(usize::MAX, most).unwrap();
+            let new: usize = std::thread::scope(|scope| {
+                let work = || {
+                    let mut new = 0;
+                    for start in (0..100_000u64).step_by(100) {
+                        let mut session = visited.session(100, 300).unwrap();
+                        new += (start..start + 100).filter(|&i| session.insert(number(i), 1)).count();
+                    }
+                    new
+                };
+                let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+                workers.into_iter().map(|w| w.join().unwrap()).sum()
+            });
+            assert_eq!((new, visited.len(), visited.refused()), (most, most, most < 100_000));
+        }
+    }
+
+    #[test]
     fn workers_agree_on_numbers() {
-        let visited = Visited::new(usize::MAX).unwrap();
+        let visited = Visited::new(usize::MAX, usize::MAX).unwrap();
         let next = AtomicU32::new(0);
         let numbers: Vec<Vec<u32>> = std::thread::scope(|scope| {
             let work = || {

@@ -53,6 +53,10 @@ fn walk(view: &mut View, control: &Control, initial: &[u32], fingerprint: u64, n
         let depth = run.len() as u32 - 1;
         let parent = run[run.len().saturating_sub(2)];
         control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
+        if control.visited.refused() {
+            control.stop_at(Limit::MaxStates);
+            return Ok(());
+        }
         let finding =
             |property, depth, run: &Vec<u64>| Finding { property, fingerprint: here, depth, run: Some(run.clone()) };
         evaluate_properties(view, control, &state, changes, false, |property| {

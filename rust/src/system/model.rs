@@ -17,6 +17,18 @@ pub type MonitorId = u32;
 pub type Fault = Box<dyn Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Fault>;
 
+/// The answer to a question if the search has ended: it is not asked any more, or user code was interrupted (by this error).
+#[derive(Debug)]
+pub struct Stopped(pub Option<Fault>);
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("the search has ended")
+    }
+}
+
+impl Error for Stopped {}
+
 /// What may happen to messages in transit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
@@ -215,6 +227,8 @@ pub trait Model: Sync {
 
     fn status(&self, local: LocalId) -> Status;
     fn sender(&self, message: MessageId) -> u16;
+    /// Whether the content of a message, without its sender, begins with one of these.
+    fn begins(&self, message: MessageId, heads: &[Vec<u8>]) -> bool;
     /// Hashes of canonical content: equal across runs, processes and machines.
     fn local_hash(&self, local: LocalId) -> u64;
     fn message_hash(&self, message: MessageId) -> u64;

@@ -41,6 +41,7 @@ from plait.bmc.language.program import (
     joined,
     variables_of,
 )
+from plait.kernel.deadline import Deadline, OutOfTimeError
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 
@@ -105,11 +106,33 @@ def check(
             raise UsageError((Argument(name, value), " does not fit"), hint=f"use one of {', '.join(get_args(kinds))}")
     if depth is not None and depth < 0:
         raise UsageError((Argument("depth", depth), " is negative"), hint="give 0 or more")
-    chosen = _chosen(program, properties)
-    fits(program, width)
+    chosen, clock = _chosen(program, properties), Deadline(timeout)
     search = _Search(program, depth, encoding, projection, order, width, induction, solver, progress)
     search.cover, search.seed = cover, seed
     search.limits = Limits(None if timeout is None else time.monotonic() + timeout, memory)
+    findings: list[Finding] = []
+    try:
+        with clock.enforced():
+            _prepare(search, chosen)
+    except OutOfTimeError:
+        findings = [Finding(property_, None, False, None, "timeout") for property_ in chosen]
+    for property_ in chosen if not findings else ():
+        try:
+            with clock.enforced():
+                findings.append(search.decide(property_))
+        except KeyboardInterrupt:
+            findings.append(Finding(property_, None, False, search.reached, "interrupted"))
+        except OutOfTimeError:
+            findings.append(Finding(property_, None, False, search.reached, "timeout"))
+        if findings[-1].bound == "interrupted":
+            break
+    return search.verdict(findings, chosen, clock.elapsed, target or program.name, parameters or {}, full)
+
+
+def _prepare(search: _Search, chosen: list[Property]) -> None:
+    """Refuse a program that cannot be checked like this."""
+    program, depth, induction, encoding = search.program, search.depth, search.induction, search.encoding
+    fits(program, search.width)
     endless = depth is None and not induction and encoding != "explicit"
     if endless and (loop := idle_loop(program)) is not None and None in map(search.longest_projection, chosen):
         raise UsageError(
@@ -125,22 +148,11 @@ def check(
                 ", or replace the loop by assume(…);",
             ),
         )
-    started = time.perf_counter()
     if not search.begins():
         raise UsageError(
             f"{program.name} has no initial state",
             hint="its init conditions contradict each other or the range of a variable: correct one of them",
         )
-    findings: list[Finding] = []
-    for property_ in chosen:
-        try:
-            findings.append(search.decide(property_))
-        except KeyboardInterrupt:
-            findings.append(Finding(property_, None, False, search.reached, "interrupted"))
-        if findings[-1].bound == "interrupted":
-            break
-    seconds = time.perf_counter() - started
-    return search.verdict(findings, chosen, seconds, target or program.name, parameters or {}, full)
 
 
 def formula(

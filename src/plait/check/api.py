@@ -11,13 +11,14 @@ from plait.check.cover.recorder import Recorder, premises
 from plait.check.cover.summary import with_coverage
 from plait.check.explain.verdicts import judge, violated
 from plait.check.live import search as liveness
+from plait.check.live.buchi import Automaton
 from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
 from plait.check.reduce.plan import Plan, plan
 from plait.check.runner import Runner
-from plait.check.tabulate.codec import StuckError
-from plait.kernel.errors import Argument, ModelError, UsageError
-from plait.kernel.verdict import Verdict
+from plait.kernel.deadline import Deadline, OutOfTimeError
+from plait.kernel.errors import Argument, UsageError
+from plait.kernel.verdict import PropertyResult, Verdict
 from plait.model.system import System, selected, with_properties
 from plait.model.temporal import Atom, Temporal
 
@@ -32,8 +33,9 @@ def check(
     """Check a System and return a Verdict.
 
     `plait.check.options.Options` describes the options. Give them as keyword arguments, as an `Options`, or both: keyword
-    arguments then change the given `Options`. A limit that is hit makes the verdict inconclusive. Ctrl-C ends the search
-    with what was found so far. `progress` is called a few times per second.
+    arguments then change the given `Options`. A limit that is hit makes the verdict inconclusive. The timeout includes
+    everything that is done before and after the search. Ctrl-C ends the search with what was found so far. `progress` is
+    called a few times per second.
 
     >>> from plait import Process, action, always
     >>> class Counter(Process):
@@ -51,6 +53,7 @@ def check(
     if not isinstance(system, System):
         raise UsageError(f"check() was given {system!r}, not a System", hint="call the model function: check(paxos())")
     options = options_from(changes, options).completed()
+    clock = Deadline(options.timeout)
     checked = selected(system, options.properties)
     temporal = [p for p in checked if isinstance(p, Temporal)]
     if temporal and options.search not in ("bfs", "dfs"):
@@ -66,15 +69,24 @@ def check(
         asked = []  # coverage must not make a model too large to check
     more = [premise.atom for premise in asked]
     system = with_properties(system, liveness.flattened(checked, more))
-    reductions = plan(system, options, temporal)
+    try:
+        with clock.enforced():
+            reductions = plan(system, options, temporal)
+            automata = liveness.automata(temporal, more)
+            runner = reductions.runner(system, Recorder(system) if options.coverage else None)
+    except OutOfTimeError:
+        return Verdict.unfinished(
+            system.target or system.name,
+            "timeout",
+            "while the search was planned",
+            search=options.search,
+            seconds=clock.elapsed,
+            properties=[PropertyResult(p.name, p.kind, "inconclusive", "not checked (timeout)") for p in checked],
+        )
     if reductions.dpor:  # it chooses transitions by what it has seen before
         options = dataclasses.replace(options, workers=1)
-    runner = reductions.runner(system, Recorder(system) if options.coverage else None)
-    try:
-        report, runs = _searched(runner, options, reductions, temporal, more, progress)
-    except StuckError:
-        raise ModelError("user code was still running at shutdown", hint="make handlers do less in one step") from None
-    verdict = judge(runner, options, reductions, temporal, report, runs)
+    report, runs = _searched(runner, options, reductions, temporal, automata, more, clock, progress)
+    verdict = judge(runner, options, reductions, temporal, report, runs, clock)
     if not options.coverage:
         return verdict
     return with_coverage(runner, verdict, asked if runs and runs.report.bound is None else [])
@@ -85,7 +97,9 @@ def _searched(
     options: Options,
     reductions: Plan,
     temporal: list[Temporal],
+    automata: list[Automaton],
     more: list[Atom],
+    clock: Deadline,
     progress: Callable[[Progress], None] | None,
 ) -> tuple[SearchReport, liveness.Findings | None]:
     """The report of the engine about states, and about runs if there are temporal properties."""
@@ -94,19 +108,23 @@ def _searched(
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
     if temporal and options.search == "bfs" and options.max_depth is None and not reduced:
         # The graph has all states, breadth first: properties of states are checked in the same search.
-        runs = liveness.search(runner, temporal, more, options, safety=True, progress=told)
+        runs = liveness.search(runner, temporal, automata, more, options, clock, safety=True, progress=told)
         if not violated(system, runs.report):
             return runs.report, runs
-    report = runner.engine.search(options, por=reductions.por, dpor=reductions.dpor, progress=told)
+    limited = dataclasses.replace(options, timeout=clock.left)
+    report = runner.engine.search(limited, por=reductions.por, dpor=reductions.dpor, progress=told)
     if not temporal or (violated(system, report) and not options.keep_going) or report.bound is not None:
         return report, None
-    left = None if options.timeout is None else max(0.0, options.timeout - report.counters.seconds)
+    # The history of a process is no part of a run: steps that change only the history would make loops of nothing.
+    plain = reductions._replace(history=False)
     runs = liveness.search(
-        runner,
+        plain.runner(system, runner.tabulation.recorder) if reductions.history else runner,
         temporal,
+        automata,
         more,
-        dataclasses.replace(options, timeout=left),
-        whole=lambda: reductions._replace(decomposition=None).runner(system),
+        options,
+        clock,
+        whole=lambda: plain._replace(decomposition=None).runner(system),
         por=reductions.por and report.given_up is None,
         progress=told,
     )

@@ -56,15 +56,19 @@ class Runner:
         locals_, inboxes, monitors, _ = self.engine.components(state)
         return self.tabulation.evaluate(number, locals_, inboxes, monitors)[0]
 
+    def changes(self, state: Sequence[int], t: Transition) -> bool:
+        """Whether a transition leads to another state. The history of a process (`history="last"`) is no part of it."""
+        return self.engine.components(t.state) != self.engine.components(state)
+
     def is_terminal(self, state: Sequence[int]) -> bool:
         """Whether no step of a process leads out of the state."""
-        steps = [t for t in self.engine.successors(state) if t.kind == "step"]
-        return all(t.state == list(state) and not t.failure for t in steps)
+        steps = (t for t in self.engine.successors(state) if t.kind == "step")
+        return not any(t.failure or self.changes(state, t) for t in steps)
 
     def may_end(self, state: Sequence[int]) -> bool:
         """Whether a run may stay in the state forever: no step leads out of it, or every such step fails."""
-        steps = [t for t in self.engine.successors(state) if t.kind == "step"]
-        return all(t.failure or t.state == list(state) for t in steps)
+        steps = (t for t in self.engine.successors(state) if t.kind == "step")
+        return not any(not t.failure and self.changes(state, t) for t in steps)
 
     def failing(self, state: Sequence[int]) -> Transition | None:
         """A step out of this state in which an assertion fails, or None."""

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from plait.bench.options import Options
 from plait.bench.registry import BENCHMARKS, GROUPS, run_all, select
 from plait.cli.options import AtLeastOne, Flag, Quiet, Seconds
-from plait.cli.output import colored, emit, note, width, writable
+from plait.cli.output import colored, emit, emit_json, note, width, writable
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ def _list(*, json: bool, markdown: bool, given: dict[str, Any]) -> int:
             "the name of a benchmark is missing", hint="name one, for example plait bench dbss; plait bench lists all"
         )
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode({name: found.about for name, found in BENCHMARKS.items()}).decode())
+        emit_json({name: found.about for name, found in BENCHMARKS.items()})
         return 0
     lines = ["plait bench NAME … runs these benchmarks:"]
     for group, about in GROUPS.items():
@@ -157,7 +155,9 @@ def _emit(results: Results, *, json: bool, markdown: bool) -> None:
     from plait.bench.report.results import results_json, results_markdown, results_text
 
     if json:
-        emit(results_json(results))
+        import msgspec
+
+        emit_json(msgspec.Raw(results_json(results).encode()))
     elif markdown:
         emit(results_markdown(results))
     else:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from plait.cli.check import save_traces, show, write_report
+from plait.cli.annotations import Annotations
+from plait.cli.check import built, conclude
 from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, split
-from plait.cli.output import emit, note, writable
+from plait.cli.output import emit, emit_json, note, writable
+from plait.kernel.deadline import Deadline
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from plait.bmc.language.program import Program
+    from plait.report.annotations import SourceLine
 
 
 def bmc(
@@ -37,6 +40,9 @@ def bmc(
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
+    sarif: Path | None = None,
+    github: Flag = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
     """Check a program up to a depth (the help text is in `plait.cli.main`).
@@ -80,15 +86,24 @@ def bmc(
         Save the counterexample to this file (ITF, JSON). Default: a file in .plait/.
     html
         Write an HTML report to this file.
+    sarif
+        Write what does not hold to this file as SARIF, for code scanning.
+    github
+        Print what does not hold as annotations of GitHub Actions.
+    all
+        Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
     quiet
         Print no progress, and only one line of the verdict.
     """
-    for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2")):
+    for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2"), (sarif, "--sarif")):
         writable(path, option)
     from plait.bmc import load
 
     given = split(parameters)
-    program = load(target, given)
+    clock = Deadline(timeout)
+    program = built(lambda: load(target, given), clock, target, "bmc", json=json, quiet=quiet)
+    if isinstance(program, int):
+        return program
     constants = {
         name: value if (known := program.constants.get(name)) is None else known for name, value in given.items()
     }
@@ -108,21 +123,36 @@ def bmc(
         width=width,
         induction=induction,
         solver=solver,
-        timeout=timeout,
+        timeout=clock.left,
         memory=memory,
         full=full,
         target=target,
         parameters=constants,
         progress=(lambda _: None) if quiet else note,
     )
-    show(verdict, json=json, quiet=quiet)
-    say = note if json else emit
-    for line in save_traces(verdict, Path(target).stem, trace):
-        say(line)
-    if html is not None:
-        write_report(verdict, html)
-        say(f"report: {html}")
-    return verdict.exit_code
+    return conclude(
+        verdict,
+        Path(target).stem,
+        constants,
+        json=json,
+        quiet=quiet,
+        trace=trace,
+        html=html,
+        annotations=Annotations(*_places(program, target), sarif=sarif, github=github),
+        every_step=all,
+    )
+
+
+def _places(program: Program, target: str) -> tuple[dict[str, SourceLine], SourceLine | None]:
+    """The lines of the properties in the file of the program, if it is one."""
+    from plait.report.annotations import SourceLine
+
+    file = next((name for name in (target, target.rpartition(":")[0]) if Path(name).is_file()), None)
+    if file is None:
+        return {}, None
+    first = program.source.first_line
+    known = {p.name: SourceLine(file, p.place.line) for p in program.properties if p.place.line >= first}
+    return known, SourceLine(file, first)
 
 
 def _write_formula(
@@ -155,9 +185,7 @@ def _slices(program: Program, names: list[str], depth: int | None, width: int | 
 
     found = slices(program, names, depth, width)
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(found.to_json()).decode())
+        emit_json(found.to_json())
         return 0
     runs = f"{found.runs:,} run{'s' if found.runs != 1 else ''}"
     limit = f" of at most {depth} steps" if depth is not None else ""

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 
 from plait.check.options import Options
+from plait.cli.annotations import Annotations
 from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags
 from plait.cli.options import split as assignments
-from plait.cli.output import colored, default_trace_path, emit, note, width, writable
+from plait.cli.output import colored, default_trace_path, emit, emit_json, note, ready, tell, width, writable
+from plait.kernel.deadline import Deadline, OutOfTimeError
 from plait.kernel.errors import TraceError, UsageError
+from plait.kernel.places import place
 
 if TYPE_CHECKING:
     from plait.kernel.trace import Trace
     from plait.kernel.verdict import Verdict
+    from plait.model.system import System
+    from plait.report.annotations import SourceLine
 
 if not TYPE_CHECKING:
     Options = flags(Options)
+
+T = TypeVar("T")
 
 
 def check(
@@ -35,6 +43,9 @@ def check(
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
+    sarif: Path | None = None,
+    github: Flag = False,
+    all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
     """Search a model's states (the help text is in `plait.cli.main`).
@@ -57,6 +68,12 @@ def check(
         Save the counterexample in this file instead of in .plait/, as ITF (JSON).
     html
         Write a report to this HTML file.
+    sarif
+        Write what does not hold to this file as SARIF, for code scanning.
+    github
+        Print what does not hold as annotations of GitHub Actions.
+    all
+        Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
     quiet
         Print no progress, and only one line of the verdict.
     """
@@ -68,23 +85,85 @@ def check(
 
     writable(trace, "--trace")
     writable(html, "--html")
+    writable(sarif, "--sarif")
     run: Callable[..., Verdict] = api.check
     if rounds:
         run = _rounds(phases, assume, options)
     elif assume is not None or phases is not None:
         given = "--assume" if assume is not None else "--phases"
         raise UsageError(f"{given} needs --rounds", hint=f"add --rounds: plait check {target} --rounds {given} …")
-    system = load(target, assignments(parameters))
+    values, clock = assignments(parameters), Deadline(options.timeout)
+    system = built(lambda: load(target, values), clock, target, options.search, json=json, quiet=quiet)
+    if isinstance(system, int):
+        return system
     with nullcontext() if quiet else ProgressLine() as progress:
-        verdict = run(system, options, progress=progress)
+        verdict = run(system, dataclasses.replace(options, timeout=clock.left), progress=progress)
+    named = {name: system.parameters.get(name) for name in values}
+    return conclude(
+        verdict,
+        system.name,
+        named,
+        json=json,
+        quiet=quiet,
+        trace=trace,
+        html=html,
+        annotations=Annotations(*_places(system), sarif=sarif, github=github),
+        every_step=all,
+    )
+
+
+def built(build: Callable[[], T], clock: Deadline, target: str, search: str, *, json: bool, quiet: bool) -> T | int:
+    """The model; if the time is over before it is built, print the verdict and return its exit code."""
+    from plait.kernel.verdict import Verdict
+
+    try:
+        with clock.enforced():
+            return build()
+    except OutOfTimeError:
+        verdict = Verdict.unfinished(
+            target, "timeout", "while the model was built", search=search, seconds=clock.elapsed, properties=[]
+        )
     show(verdict, json=json, quiet=quiet)
-    say = note if json else emit
-    for line in save_traces(verdict, system.name, trace):
-        say(line)
-    if html is not None:
-        write_report(verdict, html)
-        say(f"report: {html}")
     return verdict.exit_code
+
+
+def conclude(
+    verdict: Verdict,
+    name: str,
+    parameters: Mapping[str, Any],
+    *,
+    json: bool,
+    quiet: bool,
+    trace: Path | None,
+    html: Path | None,
+    annotations: Annotations,
+    every_step: bool,
+) -> int:
+    """Save what was found, then print it: whatever happens to stdout, the counterexample is not lost."""
+    lines = save_traces(verdict, name, trace, parameters)
+    if html is not None and write_report(verdict, html):
+        lines.append(f"report: {html}")
+    lines += annotations.write(verdict)
+    show(verdict, json=json, quiet=quiet, every_step=every_step)
+    for line in lines:
+        tell(line, json=json)
+    return verdict.exit_code
+
+
+def _places(system: System) -> tuple[dict[str, SourceLine], SourceLine | None]:
+    """The lines of the properties, and of the first of them for what has no line."""
+    from plait.model.temporal import Temporal
+    from plait.report.annotations import SourceLine
+
+    found: dict[str, SourceLine] = {}
+    for prop in system.properties:
+        atoms = prop.formula.atoms() if isinstance(prop, Temporal) else [prop]
+        for atom in atoms:
+            code = getattr(atom.predicate, "__code__", None)
+            if code is not None and prop.name not in found:
+                file, _, line = place(code.co_filename, code.co_firstlineno).rpartition(":")
+                found[prop.name] = SourceLine(file, int(line))
+    return found, next(iter(found.values()), None)
 
 
 def _rounds(phases: int | None, assume: str | None, options: Options) -> Callable[..., Verdict]:
@@ -107,12 +186,10 @@ def _rounds(phases: int | None, assume: str | None, options: Options) -> Callabl
     return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
 
 
-def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
-    """Print the verdict."""
+def show(verdict: Verdict, *, json: bool, quiet: bool, every_step: bool = False) -> None:
+    """Print the verdict. A terminal gets an abridged text of a long run, unless all of it is wanted."""
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(verdict.to_json()).decode())
+        emit_json(verdict.to_json())
     elif quiet:
         from plait.report.wording import headline
 
@@ -120,20 +197,23 @@ def show(verdict: Verdict, *, json: bool, quiet: bool) -> None:
     else:
         from plait.report.text import verdict_text
 
-        emit(verdict_text(verdict, color=colored(sys.stdout), width=width()))
+        abridged = sys.stdout.isatty() and not every_step
+        emit(verdict_text(verdict, color=colored(sys.stdout), width=width(), abridged=abridged))
 
 
-def write_report(verdict: Verdict, file: Path) -> None:
-    """Write the HTML report."""
+def write_report(verdict: Verdict, file: Path) -> bool:
+    """Write the HTML report. If this fails, the verdict is still valid."""
     from plait.report.html import report
 
     try:
         file.write_text(report(verdict), encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--html: {file} cannot be written: {error.strerror}", hint="choose another file") from None
+        note(f"warning: the report is not written: --html: {file}: {error.strerror}\nhint: choose another file")
+        return False
+    return True
 
 
-def save_traces(verdict: Verdict, model: str, chosen: Path | None) -> list[str]:
+def save_traces(verdict: Verdict, model: str, chosen: Path | None, parameters: Mapping[str, Any]) -> list[str]:
     """Save every counterexample, the first one to the chosen file. Return the lines that say how to replay them."""
     found: list[tuple[str, Trace]] = []
     if verdict.status == "violated" and verdict.trace is not None:
@@ -150,10 +230,9 @@ def save_traces(verdict: Verdict, model: str, chosen: Path | None) -> list[str]:
 
     lines = []
     for number, (name, counterexample) in enumerate(found):
-        path = chosen if chosen is not None and number == 0 else default_trace_path(model, name)
+        path = chosen if chosen is not None and number == 0 else default_trace_path(model, name, parameters)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            save_trace(counterexample, path)
+            save_trace(counterexample, ready(path))
         except (OSError, TraceError) as error:
             # The verdict is valid; only its replay is lost.
             note(f"warning: the counterexample is not saved: {error}\nhint: give --trace FILE")

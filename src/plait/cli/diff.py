@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from plait.cli.options import Flag, Parameters, Quiet, Target, split
-from plait.cli.output import colored, emit, note, width, writable
+from plait.cli.output import colored, emit, emit_json, note, width, writable
 from plait.kernel.errors import TraceError, UsageError
 from plait.kernel.trace import Trace
 
@@ -53,7 +53,7 @@ def diff(
     names = (str(first), second if _is_trace(second) else f"the steps of A on {second}")
     if json:
         summary = {"same": found.same, "headline": words.headline(one, other, found), "renamed": as_named}
-        emit(msgspec.json.encode(summary | msgspec.to_builtins(found)).decode())
+        emit_json(summary | msgspec.to_builtins(found))
     elif quiet:
         emit(words.headline(one, other, found))
     else:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from plait.cli.options import AtLeastOne, Count, Flag, Quiet, Seconds, after_dashes
-from plait.cli.output import emit, note, writable
+from plait.cli.output import emit, emit_json, note, writable
 from plait.kernel.errors import UsageError
 from plait.kernel.trace import Trace
 
@@ -76,8 +76,8 @@ def run(
     planned = parse(fault) if fault is not None else None
     done = record(program, after_dashes(), folder, fault=planned, yields=yields, timeout=timeout)
     recording = Recording(folder)
-    sys.stdout.write(recording.output.decode(errors="replace"))
-    sys.stdout.flush()
+    if recording.output:
+        emit(recording.output.decode(errors="replace"))
     if (folder / "stderr").stat().st_size:
         sys.stderr.write((folder / "stderr").read_text(errors="replace"))
     note(f"{folder}: {done.ending}, {recording.native.records:,} records, threads: {len(recording.threads)}")
@@ -141,7 +141,7 @@ def show(
 
         _page(html, f"Synchronisation of the threads of {trace}", sync_trace(recording))
     if json:
-        _json(
+        emit_json(
             {
                 "overview": overview(recording),
                 "threads": [t._asdict() for t in recording.threads],
@@ -231,7 +231,7 @@ def reversible(
         limit=limit or 5,
     )
     if json:
-        _json(found)
+        emit_json(found)
     else:
         emit("\n".join(reversibility_lines(found)))
     if html is not None and found.verdict.trace is not None:
@@ -268,7 +268,7 @@ def compare(
     writable(trace, "--trace")
     found = compare_runs(Recording(golden), Recording(faulty))
     if json:
-        _json(found)
+        emit_json(found)
     else:
         emit("\n".join(comparison_lines(found)))
     if html is not None:
@@ -334,7 +334,10 @@ def campaign(
             program, after_dashes(), types=types, runs=runs or 100, seed=seed, timeout=timeout, require=not unsound
         )
     except NotDeterministic as error:
-        emit("\n".join(reversibility_lines(error.found)))
+        if json:
+            emit_json(error.found)
+        else:
+            emit("\n".join(reversibility_lines(error.found)))
         note("the golden run is not pseudo-deterministic: no fault was injected (--unsound continues anyway)")
         return error.found.verdict.exit_code
     results = []
@@ -350,7 +353,7 @@ def campaign(
         prepared.close()
     summary = summarize(prepared.header, results)
     if json:
-        _json({"summary": summary, "results": results})
+        emit_json({"summary": summary, "results": results})
     else:
         emit("\n".join(summary_lines(summary)))
         example = next((r for r in results if r.outcome == "sdc"), None)
@@ -375,19 +378,9 @@ def _progress(quiet: bool, runs: int) -> Callable[[int, Any], None]:
     return tell
 
 
-def _json(data: Any) -> None:
-    import msgspec
-
-    emit(msgspec.json.encode(data).decode())
-
-
 def _page(file: Path, title: str, trace: Trace) -> None:
     """Write a page with the diagram of a trace."""
-    from html import escape
+    from plait.report.html import trace_page
 
-    from plait.report.html import trace_fragment
-
-    head = f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'
-    body = f'<body style="font-family: system-ui, sans-serif"><h1 style="font-size: 1.3rem">{escape(title)}</h1>'
-    file.write_text(f"{head}{body}{trace_fragment(trace)}</body></html>\n", encoding="utf-8")
+    file.write_text(trace_page(trace, title), encoding="utf-8")
     note(f"html: {file}")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from plait.cli.options import AtLeastOne, Flag, Parameters, Target, split
-from plait.cli.output import emit, note, writable
+from plait.cli.options import AtLeastOne, Flag, Parameters, Seconds, Target, split
+from plait.cli.output import emit, emit_json, note, writable
+from plait.kernel.deadline import Deadline
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def graph(
     parameters: Parameters = (),
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     max_states: AtLeastOne = _MAX_STATES,
+    timeout: Seconds = None,
     reduce: str = "none",
     history: Literal["none", "last"] = "none",
     json: Flag = False,
@@ -41,6 +43,8 @@ def graph(
         Write to this file: a drawing (.svg), Graphviz (.dot) or data (.json).
     max_states
         Show at most this number of states, nearest to the initial state first.
+    timeout
+        Stop after this many seconds; 2m and 1h are understood. Then there is no graph, and the exit code is 3.
     reduce
         Show the states of a reduced search: decomposition, por, symmetry, separated by commas; auto, or none.
     history
@@ -57,8 +61,11 @@ def graph(
     from plait.model.loader import load
     from plait.report.state_graph.wording import missing, size
 
+    clock = Deadline(timeout)
+    with clock.enforced():
+        system = load(target, split(parameters))
     found = state_graph(
-        load(target, split(parameters)), reduce=reduce, history=history, max_states=max_states or _MAX_STATES
+        system, reduce=reduce, history=history, max_states=max_states or _MAX_STATES, timeout=clock.left
     )
     cut = missing(found)
     if output is not None:
@@ -70,7 +77,7 @@ def graph(
             ) from None
         (note if json else emit)(f"graph: {output}  ({size(found)})")
     if json:
-        emit(_written(found, ".json"))
+        emit_json(found)
     elif output is None:
         emit(_written(found, ""))
     if cut is not None:

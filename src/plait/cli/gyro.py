@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from plait.cli.gyro_serve import serve, status
 from plait.cli.options import AtLeastOne, Flag, Quiet
-from plait.cli.output import colored, emit, note, width, writable
+from plait.cli.output import colored, emit, emit_json, note, width, writable
 from plait.kernel.errors import UsageError
 
 __all__ = ["analyze", "serve", "status"]
@@ -71,9 +71,7 @@ def analyze(
                 f"--html: {html} cannot be written: {error.strerror}", hint="choose another file"
             ) from None
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(found).decode())
+        emit_json(found)
     else:
         from plait.report.classification.text import classification_text
 

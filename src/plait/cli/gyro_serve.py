@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from plait.cli.options import AtLeastOne, Flag
-from plait.cli.output import FOLDER, emit, note
+from plait.cli.output import FOLDER, emit, emit_json, note, ready
 from plait.kernel.errors import UsageError
 from plait.kernel.extras import require
 from plait.report.wording import plural
@@ -85,7 +85,7 @@ def serve(
     module = load(application)
     ddl = schema_of(application, module, schema, dialect=db)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        ready(folder / "schema.sql")
         if written_schema(application, module, schema) is None:
             schema = folder / "schema.sql"  # the schema of SQLAlchemy is more complete than the source
             schema.write_text(ddl, encoding="utf-8")
@@ -120,7 +120,7 @@ def serve(
             host=host,
         )
         supervisor = Supervisor(settings, tell=note, only=only)
-        for name in (signal.SIGTERM, signal.SIGINT):
+        for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(name, lambda *_: supervisor.end())
         stack.callback(supervisor.stop)
         supervisor.start()
@@ -258,7 +258,7 @@ def status(target: str = "", /, *, json: Flag = False) -> int:
         facts["lag"] = last - facts["applied"]  # compared with the newest update that any server knows
     if json:
         shown = [{"url": u, "up": f is not None, **(f or {})} for u, f in zip(urls, found, strict=True)]
-        emit(msgspec.json.encode({"token": _token(found), "updates": last, "servers": shown}).decode())
+        emit_json({"token": _token(found), "updates": last, "servers": shown})
     else:
         emit(_table(urls, found, last))
     return 0 if all(f is not None and f["broken"] is None for f in found) else _UNREACHABLE

@@ -1,7 +1,8 @@
 """`plait`: the entry point, the help of all commands, and the exit codes.
 
-Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error. Commands are loaded when they
-are called. So `plait --help` imports neither the engine nor a model.
+Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconclusive, 4 internal error. What happens to stdout does not
+change the exit code of a verdict. With --json, stdout has exactly one object, also for an error. Commands are loaded when
+they are called. So `plait --help` imports neither the engine nor a model.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 from cyclopts import App, CycloptsError
 
+import _plait_main
 import plait
 from plait.cli.options import flag, split_dashes
-from plait.cli.output import close, complain
-from plait.kernel.errors import PlaitError
+from plait.cli.output import complain, emit_error, safe_streams
+from plait.kernel.deadline import OutOfTimeError
+from plait.kernel.errors import MissingPackageError, ModelError, PlaitError, TraceError
 from plait.model.loader import reads
 
 USAGE_ERROR, INCONCLUSIVE, INTERNAL_ERROR = 2, 3, 4
@@ -27,7 +31,7 @@ _EXAMPLES = {
   plait check paxos
   plait check paxos -p faulty=acceptor --html report.html
   plait show paxos
-  plait replay .plait/paxos-agreement.itf.json""",
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json""",
     "check": """\
   plait check paxos -p proposers=3 --workers 2
   plait check models/token.py:ring -p nodes=4 --search dfs --max-depth 50
@@ -44,10 +48,10 @@ _EXAMPLES = {
   plait graph paxos -o paxos.dot
   plait graph ping_pong --json | jq '.states | length'""",
     "replay": """\
-  plait replay .plait/paxos-agreement.itf.json
-  plait replay .plait/paxos-agreement.itf.json --step 4""",
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --step 4""",
     "diff": """\
-  plait diff .plait/distal_paxos-agreement.itf.json distal_paxos -p faulty=none --html diff.html
+  plait diff .plait/distal_paxos-agreement-faulty=early.itf.json distal_paxos -p faulty=none --html diff.html
   plait diff before.itf.json after.itf.json
   plait diff golden.trace faulty.trace""",
     "bmc": """\
@@ -147,7 +151,9 @@ def _epilogue(command: str) -> str:
         codes = "Exit codes: 0 the same, 1 different, 2 usage error, 4 internal error."
     if command == "replay":
         codes = "Exit codes: 0 reproduced, 2 not reproduced or usage error, 4 internal error."
-    if command in ("show", "graph", "zoo", "completion", "rounds show", "rounds emit", "rounds import"):
+    if command == "graph":
+        codes = "Exit codes: 0 done, 2 usage or model error, 3 the timeout was reached, 4 internal error."
+    if command in ("show", "zoo", "completion", "rounds show", "rounds emit", "rounds import"):
         codes = "Exit codes: 0 done, 2 usage or model error, 4 internal error."
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
@@ -170,8 +176,8 @@ app = App(
 _COMMANDS = {
     "check": """Check the properties of a model. Print the verdict, and the counterexample if there is one.
 
-A counterexample is always saved, and the command that replays it is printed. Ctrl-C ends the search with what was \
-found so far. If the search reaches a limit, the verdict is inconclusive.""",
+A counterexample is always saved, and the command that replays it is printed. Ctrl-C, SIGTERM and SIGHUP end the search \
+with what was found so far. If the search reaches a limit, the verdict is inconclusive.""",
     "show": "List the parameters, processes, handlers and properties of a model.",
     "graph": """Draw or list the states of a model and the transitions between them.
 
@@ -266,17 +272,24 @@ The golden run is checked first. The outcomes are crash, hang, SDC (silent data 
 type of fault, with the share of runs in which the error spread.""",
 }
 _GROUPS = {"epa": _EPA, "gyro": _GYRO, "rounds": _ROUNDS}
-_PLACES = {"rounds import": "plait.cli.rounds_import:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
+_ELSEWHERE = {"rounds import": "plait.cli.rounds_import:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
 """The places of commands that are not the function with their name in the module of the group."""
+PLACES: dict[str, str] = {}
+"""For each command, the module and the function that it calls."""
+_LISTINGS = {"show", "graph", "zoo", "completion", "rounds show", "rounds emit", "rounds import", "gyro analyze"}
+_LISTINGS |= {"epa show", "epa sanitize"}
+"""Commands whose result is their output. If it is lost, they have not done what was asked."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name in _GROUPS:
         _group = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
         for _part, _about in _GROUPS[_name].items():
-            _place = _PLACES.get(f"{_name} {_part}", f"plait.cli.{_name}:{_part}")
-            _group.command(_place, name=_part, help=_about, help_epilogue=_epilogue(f"{_name} {_part}"))
+            _both = f"{_name} {_part}"
+            PLACES[_both] = _ELSEWHERE.get(_both, f"plait.cli.{_name}:{_part}")
+            _group.command(PLACES[_both], name=_part, help=_about, help_epilogue=_epilogue(f"{_name} {_part}"))
         app.command(_group)
         continue
-    app.command(f"plait.cli.{_name}:{_name}", name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
+    PLACES[_name] = f"plait.cli.{_name}:{_name}"
+    app.command(PLACES[_name], name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
 
 
 def _distal(path: Path) -> ModuleType:
@@ -289,37 +302,63 @@ reads(".distal", _distal)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. Without arguments, it is the command of this process."""
+    if arguments is None:
+        _plait_main.prepare()
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     if tokens[:1] == ["epa"]:
         tokens = split_dashes(tokens)
+    json = any(token == "--json" or token.startswith("--json=") for token in tokens)
+    with safe_streams(only_data=json) as out:
+        try:
+            code = _run(tokens, json=json)
+        except KeyboardInterrupt:  # a second one, while the first one was reported
+            code = INCONCLUSIVE
+        if json and not out.objects and code != 0:
+            emit_error("interrupted", "interrupted", None, code)
+        out.flush()
+        if code == 0 and out.failed and _command(tokens) in _LISTINGS:
+            code = USAGE_ERROR
+    return code
+
+
+def _run(tokens: list[str], *, json: bool) -> int:
+    def failed(kind: str, message: str, hint: str | None, code: int) -> int:
+        complain(message, hint)
+        if json:
+            emit_error(kind, message, hint, code)
+        return code
+
     try:
         code = app(tokens, exit_on_error=False, print_error=False)
     except PlaitError as error:
-        complain(*error.spelled(flag))
-        code = USAGE_ERROR
+        kinds = {MissingPackageError: "package", ModelError: "model", TraceError: "trace"}
+        kind = next((kind for cls, kind in kinds.items() if isinstance(error, cls)), "usage")
+        return failed(kind, *error.spelled(flag), USAGE_ERROR)
     except CycloptsError as error:
         error.verbose = False
-        command = next((t for t in tokens if t in _COMMANDS), None)
-        if command in _GROUPS:
-            command = " ".join([command, *(t for t in tokens[1:2] if t in _GROUPS[command])])
-        complain(str(error).strip(), f"see plait {command} --help" if command else "see plait --help")
-        code = USAGE_ERROR
+        command = _command(tokens)
+        return failed("usage", str(error).strip(), f"see plait {command}".rstrip() + " --help", USAGE_ERROR)
     except KeyboardInterrupt:
-        complain("interrupted")
-        code = INCONCLUSIVE
-    except BrokenPipeError:
-        code = 0
+        return failed("interrupted", "interrupted", None, INCONCLUSIVE)
+    except OutOfTimeError:
+        return failed("timeout", "stopped: the timeout was reached", "give a larger --timeout", INCONCLUSIVE)
     except Exception as error:
-        traceback.print_exc()
-        complain(
-            f"internal error: {type(error).__name__}: {error}",
-            "this is a bug in Plait, not in your model: report it with the lines above",
-        )
-        code = INTERNAL_ERROR
-    close()
+        with suppress(OSError, ValueError):
+            traceback.print_exc()
+        message = f"internal error: {type(error).__name__}: {error}"
+        hint = "this is a bug in Plait, not in your model: report it with the lines above"
+        return failed("internal", message, hint, INTERNAL_ERROR)
     return code if isinstance(code, int) else 0
 
 
+def _command(tokens: Sequence[str]) -> str:
+    """The command that the tokens name, with the part of a group."""
+    command = next((t for t in tokens if t in _COMMANDS), "")
+    if command in _GROUPS:
+        command = " ".join([command, *(t for t in tokens[1:2] if t in _GROUPS[command])])
+    return command
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_plait_main.main())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, split
+from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Seconds, Target, split
 from plait.cli.output import emit, note, writable
 
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
@@ -20,6 +20,7 @@ def tags(
     parameters: Parameters = (),
     max_states: AtLeastOne = None,
     workers: AtLeastOne = None,
+    timeout: Seconds = None,
     json: Flag = False,
     quiet: Quiet = False,
 ) -> int:
@@ -35,16 +36,24 @@ def tags(
         Search at most this many asynchronous states; by default 100,000.
     workers
         Threads that search; by default one per processor.
+    timeout
+        Stop after this many seconds; 2m and 1h are understood.
     json
         Print exactly one JSON object on stdout.
     quiet
         Print one line only.
     """
+    from plait.cli.check import built
     from plait.cli.check import show as print_verdict
+    from plait.kernel.deadline import Deadline
     from plait.model.loader import load
     from plait.rounds.conditions.decision import WATCHED, conditions
 
-    verdict = conditions(load(target, split(parameters)), max_states=max_states or WATCHED, workers=workers)
+    clock, given = Deadline(timeout), split(parameters)
+    system = built(lambda: load(target, given), clock, target, "bfs", json=json, quiet=quiet)
+    if isinstance(system, int):
+        return system
+    verdict = conditions(system, max_states=max_states or WATCHED, workers=workers, timeout=clock.left)
     print_verdict(verdict, json=json, quiet=quiet)
     return verdict.exit_code
 

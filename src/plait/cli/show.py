@@ -8,11 +8,11 @@ import re
 from typing import Any, get_args
 
 from plait.cli.options import Flag, Parameters, Target, split
-from plait.cli.output import emit
+from plait.cli.output import emit, emit_json
 from plait.kernel.values import text, to_data
 from plait.model.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process, Quorum
-from plait.model.system import System
+from plait.model.system import System, with_properties
 
 
 def show(
@@ -49,9 +49,7 @@ def show(
         if decomposition:
             facts["decomposition"] = _decomposition(system)
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(facts).decode())
+        emit_json(facts)
     else:
         emit("\n".join(_decomposition_lines(facts) if "decomposition" in facts else _lines(facts)))
         if missing:
@@ -120,10 +118,11 @@ def _handler(system: System, handler: Handler) -> dict[str, Any]:
 
 
 def _decomposition(system: System) -> list[dict[str, Any]]:
-    """For each class, which fields are relevant to the properties."""
+    """For each class, which fields are relevant to the properties: those of states, and the predicates of temporal ones."""
+    from plait.check.live.search import flattened
     from plait.check.reduce.decomposition import decompose
 
-    fields = decompose(system, "auto").fields
+    fields = decompose(with_properties(system, flattened(system.properties)), "auto").fields
     return [
         {
             "role": cls.__name__,

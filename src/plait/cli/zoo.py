@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plait.cli.options import Flag
-from plait.cli.output import emit
+from plait.cli.output import emit, emit_json
 from plait.model import loader
 
 
@@ -17,9 +17,7 @@ def zoo(*, json: Flag = False) -> int:
     """
     protocols = loader.zoo()
     if json:
-        import msgspec
-
-        emit(msgspec.json.encode(protocols).decode())
+        emit_json(protocols)
         return 0
     longest = max(map(len, protocols), default=0)
     emit("\n".join(f"{name:<{longest}}  {doc}" for name, doc in protocols.items()))

@@ -6,6 +6,7 @@ use.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Protocol
 
@@ -18,6 +19,9 @@ class Renderer(Protocol):
 
     def html(self, value: object) -> str:
         """The value as HTML for a notebook."""
+
+    def save(self, value: object, path: str | os.PathLike[str]) -> None:
+        """Write the value to a file, in the format that the suffix says."""
 
 
 _loaders: list[Callable[[], Renderer]] = []

@@ -6,6 +6,7 @@ one JSON format and one space-time diagram serve every room. A Trace is plain da
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,11 @@ from plait.kernel.rendering import renderer
 from plait.kernel.values import Data
 
 EventKind = Literal["step", "lose", "duplicate", "crash", "recover"]
+
+
+def one_line(raw: str) -> str:
+    """A text in one line, whatever the names in it are."""
+    return " ".join(raw.split())
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -124,6 +130,28 @@ class Trace(msgspec.Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.events)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file.
+
+        The suffix decides: .itf.json or .json for `plait replay` and viewers of ITF, .svg for the space-time diagram,
+        .html for a page to step through the run, .txt for the text of `print`.
+
+        >>> from plait import check
+        >>> from plait.protocols.paxos import paxos
+        >>> folder = getfixture("tmp_path")
+        >>> check(paxos(faulty="acceptor")).trace.save(folder / "run.svg")
+        >>> (folder / "run.svg").read_text()[:4]
+        '<svg'
+        """
+        renderer().save(self, path)
+
+    def __repr__(self) -> str:
+        """One line. `str(trace)` is the whole text."""
+        what = f" for {self.property}" if self.property is not None else ""
+        loop = "" if self.loop is None else f", back to step {self.loop + 1}"
+        model = f" of {self.target}" if self.target else ""
+        return one_line(f"<Trace{what}{model}: {len(self)} steps{loop}>")
 
     def __str__(self) -> str:
         return renderer().text(self)

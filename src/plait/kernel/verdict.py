@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import os
 from typing import Any, Literal
 
 import msgspec
 
 from plait.kernel.coverage import Coverage
 from plait.kernel.rendering import renderer
-from plait.kernel.trace import Trace
+from plait.kernel.trace import Trace, one_line
 
 Status = Literal["holds", "violated", "inconclusive"]
 
@@ -146,11 +147,52 @@ class Verdict(msgspec.Struct, frozen=True):
             "table_bytes": s.table_bytes,
             "formula": msgspec.to_builtins(s.formula),
             "bound": self.bound,
-            "properties": [msgspec.to_builtins(msgspec.structs.replace(p, trace=None)) for p in self.properties],
+            "properties": [msgspec.to_builtins(p) for p in self.properties],
             "warnings": self.warnings,
             "coverage": msgspec.to_builtins(self.coverage),
             "trace": msgspec.to_builtins(self.trace) if self.trace is not None else None,
         }
+
+    @classmethod
+    def unfinished(
+        cls, model: str, bound: str, where: str, *, search: str, seconds: float, properties: list[PropertyResult]
+    ) -> Verdict:
+        """The verdict of an analysis that a limit ended before its search began: nothing is known."""
+        nothing = Statistics(
+            states=0,
+            transitions=0,
+            terminal_states=0,
+            depth=0,
+            seconds=seconds,
+            python_calls=0,
+            search=search,
+            workers=1,
+        )
+        message = f"stopped: {bound}, {where}"
+        return cls("inconclusive", nothing, properties, model=model, message=message, bound=bound)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the verdict to a file: a report (.html), the text of `print` (.txt) or JSON (.json).
+
+        >>> from plait import check
+        >>> from plait.protocols.ping_pong import ping_pong
+        >>> verdict = check(ping_pong())
+        >>> folder = getfixture("tmp_path")
+        >>> verdict.save(folder / "report.html")
+        >>> (folder / "report.html").read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        renderer().save(self, path)
+
+    def __repr__(self) -> str:
+        """One line. `str(verdict)` is the whole text."""
+        subject = f" {self.property}" if self.property and self.status == "violated" else ""
+        model = f" in {self.model}" if self.model else ""
+        run = f", counterexample of {len(self.trace)} steps" if self.trace is not None and subject else ""
+        bound = f", {self.bound}" if self.bound else ""
+        return one_line(
+            f"<Verdict {self.status.upper()}{subject}{model}: {self.statistics.states:,} states{run}{bound}>"
+        )
 
     def __str__(self) -> str:
         return renderer().text(self)

@@ -3,15 +3,16 @@
     System(…, fairness=[weak(Philosopher), strong(Philosopher.take_second), weak(Message)])
 
 `weak(x)`: if a step of x stays enabled, it happens. `strong(x)`: if a step of x is enabled infinitely often, it
-happens. x is a Process class (one assumption for each of its processes), a handler (one for each process that has it),
-or a Message class (one for each message: if it stays deliverable, it is delivered). Faults are never assumed to happen.
+happens. x is a Process class (one assumption for each of its processes), a handler (one for each process that has it or
+overrides it), or a Message class (one for each message of it: if it stays deliverable, it is delivered, whichever handler
+takes it). Faults are never assumed to happen.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
@@ -34,15 +35,27 @@ class Fairness:
         """Whether this is one assumption for each message."""
         return isinstance(self.of, type) and issubclass(self.of, Message)
 
-    def concerns(self, handler: Handler) -> bool:
-        """Whether it is about the steps of this handler. The process is one that it is about."""
+    @property
+    def messages(self) -> list[type[Message]]:
+        """The classes of the messages that it is about: a message class with all its subclasses."""
+        found = [cast(type[Message], self.of)] if self.by_message else []
+        for cls in found:  # the list grows during the loop
+            found += [sub for sub in cls.__subclasses__() if sub not in found]
+        return found
+
+    def concerns(self, cls: type[Process], handler: Handler) -> bool:
+        """Whether it is about steps of this handler of a class. The class is one that it is about.
+
+        A handler of messages of a base class takes messages of its subclasses, too. A method that overrides a handler, with
+        a decorator or without, counts as this handler.
+        """
         if handler.kind not in ("action", "message"):
             return False
         if isinstance(self.of, type) and issubclass(self.of, Process):
             return True
         if self.by_message:
-            return handler.message is not None and issubclass(handler.message, self.of)  # type: ignore[arg-type]
-        return handler.function is self.of
+            return handler.message is not None and any(issubclass(m, handler.message) for m in self.messages)
+        return any(base.__dict__.get(handler.name) is self.of for base in cls.__mro__)
 
 
 def weak(of: Any) -> Fairness:
@@ -56,8 +69,8 @@ def strong(of: Any) -> Fairness:
 
 
 def _fairness(strong: bool, of: Any) -> Fairness:
-    is_class = isinstance(of, type) and issubclass(of, Process | Message)
-    if not is_class and not hasattr(of, "__plait_handler__"):
+    # Whether a function is a handler depends on the class: an override needs no decorator. The check finds out.
+    if not (issubclass(of, Process | Message) if isinstance(of, type) else callable(of)):
         raise ModelError(
             f"{'strong' if strong else 'weak'}({of!r}): expected a Process class, a handler or a Message class",
             hint="write for example weak(Server), strong(Server.retry) or weak(Message)",

@@ -20,7 +20,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform, overload
 
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
@@ -28,6 +28,14 @@ from plait.model.message import Message
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
+P = TypeVar("P")
+R = TypeVar("R")
+M = TypeVar("M", bound=Message)
+
+Status = Literal["up", "crashed", "down", "unborn"]
+"""Of a process in a state: it runs, has crashed forever, is down until it recovers, or is a spare slot."""
+_RESERVED = ("id", "status", "crashed", "inbox")
+"""Names that every process has for properties (`plait.model.view`). A field of this name could not be read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,10 +134,22 @@ def action(function: Any = None, *, when: Callable[[Any], Any] | None = None) ->
     return decorate if function is None else decorate(function)
 
 
+@overload
+def on(
+    message: type[M], *, where: Callable[[Any, M], object] | None = None
+) -> Callable[[Callable[[P, M], R]], Callable[[P, M], R]]: ...
+@overload
+def on(
+    message: type[M],
+    *,
+    where: Callable[[Any, M], object] | None = None,
+    quorum: Quorum | int | Callable[[Any], int],
+    same: str | Sequence[str] = (),
+) -> Callable[[Callable[[P, tuple[M, ...]], R]], Callable[[P, tuple[M, ...]], R]]: ...
 def on(
     message: type[Message],
     *,
-    where: Callable[[Any, Any], Any] | None = None,
+    where: Callable[[Any, Any], object] | None = None,
     quorum: Quorum | int | Callable[[Any], int] | None = None,
     same: str | Sequence[str] = (),
 ) -> Callable[[F], F]:
@@ -222,12 +242,21 @@ class Process:
     __plait_handlers__: ClassVar[tuple[Handler, ...]] = ()
     __plait_role__: ClassVar[type[Process] | None] = None
 
+    if TYPE_CHECKING:  # what properties read of `s[Role]`: `plait.model.view.ProcessView` has these
+
+        @property
+        def status(self) -> Status: ...
+        @property
+        def crashed(self) -> bool: ...
+        @property
+        def inbox(self) -> tuple[Message, ...]: ...
+
     def __init_subclass__(cls, *, role: type[Process] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if role is not None:
             cls.__plait_role__ = role
         for name in cls.__dict__.get("__annotations__", {}):
-            if name == "id" or name.startswith("_"):
+            if name in _RESERVED or name.startswith("_"):
                 raise ModelError(
                     f"{cls.__name__}.{name}: this name is reserved", hint="choose another name for the field"
                 )

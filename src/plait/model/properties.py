@@ -8,10 +8,13 @@ def agreement(s):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from plait.kernel.errors import ModelError
+
+if TYPE_CHECKING:
+    from plait.model.view import View
 
 Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
 """`plait.model.temporal` has the properties of kind `temporal`. A `predicate` is a part of a temporal property."""
@@ -27,6 +30,8 @@ class Property:
     doc: str = ""
     wants_no_end: bool = False
     """Whether the user expects that no state is terminal. Then no evaluation at all is the expected result."""
+    unnamed: bool = False
+    """Whether the name was made up, because the user gave none. A System numbers such properties if their names clash."""
 
     def __call__(self, view: Any) -> Any:
         return self.predicate(view)
@@ -46,21 +51,52 @@ def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
             )
         label = name or str(getattr(f, "__name__", kind))
         doc = (getattr(f, "__doc__", None) or "").strip().split("\n")[0]
-        return Property(kind if label == "<lambda>" else label, kind, f, doc)
+        unnamed = label == "<lambda>"
+        return Property(kind if unnamed else label, kind, f, doc, unnamed=unnamed)
 
     return decorate if predicate is None else decorate(predicate)
 
 
+def distinct(properties: Sequence[Property]) -> list[Property]:
+    """The properties; those without a name of their own are numbered if their made-up names clash.
+
+    >>> [p.name for p in distinct([always(lambda s: True), always(lambda s: False), final(lambda s: True)])]
+    ['always', 'always 2', 'final']
+    """
+    made: list[Property] = []
+    taken = {p.name for p in properties if not p.unnamed}
+    for p in properties:
+        name, number = p.name, 1
+        while p.unnamed and name in taken:
+            number += 1
+            name = f"{p.name} {number}"
+        taken.add(name)
+        made.append(p if name == p.name else dataclasses.replace(p, name=name))
+    return made
+
+
+@overload
+def always(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
+@overload
+def always(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
 def always(predicate: Any = None, *, name: str | None = None) -> Any:
     """An invariant: the predicate holds in every reachable state."""
     return _property("always", predicate, name)
 
 
+@overload
+def reachable(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
+@overload
+def reachable(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
 def reachable(predicate: Any = None, *, name: str | None = None) -> Any:
     """The predicate holds in some reachable state. If it holds in none, the property is violated."""
     return _property("reachable", predicate, name)
 
 
+@overload
+def final(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
+@overload
+def final(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
 def final(predicate: Any = None, *, name: str | None = None) -> Any:
     """The predicate holds in every terminal state. A state is terminal if no step of a process changes it.
 
@@ -69,7 +105,7 @@ def final(predicate: Any = None, *, name: str | None = None) -> Any:
     return _property("final", predicate, name)
 
 
-def deadlock_free(unless: Callable[[Any], Any] | None = None, *, name: str = "deadlock_free") -> Property:
+def deadlock_free(unless: Callable[[View], object] | None = None, *, name: str = "deadlock_free") -> Property:
     """There is no terminal state, except states in which `unless` is true."""
     predicate = unless or (lambda s: False)
     doc = "no state is terminal" + (", except where this is allowed" if unless else "")

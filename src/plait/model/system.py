@@ -14,7 +14,7 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process, Quorum
-from plait.model.properties import Property
+from plait.model.properties import Property, distinct
 from plait.model.tag import check_rounds
 
 
@@ -50,7 +50,7 @@ class System:
         self.network = network if network is not None else unordered()
         self.faults = _list_of(faults, Crash, "faults")
         self.monitors = _list_of(monitors, Monitor, "monitors")
-        self.properties = _list_of(properties, Property, "properties")
+        self.properties: list[Property] = distinct(_list_of(properties, Property, "properties"))
         self.fairness = assumptions(fairness, "System")
         """The assumptions of temporal properties."""
         self.spare = dict(spare or {})

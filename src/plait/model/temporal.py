@@ -245,7 +245,8 @@ class Temporal(Property):
 def _temporal(name: str | None, made: Formula, doc: str, fairness: Iterable[Fairness], kind: str = "") -> Temporal:
     made = _with_names(made, name)
     label = name or kind or str(made)
-    return Temporal(label, "temporal", _has_no_state, doc, formula=made, fairness=assumptions(fairness, label))
+    given = assumptions(fairness, label)
+    return Temporal(label, "temporal", _has_no_state, doc, unnamed=not name, formula=made, fairness=given)
 
 
 def _with_names(made: Formula, name: str | None, letters: Mapping[Formula, str] | None = None) -> Formula:
@@ -292,6 +293,11 @@ def always_eventually(p: Any = None, *, name: str | None = None, fairness: Itera
     return _of_one("always_eventually", lambda f: Globally(Finally(f)), p, name, fairness)
 
 
+def eventually_always(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
+    """On every fair run, the predicate is true from some time on, for ever."""
+    return _of_one("eventually_always", lambda f: Finally(Globally(f)), p, name, fairness)
+
+
 def stable(p: Any = None, *, name: str | None = None, fairness: Iterable[Fairness] = ()) -> Any:
     """On every fair run, once the predicate is true, it stays true."""
     return _of_one("stable", lambda f: Globally(Implies(f, Globally(f))), p, name, fairness)
@@ -302,7 +308,7 @@ def leads_to(p: Any, q: Any, *, name: str | None = None, fairness: Iterable[Fair
     first, second = formula(p), formula(q)
     first, second = _with_names(Implies(first, second), None, {second: "q", first: "p"}).parts
     made = Globally(Implies(first, Finally(second)))
-    return _temporal(name or f"{first} leads to {second}", made, "", fairness)
+    return _temporal(name, made, "", fairness, f"{first} leads to {second}")
 
 
 def ltl(
@@ -311,7 +317,7 @@ def ltl(
     """A formula as a property: `ltl(G(request >> F(reply)))`, or `ltl("G(request -> F reply)", request=…, reply=…)`.
 
     The text has operators, true, false, parentheses, and predicates by name. The operators, from the strongest to the
-    weakest: G F X !, then U R W, then &, then |, then ->.
+    weakest: G F X ! (G is also written [], and F <>), then U R W, then &, then |, then -> (or =>), then <-> (or <=>).
     """
     if isinstance(given, str):
         made = _Parser(given, predicates).formula()
@@ -325,17 +331,22 @@ def ltl(
     return _temporal(name, made, "", fairness)
 
 
-_TOKEN = re.compile(r"\s*(?:(->|&&?|\|\|?|[!~()])|([A-Za-z_]\w*)|(\S))")
-_UNARY = {"G": Globally, "F": Finally, "X": Next, "!": Not, "~": Not, "not": Not}
-_LEVELS: list[dict[str, type[_Binary]]] = [
-    {"->": Implies},
+def _equivalent(left: Formula, right: Formula) -> Formula:
+    return And(Implies(left, right), Implies(right, left))
+
+
+_TOKEN = re.compile(r"\s*(?:(<->|<=>|<>|\[\]|->|=>|&&?|\|\|?|[!~()])|([A-Za-z_]\w*)|(\S))")
+_UNARY = {"G": Globally, "[]": Globally, "F": Finally, "<>": Finally, "X": Next, "!": Not, "~": Not, "not": Not}
+_LEVELS: list[dict[str, Callable[[Formula, Formula], Formula]]] = [
+    {"<->": _equivalent, "<=>": _equivalent},
+    {"->": Implies, "=>": Implies},
     {"|": Or, "||": Or, "or": Or},
     {"&": And, "&&": And, "and": And},
     {"U": Until, "R": Release, "W": WeakUntil},
 ]
 """Binary operators, the weakest first. All are right-associative."""
 _RESERVED = {"true", "false", *_UNARY, *(sign for signs in _LEVELS for sign in signs)}
-_OPERATORS = "operators: G F X !, then U R W, then &, then |, then ->, and parentheses"
+_OPERATORS = "operators: G F X ! [] <>, then U R W, then &, then |, then -> =>, then <-> <=>, and parentheses"
 
 
 def _given(name: str, value: Any) -> Atom:

@@ -7,17 +7,18 @@ values of the components that it reads. It also records the *fields*, for `plait
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.monitor import Monitor
-from plait.model.process import Process
+from plait.model.process import Process, Status
 from plait.model.system import System
 
 Component = tuple[Literal["local", "inbox", "monitor"], int]
-Status = Literal["up", "crashed", "down", "unborn"]
+P = TypeVar("P", bound=Process)
+M = TypeVar("M", bound=Monitor)
 
 
 class NoFieldError(ModelError, AttributeError):
@@ -120,13 +121,21 @@ class View:
                 raise _auxiliary(cls, name)
 
     def read_local(self, index: int) -> tuple[Status, dict[str, Any]]:
+        """The status and the fields of the process at this position. The read is recorded."""
         self.components_read[("local", index)] = None
         return self._local(index)
 
     def read_inbox(self, index: int) -> tuple[Message, ...]:
+        """The pending messages of the process at this position. The read is recorded."""
         self.components_read[("inbox", index)] = None
         return self._inbox(index)
 
+    @overload
+    def __getitem__(self, key: type[P]) -> tuple[P, ...]: ...
+    @overload
+    def __getitem__(self, key: type[M]) -> M: ...
+    @overload
+    def __getitem__(self, key: Pid) -> ProcessView: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Pid):
             if key not in self.system.index:
@@ -153,11 +162,12 @@ class View:
         )
 
     def __iter__(self) -> Iterator[ProcessView]:
-        return iter(self[Process])
+        return iter(self.processes)
 
     @property
     def processes(self) -> tuple[ProcessView, ...]:
-        return self[Process]  # type: ignore[no-any-return]
+        """All processes."""
+        return self[Process]  # type: ignore[return-value]  # to a property, a process is its class
 
     @property
     def messages(self) -> tuple[Message, ...]:

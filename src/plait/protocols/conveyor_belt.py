@@ -371,10 +371,15 @@ def serializable(s: View) -> bool:
     return explained(frozenset(s[History].replies), (), {})
 
 
+def servers(s: View) -> list[Server | LoggedServer]:
+    """The servers, with or without a log."""
+    return [*s[Server], *s[LoggedServer]]
+
+
 @always
 def prefixes(s: View) -> bool:
     """Of any two servers, one has seen a prefix of the global operations that the other has seen."""
-    stocks = [p.stock for p in (*s[Server], *s[LoggedServer])]
+    stocks = [p.stock for p in servers(s)]
     longest = max(stocks, key=len)
     return all(longest[: len(stock)] == stock for stock in stocks)
 
@@ -382,9 +387,8 @@ def prefixes(s: View) -> bool:
 @reachable
 def everything_everywhere(s: View) -> bool:
     """All operations got a reply, and all servers have seen all orders."""
-    servers = [*s[Server], *s[LoggedServer]]
     orders = {name for name, _, _ in s[History].replies if name.startswith("order")}
-    return all(p.carts == p.orders == 0 and not p.queue and set(p.stock) == orders for p in servers)
+    return all(p.carts == p.orders == 0 and not p.queue and set(p.stock) == orders for p in servers(s))
 
 
 # -- the model -------------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ class Observer(Process):
 def chosen(s: View) -> set[int]:
     """The values for which a majority voted in one ballot."""
     (observer,) = s[Observer]
-    votes = [(m.bal, m.val) for m in observer.inbox]
+    votes = [(m.bal, m.val) for m in observer.inbox if isinstance(m, Phase2b)]
     return {val for bal, val in votes if 2 * votes.count((bal, val)) > len(s[Acceptor])}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -20,6 +21,7 @@ from plait.report.diff import (
     parting,
 )
 from plait.report.markup import asset, escape
+from plait.report.space_time.layout import rows_with_bands
 from plait.report.space_time.svg import space_time
 
 _CLASSES = {"same": "", "changed": "changed", "moved": "moved", "one": "alone"}
@@ -71,13 +73,18 @@ def _values(title: str, found: Sequence[object]) -> str:
 def _diagrams(first: Trace, second: Trace, found: Alignment) -> str:
     """The two drawings. A row is empty if only the other run has an event there."""
     both, drawings = lanes(first, second), []
+    places: dict[str, list[int]] = {"first": [0], "second": [0]}
+    for number, row in enumerate(found.rows, 1):
+        for side, steps in places.items():
+            if getattr(row, side) is not None:
+                steps.append(number)
+    # A boundary of either run takes room in both drawings, so that rows stay side by side.
+    bands: Counter[int] = Counter()
+    for trace, steps in zip((first, second), places.values(), strict=True):
+        bands |= Counter(steps[mark.before + 1] for mark in trace.marks if mark.before + 1 < len(steps))
     for name, trace, side in zip(NAMES, (first, second), ("first", "second"), strict=True):
-        rows, marked = [0], {}
-        for number, row in enumerate(found.rows, 1):
-            step = getattr(row, side)
-            if step is not None:
-                rows.append(number)
-                marked[step + 1] = _CLASSES[row.relation]
+        marked = {step + 1: _CLASSES[r.relation] for r in found.rows if (step := getattr(r, side)) is not None}
+        rows = rows_with_bands(places[side], list(bands.elements()))
         drawing = space_time(_with_lanes(trace, both), standalone=False, rows=rows, marked=marked)
         drawings.append(f'<figure><figcaption>{name}</figcaption><div class="scroll">{drawing}</div></figure>')
     return f'<div class="pair">{"".join(drawings)}</div>'

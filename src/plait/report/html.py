@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML file (no network, no fonts, no library), and fragments for Jupyter.
+"""The report as one self-contained HTML file: no network, no fonts, no library.
 
 The page is complete without its script: it contains the verdict, properties, statistics, the diagram and every step.
 The script adds the viewer, which shows the state of every process at each step. Its data is embedded as JSON.
@@ -18,7 +18,7 @@ from plait.report.coverage import sections
 from plait.report.markup import asset, escape
 from plait.report.space_time.flow import lane_status, states
 from plait.report.space_time.layout import Layout
-from plait.report.space_time.svg import space_time
+from plait.report.space_time.svg import drawing
 
 # The icons are drawn, because many fonts have no media symbols.
 _ICONS = {
@@ -35,17 +35,21 @@ _ICONS = {
 def report(verdict: Verdict) -> str:
     """One self-contained page for a verdict, with a viewer for each trace."""
     word, subject = facts.headline(verdict)
-    traces = _traces(verdict)
     title = f"{word} {subject}" + (f" in {facts.visible(verdict.model)}" if verdict.model else "")
-    body = [
-        f'<body class="{"traces" if traces else "plain"}">',
-        f'<header class="summary">{_summary(verdict)}</header>',
-        "<main>",
-        *(_viewer(trace, facts.trace_heading(trace, verdict), i) for i, trace in enumerate(traces)),
-        "</main>",
-        f"<script>{asset('report.js')}</script>" if traces else "",
-        "</body>",
+    viewers = [
+        _viewer(trace, facts.trace_heading(trace, verdict), facts.outcome(trace, verdict), i)
+        for i, trace in enumerate(_traces(verdict))
     ]
+    return _page(title, f'<header class="summary">{_summary(verdict)}</header>', viewers)
+
+
+def trace_page(trace: Trace, title: str | None = None) -> str:
+    """One self-contained page with a viewer for a trace."""
+    heading = title or facts.trace_heading(trace)
+    return _page(heading, "", [_viewer(trace, heading, None, 0)])
+
+
+def _page(title: str, header: str, viewers: list[str]) -> str:
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -58,36 +62,16 @@ def report(verdict: Verdict) -> str:
             f"<title>{escape(title)}</title>",
             f"<style>{asset('report.css')}</style>",
             "</head>",
-            *body,
+            f'<body class="{"traces" if viewers else "plain"}">',
+            header,
+            "<main>",
+            *viewers,
+            "</main>",
+            f"<script>{asset('report.js')}</script>" if viewers else "",
+            "</body>",
             "</html>",
             "",
         ]
-    )
-
-
-def trace_fragment(trace: Trace) -> str:
-    """A trace for a notebook: the diagram, and the steps in a folded section. It has no script, and its own styles."""
-    return _fragment(_trace_block(trace, facts.trace_heading(trace)))
-
-
-def verdict_fragment(verdict: Verdict) -> str:
-    """A verdict for a notebook, with its trace if it has one."""
-    parts = [f'<div class="summary">{_summary(verdict)}</div>']
-    if verdict.trace is not None:
-        parts.append(_trace_block(verdict.trace, facts.trace_heading(verdict.trace, verdict)))
-    return _fragment("\n".join(parts))
-
-
-def _fragment(content: str) -> str:
-    return f'<div class="plait-fragment"><style>{asset("fragment.css")}</style>\n{content}\n</div>'
-
-
-def _trace_block(trace: Trace, heading: str) -> str:
-    return (
-        f"<h3>{escape(heading)}</h3>{_explanation(trace)}"
-        f'<div class="scroll">{space_time(trace, standalone=False, heading=heading)}</div>'
-        f"<details><summary>Steps</summary>{_steps(trace)}</details>"
-        f"<details><summary>Final state</summary>{_final(trace)}</details>"
     )
 
 
@@ -109,7 +93,7 @@ def _summary(verdict: Verdict) -> str:
         f'<p class="claim">{escape(facts.claim(verdict))}</p>',
     ]
     if verdict.message:
-        parts.append(f'<p class="message">{escape(facts.visible_lines(verdict.message))}</p>')
+        parts.append(f'<p class="message {verdict.status}">{escape(facts.visible_lines(verdict.message))}</p>')
     parts += [f'<p class="warning"><b>warning:</b> {escape(facts.visible_lines(w))}</p>' for w in verdict.warnings]
     rows = "".join(
         f"<tr><td>{escape(facts.visible(p.name))}</td><td>{escape(facts.visible(p.kind))}</td>"
@@ -147,8 +131,9 @@ def _coverage(verdict: Verdict) -> str:
     )
 
 
-def _explanation(trace: Trace) -> str:
-    lines = [("explanation", trace.explanation), ("tidied", trace.tidied)]
+def _explanation(trace: Trace, outcome: str | None) -> str:
+    """Why the run is as it is, unfolded. Only a violation is red."""
+    lines = [(f"explanation {outcome or ''}".strip(), trace.explanation), ("tidied", trace.tidied)]
     said = "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
     rows = "".join(
         f"<tr><td>{escape(part)}</td><td>{escape(value)}</td><td>{escape(step)}</td></tr>"
@@ -156,32 +141,33 @@ def _explanation(trace: Trace) -> str:
     )
     if not rows:
         return said
-    idle = ", ".join(str(i + 1) for i in facts.idle_steps(trace))
+    idle = facts.numbers_text([i + 1 for i in facts.idle_steps(trace)])
     faint = f"<p>Steps that are not involved (drawn faint): {idle}</p>" if idle else ""
-    return f'{said}<details class="why"><summary>Why</summary><table>{rows}</table>{faint}</details>'
+    return f'{said}<details class="why" open><summary>Why</summary><div><table>{rows}</table>{faint}</div></details>'
 
 
-def _viewer(trace: Trace, heading: str, number: int) -> str:
+def _viewer(trace: Trace, heading: str, outcome: str | None, number: int) -> str:
     last = len(trace.events)
-    wide = Layout(trace).width
-    drawing = space_time(trace, standalone=False, heading=heading)
+    # The interesting state is the last one: the violation, or what was to be reached. A run without a property has none.
+    start = 0 if trace.property is None else last
+    layout = Layout(trace)
     controls = (
         '<div class="controls">'
         f'<button type="button" data-go="first" title="First (Home)" aria-label="first step">{_ICONS["first"]}</button>'
         f'<button type="button" data-go="back" title="Back (←)" aria-label="previous step">{_ICONS["back"]}</button>'
-        f'<input type="range" min="0" max="{last}" value="0" step="1" aria-label="step">'
+        f'<input type="range" min="0" max="{last}" value="{start}" step="1" aria-label="step">'
         f'<button type="button" data-go="on" title="On (→)" aria-label="next step">{_ICONS["on"]}</button>'
         f'<button type="button" data-go="last" title="Last (End)" aria-label="last step">{_ICONS["last"]}</button>'
         '<output class="now" aria-live="polite"></output></div>'
     )
-    return f"""<section class="viewer" id="trace{number}">
+    return f"""<section class="viewer" id="trace{number}" data-current="{start}">
 <div class="title"><h2>{escape(heading)}</h2>
-<span class="of">{escape(facts.model_text(trace))}</span>{_explanation(trace)}</div>
+<span class="of">{escape(facts.model_text(trace))}</span>{_explanation(trace, outcome)}</div>
 <div class="final"><h3>Final state</h3>{_final(trace)}</div>
 {controls}
 <div class="panes">
 <div class="diagram pane" tabindex="0" aria-label="space-time diagram"><div class="canvas"
- style="max-width:{wide:.0f}px;min-width:{wide * 0.78:.0f}px">{drawing}</div></div>
+ style="--wide:{layout.width:.0f}px">{drawing(layout, standalone=False, heading=heading)}</div></div>
 <div class="side">
 <div class="steps pane" tabindex="0" aria-label="steps">{_steps(trace)}</div>
 <div class="state pane" tabindex="0" aria-label="state"></div>

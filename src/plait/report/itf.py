@@ -9,6 +9,7 @@ index of a state in ITF, is the index of the event to which the run goes back.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,6 +50,8 @@ class _Plait(msgspec.Struct):
     marks: list[Mark] = []
     tidied: str | None = None
     why: Why | None = None
+    folder: str | None = None
+    """The folder that the target is relative to, seen from the folder of the file."""
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -93,13 +96,19 @@ def _state(snapshot: Snapshot, index: int, variables: dict[str, str], event: Eve
 
 
 def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write a trace as ITF. `load_trace` gives back an equal one."""
+    """Write a trace as ITF. `load_trace` gives back an equal one.
+
+    A target that is a file or a module belongs to the current folder. Where this is, is stored relative to the file, so
+    that the trace can be replayed from any folder.
+    """
     variables = _variables(trace)
     plait: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     for field in ("target", "parameters", "property", "lanes", "messages", "loop", "explanation", "tidied", "why"):
         plait[field] = getattr(trace, field)
     if trace.marks:
         plait["marks"] = trace.marks
+    if re.search(r"[/.:]", trace.target):
+        plait["folder"] = os.path.relpath(Path.cwd(), Path(path).parent.resolve())
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",
@@ -185,7 +194,7 @@ def _read(file: Path, raw: object) -> Trace:
         if i > 0
     ]
     trace = Trace(
-        target=plait.target,
+        target=_located(file, plait.target, plait.folder),
         parameters=plait.parameters,
         property=plait.property,
         lanes=plait.lanes,
@@ -198,8 +207,24 @@ def _read(file: Path, raw: object) -> Trace:
         tidied=plait.tidied,
         why=plait.why,
     )
+    if document.loop != trace.loop:
+        raise TraceError(
+            f'{file}: "loop" is {document.loop}, and "#meta"."plait"."loop" is {trace.loop}', hint=_NEXT_ACT
+        )
     _check(file, trace)
     return trace
+
+
+def _located(file: Path, target: str, folder: str | None) -> str:
+    """The target as it is called from the current folder."""
+    if folder is None or (base := (file.parent / folder).resolve()) == Path.cwd():
+        return target
+    place, colon, name = target.rpartition(":") if ":" in target else (target, "", "")
+    module = place.replace(".", "/")
+    for candidate in (place, f"{module}.py", f"{module}/__init__.py"):
+        if not Path(place).is_absolute() and (base / candidate).is_file():
+            return f"{os.path.relpath(base / candidate)}{colon}{name}"
+    return target
 
 
 def _snapshot(file: Path, index: int, state: dict[str, Any], variables: dict[str, str]) -> Snapshot:

@@ -24,6 +24,11 @@ def asset(name: str) -> str:
     return resources.files("plait.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
+def diagram_styles(*, dark: bool = True) -> str:
+    """The styles of all diagrams. With `dark`, they are dark for readers who prefer this."""
+    return asset("space_time.css") + (asset("space_time_dark.css") if dark else "")
+
+
 def shorten(raw: str, length: int) -> str:
     """Cut a text that is too long, and end it with an ellipsis.
 

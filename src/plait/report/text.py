@@ -22,19 +22,36 @@ Span = tuple[str, str]
 Line = list[Span]
 
 
-def trace_text(trace: Trace, verdict: Verdict | None = None, *, width: int | None = None, color: bool = False) -> str:
+LONG = 30
+"""An abridged text shows all steps of a run that is not longer than this."""
+_FIRST, _LAST = 3, 12
+"""Else it shows this many of the first and of the last steps."""
+
+
+def trace_text(
+    trace: Trace,
+    verdict: Verdict | None = None,
+    *,
+    width: int | None = None,
+    color: bool = False,
+    abridged: bool = False,
+) -> str:
     """The run, step by step, with a space-time drawing if it fits.
 
     The verdict, if it is known, decides the title: counterexample or example. `width` is the number of columns (None:
     that of the terminal, or 100 without a terminal). With `color`, the text contains the escape sequences of the
-    terminal.
+    terminal. With `abridged`, only the first and the last steps of a long run are shown.
     """
     width = _columns(width)
-    return finish(_trace_lines(trace, facts.trace_heading(trace, verdict), width), width, color)
+    return finish(_trace_lines(trace, verdict, width, abridged), width, color)
 
 
-def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = None) -> str:
-    """The verdict, then what exactly was shown, the properties, the statistics, the warnings and the trace."""
+def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = None, abridged: bool = False) -> str:
+    """The verdict, then what exactly was shown, the properties, the statistics, the warnings and the trace.
+
+    After a long run, the verdict is repeated in the last line. With `abridged`, only the first and the last steps of a
+    long run are shown.
+    """
     width = _columns(width)
     word, subject = facts.headline(verdict)
     style = _STATUS_STYLES[verdict.status]
@@ -54,8 +71,15 @@ def verdict_text(verdict: Verdict, *, color: bool = False, width: int | None = N
     lines += _coverage_lines(verdict)
     if verdict.trace is not None:
         lines.append([])
-        lines += _trace_lines(verdict.trace, facts.trace_heading(verdict.trace, verdict), width)
+        lines += _trace_lines(verdict.trace, verdict, width, abridged)
+        if len(verdict.trace) > LONG:
+            lines += [[], [*lines[0][:2], (f"  ({facts.length_text(verdict.trace)})", "bold"), *lines[0][2:]]]
     return finish(lines, width, color)
+
+
+def coverage_text(verdict: Verdict, *, width: int | None = None) -> str:
+    """The coverage of a check alone."""
+    return finish(_coverage_lines(verdict)[1:], _columns(width), False)
 
 
 def _property_lines(verdict: Verdict) -> list[Line]:
@@ -116,11 +140,18 @@ def _statistics_lines(verdict: Verdict, width: int) -> list[Line]:
     return lines
 
 
-def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
-    lines: list[Line] = [[(heading, "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
+def _hidden(trace: Trace, abridged: bool) -> range:
+    """The steps that an abridged text leaves out."""
+    steps = len(trace.events)
+    return range(_FIRST + 1, steps - _LAST + 1) if abridged and steps > LONG else range(0)
+
+
+def _trace_lines(trace: Trace, verdict: Verdict | None, width: int, abridged: bool) -> list[Line]:
+    lines: list[Line] = [[(facts.trace_heading(trace, verdict), "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
     if trace.tidied:
         lines.append([(f"  {facts.visible(trace.tidied)} (the option raw shows the run as it was found)", "dim")])
-    drawing = draw(trace, width)
+    hidden = _hidden(trace, abridged)
+    drawing = draw(trace, width, hidden)
     if drawing:
         lines += [[], *([(row, "")] for row in drawing)]
     lines.append([])
@@ -129,6 +160,11 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     digits = len(str(len(trace.events)))
     details, marks = facts.step_details(trace), facts.mark_texts(trace)
     for step, event in enumerate(trace.events, start=1):
+        if step in hidden:
+            if step == hidden.start:
+                left_out = f"steps {hidden.start} to {hidden.stop - 1} are not shown"
+                lines.append([(f"{'⋮':>{digits + 3}} {left_out} (the option all shows every step)", "bold")])
+            continue
         lines += _mark_lines(marks.get(step - 1, []), digits)
         if trace.loop == step - 1:
             lines.append([("  ┌─ ", "bold magenta"), (facts.LOOP_STARTS, "magenta")])
@@ -138,16 +174,16 @@ def _trace_lines(trace: Trace, heading: str, width: int) -> list[Line]:
     lines += _mark_lines(marks.get(len(trace.events), []), digits)
     lines += _final_lines(trace)
     if trace.explanation:
+        style = "bold" if verdict is None else _STATUS_STYLES[facts.outcome(trace, verdict)]
         lines.append([])
-        lines += [[(facts.visible(line), "bold red")] for line in trace.explanation.splitlines()]
+        lines += [[(facts.visible(line), style)] for line in trace.explanation.splitlines()]
     for part, value, writer in facts.why_rows(trace):
         shown: Line = [("  ", ""), (part, "")]
         shown += [(" is ", "dim"), (value, "")] if value else []
         lines.append([*shown, (f"   ({writer})", "dim")] if writer else shown)
-    idle = [str(i + 1) for i in facts.idle_steps(trace)]
-    if idle:
+    if idle := facts.idle_steps(trace):
         count = "step" if len(idle) == 1 else "steps"
-        lines.append([(f"  not involved: {count} {', '.join(idle)}", "dim")])
+        lines.append([(f"  not involved: {count} {facts.numbers_text([i + 1 for i in idle])}", "dim")])
     return lines
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 from plait.kernel.trace import Event, Sent, Trace
 from plait.kernel.values import Data, text
-from plait.kernel.verdict import FormulaStatistics, PropertyResult, Verdict
+from plait.kernel.verdict import FormulaStatistics, PropertyResult, Status, Verdict
 from plait.report.space_time.flow import Journey, journeys
 
 FAULTS = {"lose": "✕ LOST", "duplicate": "+ DUPLICATED", "crash": "✕ CRASH", "recover": "○ RECOVERY"}
@@ -136,10 +139,19 @@ def trace_heading(trace: Trace, verdict: Verdict | None = None) -> str:
     elif verdict is None:
         what = f"Trace for {name}"
     else:
-        status = next((p.status for p in verdict.properties if p.name == trace.property), verdict.status)
-        what = f"Counterexample to {name}" if status == "violated" else f"Example for {name}"
+        what = f"Counterexample to {name}" if outcome(trace, verdict) == "violated" else f"Example for {name}"
+    return f"{what}: {length_text(trace)}"
+
+
+def length_text(trace: Trace) -> str:
+    """The number of steps, and which of them repeat."""
     loop = "" if trace.loop is None else f"; {_repeated(len(trace) - trace.loop)} for ever"
-    return f"{what}: {plural(len(trace), 'step')}{loop}"
+    return f"{plural(len(trace), 'step')}{loop}"
+
+
+def outcome(trace: Trace, verdict: Verdict) -> Status:
+    """The status of the property that a trace is about: a violation, or an example that was found."""
+    return next((p.status for p in verdict.properties if p.name == trace.property), verdict.status)
 
 
 def _repeated(count: int) -> str:
@@ -183,6 +195,23 @@ def idle_steps(trace: Trace) -> list[int]:
         return []
     return [i for i in range(len(trace.events)) if i not in trace.why.steps]
 
+
+def numbers_text(numbers: Sequence[int]) -> str:
+    """Numbers in ascending order. If there are many, neighbours are put together.
+
+    >>> numbers_text([1, 3, 4, 5]), numbers_text([1, *range(3, 20), 40, 41])
+    ('1, 3, 4, 5', '1, 3–19, 40, 41')
+    """
+    if len(numbers) <= _FEW:
+        return ", ".join(map(str, numbers))
+    parts = []
+    for _, group in itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        first, *rest = (number for _, number in group)
+        parts += [f"{first}–{rest[-1]}"] if len(rest) > 1 else [str(number) for number in (first, *rest)]
+    return ", ".join(parts)
+
+
+_FEW = 12
 
 LOOP_STARTS = "the loop starts here"
 
@@ -244,7 +273,7 @@ def _searched_claim(verdict: Verdict) -> str:
         found = "see the properties below" if bad else "no violation found so far"
         return f"Inconclusive: {limit}; {found}. More states may exist."
     if verdict.bound:
-        within = f"Holds only within a bound ({visible(verdict.bound)})"
+        within = f"Holds only within the bound {visible(verdict.bound)}"
         return f"{within}: {states} searched{walks}. Nothing is known beyond the bound."
     if s.search == "stateless":
         runs = (

@@ -12,6 +12,7 @@ from plait.check.api import check
 from plait.check.explain.execute import execute, tidied
 from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
+from plait.kernel.deadline import Deadline, OutOfTimeError
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Reduction, Status, Verdict
@@ -34,18 +35,33 @@ def check_rounds(
     """Check a System by its sequential program; each counterexample is a run of the System itself.
 
     `phases` bounds the program, `assume` names what the network delivers, `watch` bounds the asynchronous states that are
-    searched to decide whether the protocol is round-based. The other options are those of `plait.check`.
+    searched to decide whether the protocol is round-based. The other options are those of `plait.check`; the timeout is
+    for all of it.
     """
     options = options_from(changes, options, "check_rounds()")
+    clock = Deadline(options.timeout)
     system = with_properties(system, selected(system, options.properties))
     options = dataclasses.replace(options, properties=None)
-    program = program_of(system, phases=phases, assume=assume)
-    sequential = program.make()
-    verdict = check(sequential, options, progress=progress)
+    try:
+        with clock.enforced():
+            program = program_of(system, phases=phases, assume=assume)
+            sequential = program.make()
+    except OutOfTimeError:
+        return Verdict.unfinished(
+            system.target or system.name,
+            "timeout",
+            "while the sequential program was made",
+            search=options.search,
+            seconds=clock.elapsed,
+            properties=[
+                PropertyResult(p.name, p.kind, "inconclusive", "not checked (timeout)") for p in system.properties
+            ],
+        )
+    verdict = check(sequential, options, progress=progress, timeout=clock.left)
     whole = program.assumed.free and not program.beyond
     """Whether the program has all behaviours of the protocol. If not, nothing can be said of what was left out."""
     results = [
-        _result(result, _on_protocol(program, sequential, result.trace, options.raw), whole, phases)
+        _result(result, _on_protocol(program, sequential, result.trace, clock, options.raw), whole, phases)
         for result in verdict.properties
     ]
     told, undecided = "", None
@@ -53,11 +69,11 @@ def check_rounds(
     claimed = verdict.status == "holds" or any(claims)
     if claimed and not verdict.bound:
         # The program was searched to its end, so an audit of it ends, too.
-        decided = conditions(system, max_states=watch, phases=phases, audited=None)
+        decided = conditions(system, max_states=watch, phases=phases, audited=None, timeout=clock.left)
         told, undecided = _told_of_conditions(decided)
         try:
             _require_round_based(system, decided)
-            _require_one_creation_order(program, options)
+            _require_one_creation_order(program, dataclasses.replace(options, timeout=clock.left))
         except ModelError as error:
             if not any(r.trace is not None and r.status == "violated" for r in results):
                 raise
@@ -89,13 +105,14 @@ def check_rounds(
     )
 
 
-def _on_protocol(program: Program, sequential: System, trace: Trace | None, raw: bool) -> Trace | None:
+def _on_protocol(program: Program, sequential: System, trace: Trace | None, clock: Deadline, raw: bool) -> Trace | None:
     """The same run, executed on the protocol, so that only real runs are shown."""
     if trace is None:
         return None
     steps, note = protocol_steps(sequential, trace), None
     if program.assumed.free and not raw:  # otherwise a message that no step takes must be delivered
-        steps, note = tidied(program.system, steps, trace.property)
+        with clock.optional():
+            steps, note = tidied(program.system, steps, trace.property)
     found = with_marks(program.system, execute(program.system, steps, trace.property), steps)
     return msgspec.structs.replace(found, tidied=note)
 

@@ -7,8 +7,9 @@ are not interleaved.
 Each process of the protocol is one process of the program, with the same fields, so that the engine tabulates the steps
 of each process separately. In each round each process gets exactly one `Mail` from each process, empty or not, and
 consumes them all in one quorum transition. Passing the turn needs no message of its own: a process holds back its mail
-for the next process until its turn ends. Rounds in which no process sends are left out. A created process takes part
-from the next round, and sends from the round after it.
+for the next process until its turn ends. Rounds in which no process sends are left out. After the last round, processes
+run the actions with which they leave the last phase. A created process takes part from the next round, and sends from the
+round after it.
 
 A run of the program is a run of the protocol in which some messages are never delivered; docs/reference/rounds.md
 proves the converse.
@@ -145,7 +146,7 @@ class Sequential(Process):
     def rounds_more(self, held: Held) -> None:
         """Continue a turn."""
         turn = Turn(self.rounds_program, self, held.stage, held.token, held.ghost, held.heard)
-        turn.took = held.took
+        turn.took, turn.owes = held.took, held.owes
         turn.go_on(fresh=False)
 
 

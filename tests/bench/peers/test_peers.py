@@ -219,6 +219,7 @@ def test_memory_is_that_of_the_command_alone() -> None:
     assert measured.cpu_seconds > 0
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_stopped(tmp_path: Path) -> None:
     """With whatever it has started."""
     number = tmp_path / "number"

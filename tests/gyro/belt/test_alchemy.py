@@ -44,6 +44,7 @@ def test_the_board_is_classified_as_in_sql() -> None:
     assert CORE == BOARD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(600, 603))
 def test_runs_with_deaths_are_serializable(seed: int) -> None:
     faults, cluster = run(seed, module=board_core, routing=CORE, servers=3, **ROUGH)
@@ -353,6 +354,7 @@ def object(connection, p):
 """
 
 
+@pytest.mark.slow
 def test_errors_are_clear(served: Served) -> None:
     call = served.start(REFUSED).call
     for name, said in (
@@ -367,12 +369,14 @@ def test_errors_are_clear(served: Served) -> None:
     assert call("carts", how="read") == []
 
 
+@pytest.mark.slow
 def test_a_write_of_a_reader_is_refused(served: Served) -> None:
     call = served.start(IDS).call
     with pytest.raises(OperationError, match=r"(?i)read.?only"):
         call("made", owner=1, how="read")
 
 
+@pytest.mark.slow
 @needs_postgresql
 @pytest.mark.parametrize("served", [Postgresql], indirect=True)
 def test_a_database_that_goes_away_is_not_the_functions_fault(served: Served) -> None:

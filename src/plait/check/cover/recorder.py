@@ -46,6 +46,8 @@ class Recorder:
         self._bodies: dict[Place, list[Condition]] = {}
         self._properties: list[list[Condition]] = []
         """By the number of the property."""
+        self._recording: list[Property] = []
+        """The properties, rewritten. Several tabulations of one check share them."""
         self._made: dict[tuple[type[Process], Handler], Handler] = {}
 
     # -- recording functions ---------------------------------------------------------------------------------------
@@ -64,12 +66,11 @@ class Recorder:
 
     def properties(self, properties: Sequence[Property]) -> list[Property]:
         """The properties, rewritten to record their conditions. The first condition is the property itself."""
-        made = []
-        for prop in properties:
+        for prop in properties[len(self._recording) :]:
             function, found = value_conditions_of(prop.predicate)
             self._properties.append(found)
-            made.append(dataclasses.replace(prop, predicate=function))
-        return made
+            self._recording.append(dataclasses.replace(prop, predicate=function))
+        return self._recording
 
     # -- events that it records ------------------------------------------------------------------------------------
 

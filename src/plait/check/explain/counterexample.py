@@ -8,12 +8,18 @@ from plait.check.explain.tidy import tidied
 from plait.check.explain.tracing import Tracer
 from plait.check.explain.why import why, why_failed
 from plait.check.runner import Runner
-from plait.kernel.trace import Event, Trace
+from plait.kernel.deadline import Deadline
+from plait.kernel.trace import Event, Trace, Why
 from plait.model.properties import Property
 
 
-def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bool, shorten: bool) -> Trace:
-    """The run to a state that decides a property: a violation, or an example. With `shorten`, steps may be left out."""
+def counterexample(
+    runner: Runner, prop: Property, finding: Finding, clock: Deadline, *, tidy: bool, shorten: bool
+) -> Trace:
+    """The run to a state that decides a property: a violation, or an example. With `shorten`, steps may be left out.
+
+    If the time is over, the run is shown as it was found, or without the reasons.
+    """
     tracer, events = _executed(runner, finding)
     note = None
     number = [p.name for p in tracer.runner.system.properties].index(prop.name)
@@ -23,7 +29,8 @@ def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bo
             ends = prop.kind != "final" or tracer.runner.is_terminal(tracer.state)
             return ends and tracer.runner.holds(number, tracer.state) == (prop.kind == "reachable")
 
-        tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
+        with clock.optional():
+            tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
     if runner.decomposition:
         confirm(tracer, prop)
     where = "in the last state" if events else "in the initial state"
@@ -32,10 +39,13 @@ def counterexample(runner: Runner, prop: Property, finding: Finding, *, tidy: bo
         "final": f"{prop.name} is false {where}, which is terminal",
         "reachable": f"{prop.name} is true {where}",
     }[prop.kind]
-    return tracer.trace(events, prop.name, explanation, tidied=note, why=why(tracer, prop, number, events))
+    reasons: Why | None = None
+    with clock.optional():
+        reasons = why(tracer, prop, number, events)
+    return tracer.trace(events, prop.name, explanation, tidied=note, why=reasons)
 
 
-def failed_assertion(runner: Runner, finding: Finding, *, tidy: bool, shorten: bool) -> Trace:
+def failed_assertion(runner: Runner, finding: Finding, clock: Deadline, *, tidy: bool, shorten: bool) -> Trace:
     """The run to a state in which a handler's assertion fails, with the failing step."""
     tracer, events = _executed(runner, finding)
     failing = tracer.runner.failing(tracer.state)
@@ -45,8 +55,12 @@ def failed_assertion(runner: Runner, finding: Finding, *, tidy: bool, shorten: b
     note = None
     if tidy:
         fails = lambda tracer: bool(tracer.taken and tracer.taken[-1].failure)  # noqa: E731
-        tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
-    return tracer.trace(events, "assertions", failing.failure.message, tidied=note, why=why_failed(tracer, events))
+        with clock.optional():
+            tracer, events, note = tidied(tracer, events, fails, shorten=shorten)
+    reasons: Why | None = None
+    with clock.optional():
+        reasons = why_failed(tracer, events)
+    return tracer.trace(events, "assertions", failing.failure.message, tidied=note, why=reasons)
 
 
 def _executed(runner: Runner, finding: Finding) -> tuple[Tracer, list[Event]]:

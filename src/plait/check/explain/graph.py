@@ -14,6 +14,7 @@ from plait.check.live.search import flattened
 from plait.check.options import History, Inference, Options
 from plait.check.reduce.plan import plan
 from plait.check.runner import Runner
+from plait.kernel.deadline import Deadline
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent
@@ -28,8 +29,9 @@ def state_graph(
     decomposition: Inference = "auto",
     history: History = "none",
     max_states: int = 200,
+    timeout: float | None = None,
 ) -> StateGraph:
-    """The reachable states, breadth first, and all transitions between them.
+    """The reachable states, breadth first, and all transitions between them. After the timeout: an OutOfTimeError.
 
     >>> from plait.protocols.ping_pong import ping_pong
     >>> graph = state_graph(ping_pong(maximum=3))
@@ -38,16 +40,19 @@ def state_graph(
     """
     if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
         raise UsageError(f"max_states={max_states!r} does not fit", hint="give a whole number, 1 or more")
-    runner, reductions = _runner(system, reduce, decomposition, history)
-    return _Builder(runner, max_states).build(reductions)
+    clock = Deadline(timeout)
+    with clock.enforced():
+        runner, reductions = _runner(system, reduce, decomposition, history, timeout)
+    with clock.enforced():
+        return _Builder(runner, max_states).build(reductions)
 
 
 def _runner(
-    system: System, reduce: str | Sequence[str], decomposition: Inference, history: History
+    system: System, reduce: str | Sequence[str], decomposition: Inference, history: History, timeout: float | None
 ) -> tuple[Runner, list[str]]:
     """A runner with the fingerprints of the reduced search, and the names of the applied reductions."""
     system = with_properties(system, flattened(system.properties))
-    options = Options(reduce=reduce, decomposition=decomposition, history=history, workers=1)
+    options = Options(reduce=reduce, decomposition=decomposition, history=history, workers=1, timeout=timeout)
     reductions = plan(system, options)
     runner = reductions.runner(system)
     if reductions.por or reductions.symmetry:
@@ -119,7 +124,7 @@ class _Builder:
             lane: [self._message(i, *entry) for entry in self.runner.engine.store.inbox(inboxes[i])]
             for i, lane in enumerate(self.lanes)
         }
-        terminal = not any(t.kind == "step" and (t.state != list(state) or t.failure) for t in transitions)
+        terminal = not any(t.kind == "step" and (t.failure or self.runner.changes(state, t)) for t in transitions)
         violated = ["assertions"] if any(t.failure for t in transitions) else []
         examples = []
         for i, prop in enumerate(self.system.properties):
@@ -128,7 +133,7 @@ class _Builder:
             holds = self.runner.holds(i, state)
             if prop.kind == "reachable" and holds:
                 examples.append(prop.name)
-            elif prop.kind != "reachable" and not holds:
+            elif prop.kind in ("always", "final") and not holds:
                 violated.append(prop.name)
         whole = snapshot(self.runner, state, pending)
         return State(number, depth, whole, predecessor, terminal, violated, examples, hidden)

@@ -140,6 +140,14 @@ def _same_effects(here: str, trace: Trace, then: Event, tracer: Tracer, now: Eve
 
 def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> None:
     """The last state, or the whole run, must decide the property as the trace says."""
+    if trace.loop is not None and not 0 <= trace.loop < len(trace.events):
+        raise TraceError(f"the trace goes back to step {trace.loop + 1}, which it does not have", hint=_BROKEN)
+    prop = next((p for p in system.properties if p.name == trace.property), None)
+    if trace.loop is not None and not isinstance(prop, Temporal):
+        if prop is not None or trace.property == "assertions":
+            raise TraceError(f"{trace.property} is about states, but the run of the trace repeats", hint=_BROKEN)
+        if not comes_back(Lasso(tracer, trace.events, trace.loop), system, system.properties):
+            raise _no_loop(trace)
     if trace.property is None:
         return
     end = f"the last state of the trace (after step {len(trace.events)})" if trace.events else "the initial state"
@@ -147,11 +155,10 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
         if not (trace.events and trace.events[-1].note):
             raise TraceError(f"{end} has no failed assertion", hint=_BROKEN)
         return
-    prop = next((p for p in system.properties if p.name == trace.property), None)
     if prop is None:
         raise TraceError(f"the model has no property {trace.property!r} any more", hint=_STALE)
     if isinstance(prop, Temporal):
-        _confirm_run(runner, Lasso(tracer, trace.events, trace.loop), prop, system)
+        _confirm_run(runner, Lasso(tracer, trace.events, trace.loop), prop, system, trace)
         return
     numbers = {p.name: i for i, p in enumerate(runner.system.properties)}
     number = numbers[trace.property]
@@ -162,15 +169,18 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
         raise TraceError(f"{end} no longer decides {trace.property}", hint=_STALE)
 
 
-def _confirm_run(runner: Runner, lasso: Lasso, prop: Temporal, system: System) -> None:
+def _no_loop(trace: Trace) -> TraceError:
+    before = (trace.loop or 0) + 1
+    return TraceError(f"after step {len(trace.events)} the state is not the one before step {before}", hint=_BROKEN)
+
+
+def _confirm_run(runner: Runner, lasso: Lasso, prop: Temporal, system: System, trace: Trace) -> None:
     """The run must repeat as the trace says, violate the formula, and be fair."""
-    loop, steps = lasso.loop, len(lasso.events)
-    if loop is not None and not 0 <= loop < steps:
-        raise TraceError(f"the trace goes back to step {loop + 1}, which it does not have", hint=_BROKEN)
+    loop = lasso.loop
     if not comes_back(lasso, system, [prop]):
         if loop is None:
             raise TraceError("the run does not end any more at the end of the trace", hint=_STALE)
-        raise TraceError(f"after step {steps} the state is not the one before step {loop + 1}", hint=_BROKEN)
+        raise _no_loop(trace)
     atoms = predicates(system.properties)
     first = len(runner.system.properties) - len(atoms)
     if not violated(runner, prop.formula, first, atoms, lasso.tracer.visited, loop):

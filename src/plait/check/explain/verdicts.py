@@ -12,6 +12,8 @@ from plait.check.live.search import Findings, assumed
 from plait.check.options import Options
 from plait.check.reduce.plan import Plan
 from plait.check.runner import Runner
+from plait.kernel.deadline import Deadline
+from plait.kernel.places import user_line
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
 from plait.model.properties import Property
@@ -32,6 +34,7 @@ def judge(
     temporal: Sequence[Temporal],
     report: SearchReport,
     runs: Findings | None,
+    clock: Deadline,
 ) -> Verdict:
     """The verdict of a search, from the report of the engine and the fair runs that were found.
 
@@ -69,10 +72,10 @@ def judge(
             continue
         trace = None
         if number in found:
-            trace = counterexample(runner, prop, found[number], tidy=tidy, shorten=shorten)
+            trace = counterexample(runner, prop, found[number], clock, tidy=tidy, shorten=shorten)
         results.append(_result(prop, trace, bound, stopped, statistics))
     if len(system.properties) in found:
-        trace = failed_assertion(runner, found[len(system.properties)], tidy=tidy, shorten=shorten)
+        trace = failed_assertion(runner, found[len(system.properties)], clock, tidy=tidy, shorten=shorten)
         results.append(PropertyResult("assertions", "always", "violated", trace.explanation, trace))
     for number, wanted in enumerate(temporal):
         results.append(_run_result(system, wanted, runs.traces[number] if runs else None, bound, stopped))
@@ -87,8 +90,20 @@ def judge(
         message=_message(first, bound),
         bound=bound,
         trace=first.trace if first else None,
-        warnings=_warnings(runner, temporal, statistics, complete=not bound and not stopped),
+        warnings=[
+            *_warnings(runner, temporal, statistics, complete=not bound and not stopped),
+            *_left_out(reports, clock),
+        ],
     )
+
+
+def _left_out(reports: Sequence[SearchReport], clock: Deadline) -> list[str]:
+    """What was not done to the end because the search had ended, or the time was over."""
+    places = (user_line(report.late) for report in reports if report.late is not None)
+    left_out = [f"user code was still running when the search ended, and was interrupted{place}" for place in places]
+    if clock.missed:
+        left_out.append("the counterexample is not shortened or not explained: the time was over, or Ctrl-C came")
+    return left_out
 
 
 def _collision(states: int, images: int) -> float:

@@ -42,14 +42,14 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     )
     last = events[-1].state if events else tracer.initial
     reads = []
-    for index, position in dict.fromkeys(fields):
+    for index, position in sorted(set(fields)):  # a property may have read them in the order of a set
         lane = tracer.names[index]
         if position:
             name = system.classes[index].__plait_fields__[position - 1]
             reads.append(Read(lane, name, last.fields[lane].get(name), _writer(events, lane, name)))
         elif (step := _standing(events, lane)) is not None or lane in last.status:
             reads.append(Read(lane, "status", last.status.get(lane, "up"), step))
-    for kind, index in components:
+    for kind, index in sorted(set(components)):
         if kind == "monitor":
             name = type(system.monitors[index]).__name__
             step = next((i for i, e in reversed([*enumerate(events)]) if e.announced), None)
@@ -65,7 +65,7 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     if prop.kind == "final":  # every step contributes to the state being terminal
         roots |= set(range(len(events)))
     clauses = list(_clauses(prop.predicate, view))[:MOST_CLAUSES]
-    return Why(clauses, sorted(reads, key=lambda r: (r.step is None, r.step)), _sliced(tracer, events, roots))
+    return Why(clauses, _by_step(reads), _sliced(tracer, events, roots))
 
 
 def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
@@ -76,8 +76,12 @@ def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
         Read(failing.lane, name, before.fields[failing.lane].get(name), _writer(events[:-1], failing.lane, name))
         for name in failing.read
     ]
-    ordered = sorted(reads, key=lambda r: (r.step is None, r.step))
-    return Why([], ordered, _sliced(tracer, events, {len(events) - 1}))
+    return Why([], _by_step(reads), _sliced(tracer, events, {len(events) - 1}))
+
+
+def _by_step(reads: list[Read]) -> list[Read]:
+    """Reads in the order of the steps that wrote them; what no step wrote comes last."""
+    return sorted(reads, key=lambda r: (r.step is None, r.step))
 
 
 def _sliced(tracer: Tracer, events: Sequence[Event], roots: set[int]) -> list[int]:
@@ -287,6 +291,14 @@ def _clause(node: ast.expr, value: Any) -> Clause:
     return Clause(text, _shown(value))
 
 
+def _repr(value: Any) -> str:
+    """The value as Python writes it, with the elements of sets in a fixed order."""
+    if type(value) in (set, frozenset) and value:
+        inner = "{" + ", ".join(sorted(map(_repr, value))) + "}"
+        return inner if type(value) is set else f"frozenset({inner})"
+    return "[" + ", ".join(map(_repr, value)) + "]" if type(value) is list else repr(value)
+
+
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = _repr(value)
     return text if len(text) <= 100 else text[:99] + "…"

@@ -42,6 +42,16 @@ class Lasso(NamedTuple):
         return len(self.events) if self.loop is None else self.loop
 
 
+class EngineFairness(NamedTuple):
+    """An assumption as the engine takes it."""
+
+    strong: bool
+    handlers: Sequence[tuple[int, int]]
+    """Each with its process."""
+    messages: tuple[bytes, ...] | None
+    """One assumption for each message whose content begins with one of these; None: one for all steps together."""
+
+
 Shows = Callable[[Lasso], bool]
 
 
@@ -60,8 +70,23 @@ def changes(lasso: Lasso) -> bool:
     return all(here != there for here, there in pairwise(lasso.tracer.visited[lasso.loop :]))
 
 
-def is_fair(lasso: Lasso, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]) -> bool:
-    """Whether the loop meets assumptions: (strong?, handlers with their processes, for each message?).
+def differences(lasso: Lasso) -> list[tuple[int, str]] | None:
+    """The fields, each with its process, that differ before and after the loop; None if anything else differs."""
+    runner, visited = lasso.tracer.runner, lasso.tracer.visited
+    start, end = (runner.engine.components(visited[i]) for i in (lasso.stem, -1))
+    if start[1:] != end[1:]:
+        return None
+    found: list[tuple[int, str]] = []
+    for index in range(len(runner.system.classes)):
+        (was, before), (now, after) = (runner.tabulation.local_value(index, local[0][index]) for local in (start, end))
+        if was != now:
+            return None
+        found += [(index, name) for name in before if before[name] != after.get(name)]
+    return found
+
+
+def is_fair(lasso: Lasso, assumed: Sequence[EngineFairness]) -> bool:
+    """Whether the loop meets assumptions.
 
     Weak: steps that are enabled in all states of the loop happen in it. Strong: steps that are enabled in any state do.
     """
@@ -71,22 +96,24 @@ def is_fair(lasso: Lasso, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]
     happens: set[Any] = set().union(*(_classes(t, assumed) for t in tracer.taken[lasso.loop :]))
     enabled = [_enabled(tracer.runner, state, assumed) for state in tracer.visited[lasso.loop : -1]]
     missing = set().union(*enabled) - happens
-    return not any(assumed[one[0]][0] or all(one in here for here in enabled) for one in missing)
+    return not any(assumed[one[0]].strong or all(one in here for here in enabled) for one in missing)
 
 
-def _classes(step: Transition, assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]) -> set[Any]:
+def _classes(step: Transition, assumed: Sequence[EngineFairness]) -> set[Any]:
     found: set[Any] = set()
     if step.kind == "step" and step.handler is not None:
-        for number, (_, places, by_message) in enumerate(assumed):
-            if (step.process, step.handler) in places:
-                taken = {(number, step.process, sender, content) for _, sender, content in step.consumed}
-                found |= taken if by_message else {(number,)}
+        for number, (_, places, messages) in enumerate(assumed):
+            if (step.process, step.handler) not in places:
+                continue
+            if messages is None:
+                found.add((number,))
+            else:
+                taken = ((sender, content) for _, sender, content in step.consumed if content.startswith(messages))
+                found |= {(number, step.process, *message) for message in taken}
     return found
 
 
-def _enabled(
-    runner: Runner, state: Sequence[int], assumed: Sequence[tuple[bool, Sequence[tuple[int, int]], bool]]
-) -> set[Any]:
+def _enabled(runner: Runner, state: Sequence[int], assumed: Sequence[EngineFairness]) -> set[Any]:
     """The classes that have a step here. Steps that change nothing or fail do not count."""
     steps = (t for t in runner.engine.successors(state) if not t.failure and t.state != list(state))
     return set().union(*(_classes(t, assumed) for t in steps))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from plait._native import Transition
 from plait.check.explain.tracing import Tracer
-from plait.check.live.lasso import Lasso, changes, closes, is_fair
+from plait.check.live.lasso import EngineFairness, Lasso, changes, closes, differences, is_fair
 from plait.check.live.search import engine_fairness, flattened
 from plait.check.reduce.decomposition import decompose
 from plait.kernel.values import text
@@ -28,31 +28,25 @@ def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> 
         return True
     if lasso.loop is None or not changes(lasso):
         return False
-    runner, visited = lasso.tracer.runner, lasso.tracer.visited
-    start, end = (runner.engine.components(visited[i]) for i in (lasso.loop, -1))
-    if start[1:] != end[1:]:
+    found = differences(lasso)
+    if found is None:
         return False
     auxiliary = decompose(with_properties(system, flattened(properties)), "auto").auxiliary
-    for index, cls in enumerate(runner.system.classes):
-        (was, before), (now, after) = (runner.tabulation.local_value(index, local[0][index]) for local in (start, end))
-        changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-        if was != now or not changed <= auxiliary.get(cls, frozenset()):
-            return False
-    return True
+    return all(name in auxiliary.get(system.classes[index], ()) for index, name in found)
 
 
 def broken(lasso: Lasso, system: System, given: Sequence[Fairness]) -> str | None:
     """The first assumption that the loop does not meet, and what never happens, as text; None if it meets all."""
     for one in given:
-        for strong, places, by_message in engine_fairness(system, [one]):
-            for process in sorted({process for process, _ in places}):
-                own = [place for place in places if place[0] == process]
-                if not is_fair(lasso, [(strong, own, by_message)]):
-                    often = "in some states of the loop" if strong else "in all states of the loop"
-                    if by_message:
-                        missed = f"{_message(lasso, own, strong)} is deliverable {often} and never delivered"
+        for assumed in engine_fairness(system, [one]):
+            for process in sorted({process for process, _ in assumed.handlers}):
+                own = assumed._replace(handlers=[place for place in assumed.handlers if place[0] == process])
+                if not is_fair(lasso, [own]):
+                    often = "in some states of the loop" if own.strong else "in all states of the loop"
+                    if own.messages is not None:
+                        missed = f"{_message(lasso, own, own.messages)} is deliverable {often} and never delivered"
                     else:
-                        missed = f"{_steps(lasso, own)} is enabled {often} and never happens"
+                        missed = f"{_steps(lasso, own.handlers)} is enabled {often} and never happens"
                     return f"{one}: {missed}"
     return None
 
@@ -77,17 +71,16 @@ def _steps(lasso: Lasso, places: Sequence[tuple[int, int]]) -> str:
     return f"{tracer.names[places[0][0]]} {' or '.join(labels)}"
 
 
-def _message(lasso: Lasso, places: Sequence[tuple[int, int]], strong: bool) -> str:
+def _message(lasso: Lasso, own: EngineFairness, heads: tuple[bytes, ...]) -> str:
     """A message that the process could take, and does not."""
-    tracer = lasso.tracer
-    waiting = [{(sender, m) for t in steps for _, sender, m in t.consumed} for steps in _possible(lasso, places)]
-    some = set.union(*waiting) if strong else set.intersection(*waiting)
-    taken = {
-        (sender, m)
-        for t in tracer.taken[lasso.loop :]
-        if (t.process, t.handler) in places
-        for _, sender, m in t.consumed
-    }
+    tracer, places = lasso.tracer, own.handlers
+
+    def consumed(steps: Sequence[Transition]) -> set[tuple[int, bytes]]:
+        return {(sender, m) for t in steps for _, sender, m in t.consumed if m.startswith(heads)}
+
+    waiting = [consumed(steps) for steps in _possible(lasso, places)]
+    some = set.union(*waiting) if own.strong else set.intersection(*waiting)
+    taken = consumed([t for t in tracer.taken[lasso.loop :] if (t.process, t.handler) in places])
     sender, content = min(some - taken)
     return f"{_message_text(tracer, content, sender)} to {tracer.names[places[0][0]]}"
 

@@ -7,19 +7,23 @@ formula is evaluated on it by the definition of the operators.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from plait._native import Counters, SearchReport
 from plait.check.explain.lifting import lifted
+from plait.check.explain.tidy import MOST_STEPS
 from plait.check.explain.tracing import Tracer
-from plait.check.live.buchi import automaton
-from plait.check.live.lasso import Lasso, closes, is_fair, tidied_lasso
+from plait.check.live.buchi import Automaton, automaton
+from plait.check.live.lasso import EngineFairness, Lasso, closes, differences, is_fair, tidied_lasso
 from plait.check.options import Options
 from plait.check.runner import Runner
+from plait.kernel.deadline import Deadline
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness
+from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.properties import Property
 from plait.model.system import System, plays
@@ -44,6 +48,8 @@ MOST_PREDICATES = 63
 """The maximum for all temporal properties together."""
 MOST_SETS = 63
 """The maximum of acceptance sets of an automaton."""
+MOST_ROUNDS = 16
+"""A loop of relevant parts goes round at most so often until the full state comes back."""
 
 
 def flattened(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Property]:
@@ -67,11 +73,31 @@ class Findings(NamedTuple):
     """The report of the engine about states."""
 
 
+def automata(properties: Sequence[Temporal], more: Sequence[Atom] = ()) -> list[Automaton]:
+    """For each property, an automaton for the runs that violate it. This takes long for large formulas."""
+    atoms = predicates(properties, more)
+    if len(atoms) > MOST_PREDICATES:
+        raise ModelError(
+            f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
+            hint=("check some of them at a time with ", Argument("properties")),
+        )
+    made = [automaton(Not(p.formula), atoms) for p in properties]
+    for p, one in zip(properties, made, strict=True):
+        if one.sets > MOST_SETS:
+            raise ModelError(
+                f"{p.name} is too large: its automaton has {one.sets} acceptance sets, more than {MOST_SETS}",
+                hint="split it into several properties",
+            )
+    return made
+
+
 def search(
     runner: Runner,
     properties: Sequence[Temporal],
-    more: Sequence[Atom] = (),
-    options: Options = Options(),  # noqa: B008 - it is frozen
+    found_by: Sequence[Automaton],
+    more: Sequence[Atom],
+    options: Options,
+    clock: Deadline,
     *,
     whole: Callable[[], Runner] | None = None,
     safety: bool = False,
@@ -80,29 +106,17 @@ def search(
 ) -> Findings:
     """Look for a fair run that violates each of the properties. Evaluate `more` predicates in all states.
 
-    In the runner's System, they are all flattened. `whole` makes a runner of whole states, in case relevant parts are
-    not enough. With `safety`, properties of states are checked in the same search; a violation ends it. With `por`,
-    partial-order reduction is applied.
+    `found_by` are the automata of the properties. In the runner's System, they are all flattened. `whole` makes a runner
+    of whole states, in case relevant parts are not enough. With `safety`, properties of states are checked in the same
+    search; a violation ends it. With `por`, partial-order reduction is applied.
     """
     system, atoms = runner.system, predicates(properties, more)
-    if len(atoms) > MOST_PREDICATES:
-        raise ModelError(
-            f"the temporal properties have {len(atoms)} predicates, more than {MOST_PREDICATES}",
-            hint=("check some of them at a time with ", Argument("properties")),
-        )
     first = len(system.properties) - len(atoms)
-    automata = [automaton(Not(p.formula), atoms) for p in properties]
-    for p, one in zip(properties, automata, strict=True):
-        if one.sets > MOST_SETS:
-            raise ModelError(
-                f"{p.name} is too large: its automaton has {one.sets} acceptance sets, more than {MOST_SETS}",
-                hint="split it into several properties",
-            )
     found = runner.engine.liveness(
-        options,
+        dataclasses.replace(options, timeout=clock.left),
         predicates=[first + number for number in range(len(atoms))],
         automata=[
-            (one, engine_fairness(system, assumed(system, p))) for p, one in zip(properties, automata, strict=True)
+            (one, engine_fairness(system, assumed(system, p))) for p, one in zip(properties, found_by, strict=True)
         ],
         progress=progress,
         safety=safety,
@@ -111,9 +125,9 @@ def search(
     if runner.decomposition and found.silent:
         # A step that changes only auxiliary fields can repeat forever. The graph of relevant parts does not show this.
         full = whole() if whole else Runner(system)
-        return search(full, properties, more, options, por=por, progress=progress)
+        return search(full, properties, found_by, more, options, clock, por=por, progress=progress)
     traces = [
-        None if lasso is None else _trace(runner, p, atoms, first, *lasso, tidy=not options.raw)
+        None if lasso is None else _trace(runner, p, atoms, first, *lasso, clock, tidy=not options.raw)
         for p, lasso in zip(properties, found.lassos, strict=True)
     ]
     return Findings(traces, found.states)
@@ -124,26 +138,37 @@ def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:
     return tuple(dict.fromkeys((*system.fairness, *prop.fairness)))
 
 
-def engine_fairness(system: System, given: Sequence[Fairness]) -> list[tuple[bool, list[tuple[int, int]], bool]]:
-    """The assumptions for the engine: (strong?, handlers with their processes, for each message?)."""
-    made = []
+def engine_fairness(system: System, given: Sequence[Fairness]) -> list[EngineFairness]:
+    """The assumptions for the engine."""
+    made: list[EngineFairness] = []
     for one in given:
         places: list[list[tuple[int, int]]] = []
         for position, cls in enumerate(system.classes):
             whole = isinstance(one.of, type) and issubclass(one.of, Process)
             if not whole or plays(cls, one.of):  # type: ignore[arg-type]
                 handlers = cls.__plait_handlers__
-                places.append([(position, i) for i, handler in enumerate(handlers) if one.concerns(handler)])
+                places.append([(position, i) for i, handler in enumerate(handlers) if one.concerns(cls, handler)])
         if not any(places):
             raise ModelError(
                 f"fairness {one}: no process of the System has such steps",
                 hint="name a role, a handler or a message of this System",
             )
         if one.by_message:
-            made.append((one.strong, [place for some in places for place in some], True))
+            heads = tuple(_head(cls) for cls in one.messages)
+            made.append(EngineFairness(one.strong, [place for some in places for place in some], heads))
         else:
-            made += [(one.strong, some, False) for some in places if some]
+            made += [EngineFairness(one.strong, some, None) for some in places if some]
     return made
+
+
+def _head(cls: type[Message]) -> bytes:
+    """The first bytes of the content of each message of exactly this class (`rust/src/python/canon.rs`)."""
+    name = f"{cls.__module__}.{cls.__qualname__}".encode()
+    length, rest = bytearray(), len(name)
+    while rest >= 128:
+        length.append(rest & 127 | 128)
+        rest >>= 7
+    return b"D" + bytes([*length, rest]) + name
 
 
 def _trace(
@@ -153,17 +178,19 @@ def _trace(
     first: int,
     stem: Sequence[Any],
     cycle: Sequence[Any],
+    clock: Deadline,
     *,
     tidy: bool,
 ) -> Trace:
     if runner.decomposition:
-        tracer, events = lifted(runner, [*stem, *cycle])
+        lasso = _in_full_states(runner, stem, cycle)
     else:
         tracer = Tracer(runner)
         events = [tracer.step(transition) for transition in (*stem, *cycle)]
         if tracer.visited[-1] != tracer.visited[len(stem)]:
             raise RuntimeError("a loop that was found does not return to its first state")
-    lasso, note = Lasso(tracer, events, len(stem) if cycle else None), None
+        lasso = Lasso(tracer, events, len(stem) if cycle else None)
+    note = None
 
     def violates(run: Lasso) -> bool:
         return violated(run.tracer.runner, prop.formula, first, atoms, run.tracer.visited, run.loop)
@@ -172,11 +199,12 @@ def _trace(
         raise RuntimeError(f"the run that was found for {prop.name} satisfies {prop.formula}")
     if tidy:
         fairness = engine_fairness(runner.system, assumed(runner.system, prop))
-        lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
+        with clock.optional():
+            lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
     if lasso.loop is None:
         end = "the run ends in a state without possible steps"
     else:
-        end = f"steps {lasso.stem + 1} to {len(lasso.events)} repeat for ever"
+        end = f"steps {lasso.stem + 1} to {len(lasso.events)} repeat for ever{_apart_from(lasso)}"
     explanation = f"{end}, and {prop.formula} is false on this run"
     clauses = [
         Clause(atom.name, _when(lasso, first + number))
@@ -185,6 +213,30 @@ def _trace(
     ]
     reasons = Why(clauses, [], [])
     return lasso.tracer.trace(lasso.events, prop.name, explanation, loop=lasso.loop, tidied=note, why=reasons)
+
+
+def _in_full_states(runner: Runner, stem: Sequence[Any], cycle: Sequence[Any]) -> Lasso:
+    """A lasso of relevant parts, taken on the full model. Its loop goes round until the full state comes back.
+
+    If the full state does not come back within some rounds, the loop is one round, which repeats all relevant parts.
+    """
+    rounds = 1
+    while cycle:
+        tracer, events = lifted(runner, [*stem, *list(cycle) * rounds])
+        starts = [tuple(state) for state in tracer.visited[len(stem) :: len(cycle)]]
+        first = starts.index(starts[-1])
+        if first < rounds:
+            return Lasso(tracer, events, len(stem) + first * len(cycle))
+        if rounds == MOST_ROUNDS or len(stem) + (rounds + 1) * len(cycle) > MOST_STEPS:
+            break
+        rounds += 1
+    return Lasso(*lifted(runner, [*stem, *cycle]), len(stem) if cycle else None)
+
+
+def _apart_from(lasso: Lasso) -> str:
+    """What the loop does not repeat, as text."""
+    fields = [f"{lasso.tracer.names[index]}.{name}" for index, name in differences(lasso) or ()]
+    return f" (apart from {', '.join(fields)}, on which nothing else depends)" if fields else ""
 
 
 def _when(lasso: Lasso, number: int) -> str:

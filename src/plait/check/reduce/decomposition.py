@@ -6,7 +6,7 @@ sends, announces, chooses, spawns or asserts, whether it raises, or another rele
 (Definition 1). `plait.check.source.dependence` finds the relevant fields in the source, for the checked properties.
 
 A field that is declared `aux(…)` is auxiliary even if there is no proof. It is then audited during the search
-(`plait.check.reduce.relevance`).
+(`plait.check.reduce.relevance`). A sample of the states of proven fields is audited too, in case the proof is wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from plait.check.source.dependence import dependences
+from plait.check.source.dependence import Dependences, dependences
 from plait.model.process import Process
 from plait.model.system import System
 
@@ -46,6 +46,8 @@ class Decomposition:
     """The fields of all process classes of a system, relevant and auxiliary. True if some are auxiliary."""
 
     fields: tuple[FieldRelevance, ...]
+    found: Dependences
+    """The analysis of the source, with what it assumed."""
 
     def __bool__(self) -> bool:
         return any(f.auxiliary for f in self.fields)
@@ -83,11 +85,11 @@ def decompose(system: System, inference: Literal["auto", "declared"]) -> Decompo
     >>> [f.label for f in decompose(System([Clock()]), "declared").fields if f.auxiliary]
     []
     """
-    reasons = dependences(system)
+    found = dependences(system)
     facts = []
     for cls in dict.fromkeys(system.classes):
         for name in cls.__plait_fields__:
-            reason, declared = reasons.get((cls, name), ()), name in cls.__plait_aux__
+            reason, declared = found.reasons.get((cls, name), ()), name in cls.__plait_aux__
             auxiliary = declared or (inference == "auto" and not reason)
             facts.append(FieldRelevance(cls, name, declared, auxiliary, reason))
-    return Decomposition(tuple(facts))
+    return Decomposition(tuple(facts), found)

@@ -8,20 +8,26 @@ This is sound if all full local states with one relevant part give the same rele
 decomposition). For fields that are proven auxiliary, they do. Fields that are only declared auxiliary are *audited*:
 every full local state must give the same answers as its representative; a different answer is a model error. The
 results of audited steps are audited too. So the audit covers all runs, not only the runs of representatives.
+
+The proof could be wrong. So proven fields are audited on a *sample*: SAMPLED full local states of each of the first
+MOST_SAMPLED relevant parts of a class. A different answer is then an internal error. The proof also assumes which
+classes the values have, and that the annotations of messages are right: this is checked for all messages.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.decomposition import Decomposition
-from plait.check.tabulate.codec import UNBORN, StuckError
+from plait.check.source.classes import held
+from plait.check.source.purity import plain_type
+from plait.check.tabulate.codec import UNBORN
 from plait.check.tabulate.steprun import Outcome
 from plait.check.tabulate.tabulation import STATUSES, Tabulation
-from plait.kernel.errors import ModelError
+from plait.kernel.errors import Argument, ModelError
 from plait.kernel.values import text, to_data
 from plait.model.process import Process
 from plait.model.system import System
@@ -29,6 +35,11 @@ from plait.model.system import System
 MOST_AUDITED = 100_000
 """The audit ends with an error after this many full local states: an auxiliary field may grow forever."""
 MOST_AUDITED_BYTES = 32_000_000
+
+SAMPLED = 2
+"""How many full local states of a relevant part are compared with its representative, if all fields are proven."""
+MOST_SAMPLED = 500
+"""The number of relevant parts of each class that are sampled: the first ones of the search."""
 
 Question = tuple[Any, ...]
 """A question of the engine about a local state: the name of a method of Tabulation, and its other arguments."""
@@ -39,6 +50,8 @@ class _Shared:
     """The full local states of one process with the same relevant part."""
 
     representative: bytes
+    watched: bool = False
+    """The answers are kept and compared."""
     variants: dict[bytes, bytes] = dataclasses.field(default_factory=dict)
     """The full local states so far, with the representative, by the parts that the audit compares."""
     asked: dict[Question, Any] = dataclasses.field(default_factory=dict)
@@ -63,6 +76,10 @@ class Relevance(Tabulation):
         self._work: list[tuple[int, bytes, bytes]] = []
         """States to audit: position, relevant part, full local state."""
         self._count = self._bytes = 0
+        self._watched: dict[type[Process], int] = {}
+        self._found = decomposition.found
+        self._checks_values = any(f.auxiliary and not f.audited for f in decomposition.fields)
+        self._known_messages: set[bytes] = set()
         network = system.network
         self._keeps_messages = network.kind == "duplicating" and network.duplications is None
         self._finals = [p.name for p in system.properties if p.kind == "final"]
@@ -135,9 +152,19 @@ class Relevance(Tabulation):
         shared = self._shared.get((index, relevant))
         if shared is None:
             shared = self._shared[index, relevant] = _Shared(full)
-            if full[0] != UNBORN:
-                self._examples.setdefault(self.system.classes[index], full)
-        if not self._is_audited[index] or full[0] == UNBORN:
+            if full[0] == UNBORN or not self._aux_at[index]:
+                return
+            cls = self.system.classes[index]
+            self._examples.setdefault(cls, full)
+            self._check_classes(self.codec.decode(full[1:]), f"the state of {self.system.pids[index]!r}")
+            self._watched[cls] = self._watched.get(cls, 0) + 1
+            shared.watched = self._is_audited[index] or self._watched[cls] <= MOST_SAMPLED
+        if not shared.watched:
+            return
+        if not self._is_audited[index]:
+            if full != shared.representative and full not in shared.variants and len(shared.variants) < SAMPLED:
+                shared.variants[full] = full
+                self._work.append((index, relevant, full))
             return
         compared = self._without(full, self._proven_at[index])
         if compared in shared.variants:
@@ -154,7 +181,11 @@ class Relevance(Tabulation):
     def _ask(self, index: int, local: bytes, question: Question) -> Any:
         """The relevant answer of the representative. All other full local states must give the same answer."""
         shared = self._known(index, local)
-        if not self._is_audited[index]:
+        if question[0] in ("guards", "run"):
+            self._check_messages(
+                [m for _, (_, m) in question[1]] if question[0] == "guards" else [m for _, m in question[2]]
+            )
+        if not shared.watched:
             answer = self._answer(index, shared.representative, question)
             self._drain()  # the step may have spawned an audited process
             return answer
@@ -198,7 +229,7 @@ class Relevance(Tabulation):
         try:
             answer = self._answer(index, full, question)
         except ModelError as error:
-            if isinstance(error.__cause__, StuckError) or isinstance(error, _AuditError):
+            if isinstance(error, _AuditError):
                 raise
             answer = error
         if isinstance(answer, ModelError) or _comparable(answer) != _comparable(expected):
@@ -219,29 +250,62 @@ class Relevance(Tabulation):
                 hint=f"do not declare {' and '.join(names)} aux, or check without the final properties",
             )
 
+    def _check_messages(self, contents: Sequence[bytes]) -> None:
+        """The proof relies on the classes of all values and on the annotations of some fields of messages."""
+        for content in contents:
+            if not self._checks_values or content in self._known_messages:
+                continue
+            self._known_messages.add(content)
+            message = self.codec.decode(content)
+            self._check_classes(message, "a message")
+            for cls, name, kind in self._found.relied:
+                value = getattr(message, name, None) if isinstance(message, cls) else kind()
+                if plain_type(value) is not kind:
+                    raise _AuditError(
+                        f"{cls.__name__}.{name} is annotated {kind.__name__}, but a message has {value!r} there. "
+                        "Decomposition relies on this annotation",
+                        hint=("correct the annotation, or leave ", Argument("reduce", "decomposition"), " out"),
+                    )
+
+    def _check_classes(self, value: Any, place: str) -> None:
+        for cls in held(value) if self._checks_values else ():
+            if cls not in self._found.records:
+                raise _AuditError(
+                    f"{place} has a value of {cls.__qualname__}, which no handler refers to by its name. "
+                    "Decomposition relies on knowing all classes",
+                    hint=("refer to the class by its name, or leave ", Argument("reduce", "decomposition"), " out"),
+                )
+
     # -- errors ----------------------------------------------------------------------------------------------------
 
-    def _differing(self, index: int, one: bytes, other: bytes) -> list[str]:
-        """The audited fields in which two full local states differ."""
+    def _differing(
+        self, index: int, one: bytes, other: bytes, fields: Mapping[type[Process], frozenset[str]] | None = None
+    ) -> list[str]:
+        """The audited fields, or some of the given fields, in which two full local states differ."""
+        fields = self._audited if fields is None else fields
         cls = self.system.classes[index]
         pairs = zip(cls.__plait_fields__, self.codec.fields(one)[1:], self.codec.fields(other)[1:], strict=True)
-        return [name for name, a, b in pairs if a != b and name in self._audited.get(cls, ())]
+        return [name for name, a, b in pairs if a != b and name in fields.get(cls, ())]
 
     def _unsound(
         self, index: int, first: bytes, second: bytes, question: Question, expected: Any, answer: Any
-    ) -> ModelError:
+    ) -> Exception:
         cls, pid = self.system.classes[index], self.system.pids[index]
         names = self._differing(index, first, second)
         what, one, other = self._contrast(index, question, expected, answer)
-        return _AuditError(
-            f"{_listed(cls, names)} is declared aux, but the behaviour of {pid!r} depends on it\n"
+        both = (
+            f"but the behaviour of {pid!r} depends on it\n"
             f"  in one local state:  {self._state(index, first)}\n"
             f"  in another:          {self._state(index, second)}\n"
             f"  {what}:\n"
             f"    in the first:  {one}\n"
-            f"    in the second: {other}",
-            hint=f"do not declare {' and '.join(names)} aux",
+            f"    in the second: {other}"
         )
+        if names:
+            hint = f"do not declare {' and '.join(names)} aux"
+            return _AuditError(f"{_listed(cls, names)} is declared aux, {both}", hint=hint)
+        proven = self._differing(index, first, second, self.auxiliary)
+        return RuntimeError(f"the analysis of the source took {_listed(cls, proven)} for auxiliary, {both}")
 
     def _endless(self, index: int) -> ModelError:
         cls = self.system.classes[index]

@@ -5,9 +5,18 @@ flow too: a branch depends on its test. If the test may leave the function or th
 Values that may share a list, dict, set or record are one *alias class*: a change of one value changes all of them. The
 analysis follows methods of the process and functions with source, for the concrete class.
 
-An exception is observable. So an operation that may raise makes its operands relevant. The analysis assumes that
-operators on builtin values and some methods of builtin containers never raise (`plait.check.source.purity`). It assumes
-the same of operators of the user's own classes.
+An exception is observable. So an operation that may raise makes its operands relevant.
+
+The analysis is a white list. Three laws make it sound:
+
+1. *Every callee is known.* A call names a method of the process, a function with source, a method of a record, or an entry
+   of `plait.check.source.purity`. A value is never called: who passes or stores a function, reads a frame, or evaluates
+   text uses a callee that is not on the list. The same holds for each kind of statement and expression.
+2. *Operators run no code of the user.* A model with records that have special methods of their own is not analysed
+   (`plait.check.source.classes`).
+3. *Variables hold data.* An iterator is used where it is made, so that no hidden position is a part of the state.
+
+Whatever breaks a law raises EscapeError, and then every field of the class is relevant.
 """
 
 from __future__ import annotations
@@ -18,9 +27,12 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from plait.check.source import purity
+from plait.check.source.classes import Classes
 from plait.check.source.definition import definition, is_constant
 from plait.model.message import Message
 from plait.model.process import Process
+from plait.model.system import System
 
 Node = tuple[Any, ...]
 """("field", class, name), ("var", flow, function, name), ("test" | "entry" | "result", …, label) or ("sink", …, label)."""
@@ -54,10 +66,27 @@ def union(values: Iterable[Value]) -> Value:
     return result
 
 
+class Loop(NamedTuple):
+    """A loop that is being walked: its items, and how many changes and calls there were before it."""
+
+    items: Value
+    is_list: bool
+    place: str
+    start: int
+    calls: int
+
+
 class Graph:
     """The dependence graph: for each node, the nodes that flow into it."""
 
-    def __init__(self) -> None:
+    def __init__(self, system: System, classes: Classes, untyped: set[tuple[type[Process], str]]) -> None:
+        self.process_classes = tuple(dict.fromkeys(system.classes))
+        self.classes, self.untyped = classes, untyped
+        """The record classes of the model; fields that may hold values of other types than their annotations say."""
+        self.mistyped: set[tuple[type[Process], str]] = set()
+        """Fields that turned out to be untyped."""
+        self.relied: set[tuple[type[Message], str]] = set()
+        """Fields of messages whose annotations the analysis trusts. The search checks them."""
         self.sources: dict[Node, dict[Node, None]] = {}
         self.flows = 0
         """The number of flows so far. It distinguishes their variables."""
@@ -69,6 +98,15 @@ class Graph:
     def sink(self, sources: Iterable[Node], label: str, *, minor: bool = False) -> None:
         """An observable effect may depend on these nodes. A `minor` effect is reported only if there is no other."""
         self.flow(sources, ("sink", minor, label))
+
+    def type_of(self, cls: type[Process], name: str) -> type | None:
+        """The builtin type of all values of a field, or None if there is no such type."""
+        return None if (cls, name) in self.untyped else annotated(cls, name)
+
+    def typed(self, cls: type[Process], name: str, kind: type | None) -> None:
+        """A field gets a value of this type (None: unknown)."""
+        if self.type_of(cls, name) is not kind:
+            self.mistyped.add((cls, name))
 
     def label(self, node: Node) -> str:
         """The text for a node."""
@@ -92,6 +130,8 @@ class Flow:
         """Message classes that may be sent; None is an unknown class."""
         self._parents: dict[Node, Node] = {}
         self._changes: list[tuple[frozenset[Node], frozenset[Node], str]] = []
+        self._loops: list[tuple[Loop, list[frozenset[Node]]]] = []
+        self._calls = 0
         self._written: set[Node] = set()
         self._walked: set[Any] = set()
         self._active: list[Any] = []
@@ -117,6 +157,7 @@ class Flow:
         """Follow a call. `bound`: the first parameter is the process. The keyword None: unpacked arguments."""
         from plait.check.source.statements import Body
 
+        self._calls += 1
         node = definition(function)
         name = function.__qualname__.replace("<locals>.", "")
         if node is None:
@@ -165,6 +206,16 @@ class Flow:
         """A value is changed in place. Values that share parts with it change too: `finish` finds them."""
         self._changes.append((alias, sources, place))
 
+    def loop(self, items: Value, is_list: bool, place: str) -> Loop:
+        """A loop over these items begins. `end` takes the result."""
+        return Loop(items, is_list, place, len(self._changes), self._calls)
+
+    def end(self, loop: Loop) -> None:
+        """A loop ends. It may raise or run forever if its body changes what it iterates over."""
+        # A function is followed once. Its changes may have been recorded before this loop.
+        inside = self._changes[loop.start if self._calls == loop.calls else 0 :]
+        self._loops.append((loop, [alias for alias, _, _ in inside]))
+
     def join(self, a: Node, b: Node) -> None:
         """Two nodes may share a mutable value."""
         a, b = self._find(a), self._find(b)
@@ -191,6 +242,15 @@ class Flow:
                     self.graph.flow(sources, node)
                     if node[0] == "field":
                         self._written.add(node)
+        for loop, aliases in self._loops:
+            touched: frozenset[Node] = frozenset().union(*aliases)
+            if loop.is_list:  # it never raises, and runs forever only if it adds to itself
+                hit = touched & loop.items.alias
+            else:
+                hit = frozenset(map(self._find, touched)) & frozenset(map(self._find, loop.items.alias))
+            if hit:
+                what = f"the loop in {loop.place} changes what it iterates over, and may raise"
+                self.graph.sink(loop.items.deps, what, minor=True)
         return self._written
 
     def attribute(self, name: str, after: type | None = None) -> Any:
@@ -200,6 +260,15 @@ class Flow:
             if name in base.__dict__:
                 return inspect.getattr_static(base, name)
         return None
+
+
+def annotated(cls: type, name: str) -> type | None:
+    """The builtin type in the annotation of a field. A bool counts as an int."""
+    owner = next((c for c in cls.__mro__ if name in c.__dict__.get("__annotations__", {})), None)
+    if owner is None:
+        return None
+    found = purity.is_builtin_type(owner.__annotations__[name], owner.__module__)
+    return int if found is bool else found
 
 
 def parameters_of(node: ast.Lambda) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import enum
 import functools
 import inspect
@@ -43,29 +44,24 @@ def _parsed(text: str, filename: str) -> ast.Module:
 def _codes(tree: ast.Module) -> list[types.CodeType]:
     """The code of every function of a module."""
 
-    def inner(code: types.CodeType) -> Iterator[types.CodeType]:
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                yield constant
-                yield from inner(constant)
-
-    return list(inner(compile(tree, "<source>", "exec", dont_inherit=True)))
+    return list(codes(compile(tree, "<source>", "exec", dont_inherit=True)))[1:]
 
 
 def _same_code(tree: ast.Module, code: types.CodeType) -> bool:
     """Whether the function was compiled from this source. (pytest rewrites assertions, which changes the code.)"""
-    names = {n for c in (code, *_inner(code)) for n in (*c.co_varnames, *c.co_names)}
+    names = {n for c in codes(code) for n in (*c.co_varnames, *c.co_names)}
     if any(name.startswith("@py_") for name in names):
         return True
     known = [c for c in _codes(tree) if c.co_name == code.co_name and c.co_firstlineno == code.co_firstlineno]
     return any(c.co_code == code.co_code and c.co_names == code.co_names for c in known)
 
 
-def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code object and those of the functions in it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield constant
-            yield from _inner(constant)
+            yield from codes(constant)
 
 
 @functools.lru_cache(maxsize=64)
@@ -142,6 +138,21 @@ def is_constant(value: Any) -> bool:
     data = (int, float, str, bytes, enum.Enum, Pid, type(None))
     code = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
     return isinstance(value, data + code)
+
+
+def is_data(value: Any) -> bool:
+    """Whether a value is data: numbers, strings, process ids, enums, classes, and containers and records of them.
+
+    >>> is_data([(1, "a")]), is_data([len]), is_data(object())
+    (True, False, False)
+    """
+    if isinstance(value, dict):
+        return type(value) is dict and is_data([*value.keys(), *value.values()])
+    if isinstance(value, tuple | list | set | frozenset):
+        return type(value) in (tuple, list, set, frozenset) and all(map(is_data, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return all(is_data(getattr(value, f.name, None)) for f in dataclasses.fields(value))
+    return isinstance(value, (int, float, str, bytes, enum.Enum, Pid, type(None), type))
 
 
 def bindings(node: Definition) -> Iterator[str]:

@@ -14,14 +14,17 @@ code that the analysis does not support makes all fields of the class relevant. 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import inspect
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from plait.check.source.dataflow import EscapeError, Flow, Graph, Node
+from plait.check.source import purity
+from plait.check.source.classes import Classes
+from plait.check.source.dataflow import EscapeError, Flow, Graph, Node, annotated
 from plait.check.source.definition import UNKNOWN, bindings, definition, static_value
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -31,25 +34,68 @@ from plait.model.system import System
 
 Reasons = dict[tuple[type[Process], str], tuple[str, ...]]
 
+
+class Dependences(NamedTuple):
+    """What the analysis found, and what it assumed."""
+
+    reasons: Reasons
+    """For each relevant field, the chain from the code that reads it to an observable effect."""
+    records: frozenset[type]
+    """The classes of all values, apart from builtin types."""
+    relied: tuple[tuple[type[Message], str, type], ...]
+    """Fields of messages that must have these types."""
+
+
 _HARMLESS = {"builtins", "collections", "itertools", "functools", "math", "dataclasses", "typing"}
 """Modules whose classes and functions never read a field whose name is passed to them."""
 _REVEALING = {"getattr", "vars", "dir", "eval", "exec", "globals", "locals", "attrgetter", "methodcaller"}
 
 
-def dependences(system: System) -> Reasons:
-    """For each relevant field of the system, the chain from the code that reads it to an observable effect."""
-    graph = Graph()
-    for cls in dict.fromkeys(system.classes):
+def dependences(system: System) -> Dependences:
+    """Which fields of the system are relevant, and why."""
+    classes = Classes(system)
+    untyped = _untyped_at_first(system)
+    while (graph := _graph(system, classes, untyped)).mistyped - untyped:
+        untyped |= graph.mistyped
+    for prop in system.properties:
+        _property(graph, system, prop)
+    relied = sorted(graph.relied, key=lambda f: (f[0].__qualname__, f[1]))
+    types_ = tuple((cls, name, annotated(cls, name) or object) for cls, name in relied)
+    return Dependences(_reasons(graph, system), frozenset(classes.records), types_)
+
+
+def _graph(system: System, classes: Classes, untyped: set[tuple[type[Process], str]]) -> Graph:
+    """The dependences of all handlers, if these fields have values of several types."""
+    graph = Graph(system, classes, untyped)
+    special = classes.special()
+    for cls in graph.process_classes:
         try:
+            if special is not None:
+                raise EscapeError(f"operators on values may run {special}")
             _check_plain(cls)
             for handler in cls.__plait_handlers__:
                 _handler(graph, system, cls, handler)
         except EscapeError as escape:
             for name in cls.__plait_fields__:
                 graph.sink([("field", cls, name)], escape.reason)
-    for prop in system.properties:
-        _property(graph, system, prop)
-    return _reasons(graph, system)
+            for spawned in system.classes[len(system.processes) :]:  # it may spawn them with any values
+                graph.mistyped |= {(spawned, name) for name in spawned.__plait_fields__}
+    return graph
+
+
+def _untyped_at_first(system: System) -> set[tuple[type[Process], str]]:
+    """The fields whose first value, or default, does not have the type of the annotation."""
+    found = set()
+    for cls, process in zip(system.classes, [*system.processes, *[None] * len(system.classes)], strict=False):
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            values = [] if process is None else [process.__dict__[field.name]]
+            if process is None and field.default is not dataclasses.MISSING:
+                values.append(field.default)
+            elif process is None and field.default_factory is not dataclasses.MISSING:
+                values.append(field.default_factory())
+            if any(purity.plain_type(value) is not annotated(cls, field.name) for value in values):
+                found.add((cls, field.name))
+    return found
 
 
 def _check_plain(cls: type[Process]) -> None:
@@ -160,6 +206,8 @@ def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple
         if isinstance(inner, ast.MatchClass):
             yield from ((name, place) for name in inner.kwd_attrs)
         if isinstance(inner, ast.Attribute):
+            if inner.attr in ("format", "format_map"):
+                raise EscapeError(f"it calls {inner.attr}, which reads attributes")
             yield inner.attr, place
             for cls in (*map(type, system.monitors), *system.classes):
                 method = inspect.getattr_static(cls, inner.attr, None)

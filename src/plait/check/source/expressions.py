@@ -4,44 +4,33 @@ from __future__ import annotations
 
 import abc
 import ast
-import collections
-import dataclasses
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from plait.check.source import purity
 from plait.check.source.dataflow import GLOBAL, EscapeError, Flow, Node, Value, parameters_of, union
-from plait.check.source.definition import UNKNOWN, Definition, bindings, is_constant, static_value, value_of
+from plait.check.source.definition import UNKNOWN, Definition, is_constant, is_data, static_value, value_of
+from plait.check.source.inference import TypeInference
 from plait.model.process import Process
 
 
-class Expressions(abc.ABC):
+class Expressions(TypeInference, abc.ABC):
     """Evaluates the expressions of one function."""
 
     def __init__(
         self, flow: Flow, function: types.FunctionType, node: Definition, key: Any, process: str | None
     ) -> None:
-        self.flow, self.function, self.node, self.key, self.process = flow, function, node, key, process
+        super().__init__(flow, function, node, key, process)
         self.strict, self.deferred = int(key[1]), int(key[2])
         """Nesting of try blocks, where an exception is a branch; nesting of lambdas and generators, which run later."""
         self.name = function.__qualname__.replace("<locals>.", "")
-        self.local = set(bindings(node))
         self.bound: set[str] = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         """Variables that certainly have a value."""
         self.context: list[Node] = []
         """The tests that decide whether the run reaches this place."""
-        self.message: tuple[str, bool] | None = None
-        """The parameter for the delivered message, and whether it is a tuple of messages."""
-        self._assigned: dict[str, list[ast.expr | None]] = {}
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Assign | ast.AugAssign | ast.AnnAssign):
-                for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
-                    if isinstance(target, ast.Name):
-                        self._assigned.setdefault(target.id, []).append(inner.value)
         self._eager: set[ast.expr] = set()
         """Generators that run at once."""
-        self._bindings = collections.Counter(bindings(node))
-        """The number of places that bind a name."""
 
     # -- places, tests, sinks --------------------------------------------------------------------------------------
 
@@ -72,84 +61,15 @@ class Expressions(abc.ABC):
     def not_understood(self, node: ast.AST, what: str) -> EscapeError:
         return EscapeError(f"{self.place(node)}: {what}")
 
-    # -- what is known about values -----------------------------------------------------------------------------------
-
-    def is_self(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id == self.process
-
-    def own_field(self, node: ast.expr) -> str | None:
-        """The name of the field, if the expression is a field of the process itself."""
-        if isinstance(node, ast.Attribute) and self.is_self(node.value) and node.attr in self.flow.cls.__plait_fields__:
-            return node.attr
-        return None
-
-    def builtin(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> type | None:
-        """The builtin type of a value, if it is known; object if it is one of several."""
-        field = self.own_field(node)
-        if field is not None:
-            return self._field_type(field)
-        if isinstance(node, ast.Constant):
-            return type(node.value) if node.value is not None and node.value is not ... else None
-        shapes: dict[type, type] = {
-            ast.List: list,
-            ast.ListComp: list,
-            ast.Tuple: tuple,
-            ast.Set: set,
-            ast.SetComp: set,
-            ast.Dict: dict,
-        }
-        shapes |= {ast.DictComp: dict, ast.Compare: bool, ast.JoinedStr: str}
-        if type(node) in shapes:
-            return shapes[type(node)]
-        if isinstance(node, ast.NamedExpr):
-            return self.builtin(node.value, seen)
-        if isinstance(node, ast.BinOp):
-            known = self.builtin(node.left, seen) and self.builtin(node.right, seen)
-            return object if known else None
-        if isinstance(node, ast.Call):
-            callee = static_value(self.function, node.func, self.local)
-            if callee in (len, sum, abs, int):
-                return int
-            return callee if isinstance(callee, type) and callee in purity.BUILTIN else None
-        if isinstance(node, ast.Attribute) and self.is_message(node.value):
-            return object  # the same in both runs
-        if isinstance(node, ast.Name) and node.id in self.local and node.id not in seen:
-            values = self._assigned.get(node.id, [])
-            if len(values) != self._bindings[node.id]:
-                return None  # it is also a parameter, or bound in another way
-            found = {self.builtin(v, seen | {node.id}) if v is not None else None for v in values}
-            return None if None in found or not found else found.pop() if len(found) == 1 else object
-        return None
-
-    def _field_type(self, field: str) -> type | None:
-        """The type in the annotation. A default of another type (mostly None) shows that it is not strict."""
-        owner = next(c for c in self.flow.cls.__mro__ if field in c.__dict__.get("__annotations__", {}))
-        found = purity.is_builtin_type(owner.__annotations__[field], owner.__module__)
-        declared = next(f for f in dataclasses.fields(self.flow.cls) if f.name == field)  # type: ignore[arg-type]
-        if found is None or declared.default is dataclasses.MISSING:
-            return found
-        return found if isinstance(declared.default, (int, float) if found is float else found) else None
-
-    def is_message(self, node: ast.expr) -> bool:
-        """Whether this is certainly a delivered message."""
-        if self.message is None:
-            return False
-        name, several = self.message
-        if self._bindings[name] > 1:
-            return False
-        if isinstance(node, ast.Subscript) and several and isinstance(node.slice, ast.Constant):
-            return node.slice.value in (0, -1) and isinstance(node.value, ast.Name) and node.value.id == name
-        if not isinstance(node, ast.Name) or not several:
-            return isinstance(node, ast.Name) and node.id == name
-        # A loop variable over the messages, with no other binding.
-        loops = [n for n in ast.walk(self.node) if isinstance(n, ast.For | ast.comprehension)]
-        over = [n for n in loops if isinstance(n.iter, ast.Name) and n.iter.id == name]
-        mine = [n for n in over if isinstance(n.target, ast.Name) and n.target.id == node.id]
-        return len(mine) == self._bindings[node.id] > 0
-
     # -- expressions -----------------------------------------------------------------------------------------------
 
-    def expr(self, node: ast.expr) -> Value:
+    def expr(self, node: ast.expr, *, consumed: bool = False) -> Value:
+        """The value of an expression. `consumed`: an iterator is welcome, because it is used up at once.
+
+        No variable, field or container ever holds an iterator: using it would change it.
+        """
+        if not consumed and self._is_lazy(node):
+            raise self.not_understood(node, "an iterator is stored")
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise self.not_understood(node, f"the analysis does not support {type(node).__name__}")
@@ -157,6 +77,33 @@ class Expressions(abc.ABC):
         if self.strict:
             self.sink(value.deps, "a try or with block", node)
         return value
+
+    def _is_lazy(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call):
+            callee = static_value(self.function, node.func, self.local)
+            return purity.is_hashable(callee) and callee in purity.LAZY
+        if isinstance(node, ast.IfExp | ast.BoolOp):
+            return any(map(self._is_lazy, node.values if isinstance(node, ast.BoolOp) else (node.body, node.orelse)))
+        return isinstance(node, ast.GeneratorExp) or (isinstance(node, ast.NamedExpr) and self._is_lazy(node.value))
+
+    def iterated(self, node: ast.expr) -> Value:
+        """The items of an expression that is iterated over at once."""
+        value = self.expr(node, consumed=True)
+        if not self.iterable(node):
+            self.sink(value.deps, "iterating may raise", node)
+        return value
+
+    def hashed(self, nodes: Iterable[ast.expr], place: ast.AST) -> Value:
+        """Values become members of a set, or keys."""
+        found = Value()
+        for node in nodes:
+            value = self.expr(node)
+            if not self.hashable(node.value if isinstance(node, ast.Starred) else node) or isinstance(
+                node, ast.Starred
+            ):
+                self.sink(value.deps, "hashing may raise", place)
+            found = found | value
+        return found
 
     def _constant(self, node: ast.Constant) -> Value:
         return Value()
@@ -172,12 +119,12 @@ class Expressions(abc.ABC):
         return self._outside(value_of(self.function, node.id), node)
 
     def _outside(self, value: Any, node: ast.expr) -> Value:
-        """A name or attribute that is not part of the state."""
-        if value is UNKNOWN:
-            self.sink(frozenset(), "an unknown name", node)
-        elif not is_constant(value) and not isinstance(value, staticmethod | classmethod):
-            return Value(alias=frozenset({GLOBAL}))
-        return Value()
+        """A name or attribute that is not part of the state: a constant, a class or a table of constants."""
+        if isinstance(value, type) or (is_constant(value) and is_data(value)):
+            return Value()
+        if not is_data(value):
+            raise self.not_understood(node, f"{ast.unparse(node)} is no data")
+        return Value(alias=frozenset({GLOBAL}))
 
     def _attribute(self, node: ast.Attribute) -> Value:
         if self.is_self(node.value):
@@ -186,16 +133,25 @@ class Expressions(abc.ABC):
         if found is not UNKNOWN:
             return self._outside(found, node)
         base = self.expr(node.value)
-        sound = self.is_message(node.value) and purity.is_message_field(self.flow.message, node.attr)
-        if not sound and not (node.attr in ("role", "index") and self._is_pid(node.value)):
-            self.sink(base.deps, f".{node.attr} may raise", node)
-        return base
+        if self.is_message(node.value) and purity.is_message_field(self.flow.message, node.attr):
+            return base
+        if node.attr in ("role", "index") and self.is_pid(node.value):
+            return base
+        self.sink(base.deps, f".{node.attr} may raise", node)
+        return self.member(base, node.attr, node)
 
-    def _is_pid(self, node: ast.expr) -> bool:
-        if not isinstance(node, ast.Attribute):
-            return False
-        own = self.is_self(node.value) and node.attr == "id"
-        return own or (self.is_message(node.value) and node.attr == "sender")
+    def member(self, base: Value, name: str, node: ast.AST) -> Value:
+        """An attribute of some record: a field, a constant, or a property, which is followed."""
+        candidates = self.flow.graph.classes.attribute(name)
+        if not candidates and name not in ("role", "index", "real", "imag", "sender"):
+            raise self.not_understood(node, f"no record has a field {name}")
+        result = base
+        for found in candidates:
+            if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+                result = result | self.follow(found.fget, False, [base], {}, node)
+            elif not isinstance(found, str) and not (is_constant(found) and is_data(found)):
+                raise self.not_understood(node, f".{name} is no data")
+        return result
 
     def _own(self, node: ast.Attribute) -> Value:
         name = node.attr
@@ -207,13 +163,15 @@ class Expressions(abc.ABC):
             return Value()
         if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
             return self.follow(found.fget, True, [], {}, node)
-        if found is None or name.startswith("__") or not is_constant(found) or isinstance(found, types.FunctionType):
+        if found is None or name.startswith("__") or not (is_constant(found) and is_data(found)):
             raise self.not_understood(node, f"self.{name} is not a field")
         return Value()
 
     def _subscript(self, node: ast.Subscript) -> Value:
+        if isinstance(static_value(self.function, node.value, self.local), type):
+            raise self.not_understood(node, "a class is subscripted")
         base, index = self.expr(node.value), self.expr(node.slice)
-        sliced = isinstance(node.slice, ast.Slice) and self.builtin(node.value) in (list, tuple, str, bytes, object)
+        sliced = isinstance(node.slice, ast.Slice) and self.builtin(node.value) in purity.SEQUENCES
         parts = (node.slice.lower, node.slice.upper, node.slice.step) if isinstance(node.slice, ast.Slice) else ()
         if not (sliced and all(p is None or _is_number(p) for p in parts)) and not self.is_message(node):
             self.sink(base.deps | index.deps, "a subscript may raise", node)
@@ -231,48 +189,59 @@ class Expressions(abc.ABC):
     def safe_operation(self, op: ast.operator, left: ast.expr, right: ast.expr) -> bool:
         """Whether an operator never raises on values of these types."""
         types_ = self.builtin(left), self.builtin(right)
-        if None in types_:
-            return False
         if isinstance(op, ast.Mod | ast.FloorDiv):
-            return types_[0] is not str and isinstance(right, ast.Constant) and bool(right.value) and _is_number(right)
-        return isinstance(op, purity.SAFE_BINARY)
+            return types_[0] in (int, float) and _is_number(right) and self._is_true(right)
+        return purity.result_of(op, *types_) is not None
+
+    def _is_true(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Constant) and bool(node.value)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         value = self.expr(node.operand)
         if isinstance(node.op, ast.Not):
             return Value(value.deps)
-        if self.builtin(node.operand) is None:
+        if self.builtin(node.operand) is not int:
             self.sink(value.deps, "an operator may raise", node)
         return value
 
     def _boolop(self, node: ast.BoolOp) -> Value:
         value, depth = Value(), len(self.context)
         for part in node.values:
-            value = value | self.expr(part)
+            value = value | self.expr(part, consumed=True)
             self.context.append(self.test(value.deps, node))
         del self.context[depth:]
         return value
 
     def _compare(self, node: ast.Compare) -> Value:
-        operands, depth = [node.left, *node.comparators], len(self.context)
-        deps = self.expr(node.left).deps
-        for operand in node.comparators:
-            deps |= self.expr(operand).deps
+        depth, deps, left = len(self.context), self.expr(node.left).deps, node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            deps |= self.expr(right, consumed=isinstance(op, ast.In | ast.NotIn)).deps
+            if isinstance(op, purity.ORDERINGS) and not purity.may_be_ordered(self.builtin(left), self.builtin(right)):
+                self.sink(deps, "an ordering may raise", node)
+            elif isinstance(op, ast.In | ast.NotIn) and not self._may_contain(right, left):
+                self.sink(deps, "a test of membership may raise", node)
             self.context.append(self.test(deps, node))  # a chain ends at the first false comparison
+            left = right
         del self.context[depth:]
-        ordered = any(isinstance(op, purity.ORDERINGS) for op in node.ops)
-        if ordered and any(self.builtin(o) is None for o in operands):
-            self.sink(deps, "an ordering may raise", node)
         return Value(deps)
+
+    def _may_contain(self, container: ast.expr, item: ast.expr) -> bool:
+        """Whether `in` never raises."""
+        kind = self.builtin(container)
+        if kind in (*purity.SETS, dict):
+            return self.hashable(item)
+        return kind in (list, tuple) or (kind is str and self.builtin(item) is str) or self._is_lazy(container)
 
     def _ifexp(self, node: ast.IfExp) -> Value:
         tested = self.expr(node.test)
         self.context.append(self.test(tested.deps, node.test))
-        value = self.expr(node.body) | self.expr(node.orelse)
+        value = self.expr(node.body, consumed=True) | self.expr(node.orelse, consumed=True)
         self.context.pop()
         return Value(value.deps | tested.deps, value.alias)
 
     def _namedexpr(self, node: ast.NamedExpr) -> Value:
+        if self.deferred:
+            raise self.not_understood(node, "a variable is set in a lambda or a generator")
         value = self.expr(node.value)
         self.flow.store(self.variable(node.target.id), value, self.here())
         # The tests in the context decide whether an operand of `and` is evaluated.
@@ -291,23 +260,30 @@ class Expressions(abc.ABC):
         return Value(value.deps)
 
     def _starred(self, node: ast.Starred) -> Value:
-        return self.expr(node.value)
+        return self.iterated(node.value)
 
-    def _elements(self, node: ast.Tuple | ast.List | ast.Set) -> Value:
+    def _tuple(self, node: ast.Tuple | ast.List) -> Value:
         return union(self.expr(e) for e in node.elts)
 
-    _tuple = _list = _set = _elements
+    _list = _tuple
+
+    def _set(self, node: ast.Set) -> Value:
+        return self.hashed(node.elts, node)
 
     def _dict(self, node: ast.Dict) -> Value:
-        return union(self.expr(e) for e in (*node.keys, *node.values) if e is not None)
+        value = self.hashed([k for k in node.keys if k is not None], node) | union(self.expr(e) for e in node.values)
+        if any(k is None and self.builtin(v) is not dict for k, v in zip(node.keys, node.values, strict=True)):
+            self.sink(value.deps, "unpacking may raise", node)
+        return value
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
-        depth, bound, value = len(self.context), set(self.bound), Value()
+        depth, bound, value, loops = len(self.context), set(self.bound), Value(), []
         lazy = isinstance(node, ast.GeneratorExp) and node not in self._eager
         for part in node.generators:
             if part.is_async:
                 raise self.not_understood(node, "the analysis does not support async")
-            items = self.expr(part.iter)
+            items = self.iterated(part.iter)
+            loops.append(self.flow.loop(items, self.is_list(part.iter), self.place(part.iter)))
             self.deferred += lazy
             self.each(part.target, items, part.iter)
             self.context.append(self.test(items.deps, part.iter))
@@ -322,17 +298,41 @@ class Expressions(abc.ABC):
             for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
                 value = value | self.expr(element)
             self.context.append(self.test(value.deps, node))
+            if isinstance(node, ast.SetComp | ast.DictComp):
+                self.hashed([node.key if isinstance(node, ast.DictComp) else node.elt], node)
         self.deferred -= lazy
+        for loop in loops:
+            self.flow.end(loop)
         del self.context[depth:]
         self.bound = bound
         return value
 
     _listcomp = _setcomp = _generatorexp = _dictcomp = _comprehension
 
-    def _lambda(self, node: ast.Lambda, given: Value | None = None) -> Value:
-        """A lambda that is an argument of a call is called with the other arguments."""
-        if given is None or node.args.defaults or node.args.kw_defaults:
-            raise self.not_understood(node, "a function is stored")
+    def called(self, node: ast.expr, given: Value) -> Value:
+        """A function that a builtin calls with these values (`map`, `sorted`). It must be known, and change nothing."""
+        if isinstance(node, ast.Constant) and node.value is None:
+            return given
+        if isinstance(node, ast.Lambda) and not node.args.defaults and not node.args.kw_defaults:
+            return self._called_lambda(node, given)
+        callee = static_value(self.function, node, self.local)
+        if isinstance(callee, staticmethod):
+            callee = callee.__func__
+        self.deferred += 1
+        try:
+            if isinstance(callee, types.FunctionType):
+                return self.follow(callee, False, [], {None: given}, node)
+        finally:
+            self.deferred -= 1
+        known = purity.is_hashable(callee) and callee not in purity.CALLING
+        if known and callee in purity.FRESH:
+            return Value(given.deps)
+        if known and callee in purity.READING:
+            self.sink(given.deps, f"{ast.unparse(node)} may raise", node)
+            return given
+        raise self.not_understood(node, f"{ast.unparse(node)} is passed as a function")
+
+    def _called_lambda(self, node: ast.Lambda, given: Value) -> Value:
         bound = set(self.bound)
         for name in parameters_of(node):
             if name == self.process:
@@ -352,7 +352,7 @@ class Expressions(abc.ABC):
             func = iterated.func
             pairs = static_value(self.function, func, self.local) is enumerate
             if isinstance(func, ast.Attribute) and func.attr == "items":
-                pairs = self.builtin(func.value) in (dict, collections.Counter)
+                pairs = self.builtin(func.value) is dict
         if pairs and isinstance(target, ast.Tuple) and len(target.elts) == 2:
             for one in target.elts:
                 self.assign(one, items, None)

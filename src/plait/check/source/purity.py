@@ -1,77 +1,135 @@
-"""Values and callees that the analysis knows: operations that never raise, or never change or keep their arguments."""
+"""The white list of the analysis: types, operators, builtins and methods, and what each of them may do.
+
+What is not listed here is not understood (see `plait.check.source.dataflow`). Every callee in these tables touches only
+its arguments, and calls none of them, except the functions of CALLING.
+"""
 
 from __future__ import annotations
 
 import ast
+import bisect
 import collections
+import copy
 import dataclasses
+import functools
+import heapq
+import itertools
+import math
+import operator
 import sys
 import types
 import typing
+from collections.abc import Callable
 from typing import Any
 
 from plait.model.message import Message
 
-BUILTIN = (
-    int,
-    float,
-    bool,
-    complex,
-    str,
-    bytes,
-    list,
-    tuple,
-    set,
-    frozenset,
-    dict,
-    collections.deque,
-    collections.Counter,
-)
+BUILTIN = (int, float, bool, complex, str, bytes, list, tuple, set, frozenset, dict)
+"""The builtin types of values in a state. The codec accepts no subclass of them."""
+HASHABLE = (int, float, bool, complex, str, bytes)
+"""Types whose values are always hashable. A tuple may contain a list."""
+SETS = (set, frozenset)
+SEQUENCES = (list, tuple, str, bytes)
+CONTAINERS = (*SEQUENCES, *SETS, dict)
 
-SAFE_BINARY = (ast.Add, ast.Sub, ast.Mult, ast.BitOr, ast.BitAnd, ast.BitXor)
-"""Operators that never raise on builtin values of suitable types."""
+# -- operators ---------------------------------------------------------------------------------------------------------
+
 ORDERINGS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult)
+_BITS = (ast.BitOr, ast.BitAnd, ast.BitXor)
 
-STORING = frozenset({"append", "appendleft", "add", "extend", "update", "insert", "setdefault"})
-"""Methods of builtin containers that change them, keep their arguments, and do not raise."""
-CLEARING = frozenset({"discard", "clear", "reverse", "difference_update", "intersection_update"})
-"""Methods that change a container and do not raise."""
-LOOKING = frozenset(
-    {
-        "get",
-        "keys",
-        "values",
-        "items",
-        "copy",
-        "count",
-        "union",
-        "intersection",
-        "difference",
-        "symmetric_difference",
-        "issubset",
-        "issuperset",
-        "isdisjoint",
-        "startswith",
-        "endswith",
-        "lower",
-        "upper",
-        "strip",
-        "title",
-    }
-)
-"""Methods that only read, and do not raise."""
 
-FRESH = frozenset({len, isinstance, issubclass, bool, repr, str, print, range, hash, id})
-"""Builtins that do not raise on builtin values, and whose result shares nothing with its arguments."""
-PASSING = frozenset({list, tuple, set, frozenset, enumerate, zip, reversed, map, filter, any, all, iter})
-"""Builtins that do not raise on builtin values, and whose result may contain parts of the arguments."""
-RAISING = frozenset(
-    {max, min, sorted, next, int, float, divmod, round, ord, chr, pow, dict, abs, sum}
-    | {collections.deque, collections.Counter}
+def result_of(op: ast.operator, left: type | None, right: type | None) -> type | None:
+    """The type of the result, if the operator never raises on values of these types; None if it may, or is unknown.
+
+    >>> result_of(ast.Add(), int, int), result_of(ast.Add(), int, str), result_of(ast.BitOr(), set, frozenset)
+    (<class 'int'>, None, <class 'set'>)
+    """
+    numbers = (int, float)
+    if left in numbers and right in numbers and isinstance(op, _ARITHMETIC):
+        return int if left is right is int else float
+    if left is right is int and isinstance(op, _BITS):
+        return int
+    if left is right and left in SEQUENCES and isinstance(op, ast.Add):
+        return left
+    if left in SEQUENCES and right is int and isinstance(op, ast.Mult):
+        return left
+    if left in SETS and right in SETS and isinstance(op, (*_BITS, ast.Sub)):
+        return left
+    return dict if left is right is dict and isinstance(op, ast.BitOr) else None
+
+
+def may_be_ordered(left: type | None, right: type | None) -> bool:
+    """Whether an ordering of values of these types never raises. Lists may have elements that cannot be ordered."""
+    groups = ((int, float), (str,), (bytes,), SETS)
+    return any(left in group and right in group for group in groups)
+
+
+# -- callees -----------------------------------------------------------------------------------------------------------
+
+FRESH = frozenset({bool, repr, str})
+"""Callees that never raise, and whose result shares nothing with its argument."""
+LAZY = frozenset({enumerate, zip, reversed, map, filter, iter, itertools.chain, itertools.islice, itertools.product})
+"""Callees whose result is an iterator. An iterator is used where it is made, and is never stored."""
+ITERATING = frozenset({list, tuple, any, all, *LAZY})
+"""Callees that iterate over their arguments and do nothing else. The result may contain parts of the arguments."""
+CALLING: dict[Callable[..., Any], tuple[int | None, str | None]] = {
+    map: (0, None),
+    filter: (0, None),
+    functools.reduce: (0, None),
+    sorted: (None, "key"),
+    min: (None, "key"),
+    max: (None, "key"),
+}
+"""Callees that call an argument: its position, or its name."""
+EAGER = frozenset({list, tuple, set, frozenset, dict, any, all, sum, sorted, max, min, "join", "extend", "update"})
+"""Callees that run a generator at once, to its end or until they stop."""
+_OPERATORS = "index add sub mul mod floordiv and_ or_ xor not_ neg eq ne lt le gt ge contains getitem"
+READING = frozenset(
+    {max, min, sorted, next, int, float, divmod, round, ord, chr, pow, dict, abs, sum, set, frozenset, len, range, hash}
+    | {functools.reduce, copy.copy, copy.deepcopy, collections.Counter, collections.deque, bisect.bisect}
+    | {bisect.bisect_left, bisect.bisect_right, heapq.nlargest, heapq.nsmallest}
+    | {getattr(operator, name) for name in _OPERATORS.split()}
+    | {f for f in vars(math).values() if isinstance(f, types.BuiltinFunctionType)}
 )
-"""Builtins that may raise, but do not change or keep their arguments."""
-EAGER = frozenset({list, tuple, set, frozenset, dict, any, all, sum, sorted, max, min})
-"""Builtins that run a generator at once, to its end or until they stop."""
+"""Callees that may raise, but only read their arguments. The result may contain parts of them."""
+CHANGING = frozenset(
+    {heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop}
+    | {bisect.insort, bisect.insort_left, bisect.insort_right}
+)
+"""Callees that may raise, and change and keep their arguments."""
+
+# -- methods of builtin types ------------------------------------------------------------------------------------------
+
+_ANY, _HASH, _ITER, _INT, _SET, _STR, _DICT = "any", "hashable", "iterable", "int", "set", "str", "dict"
+_Kinds = dict[str, tuple[str, ...]]
+_SET_READS: _Kinds = {"copy": ()}
+_SET_READS |= dict.fromkeys(("union", "intersection", "difference", "symmetric_difference"), (_SET,))
+_SET_READS |= dict.fromkeys(("issubset", "issuperset", "isdisjoint"), (_SET,))
+_STR_READS: _Kinds = {"startswith": (_STR,), "endswith": (_STR,)}
+_STR_READS |= dict.fromkeys(("lower", "upper", "strip", "title"), ())
+READS: dict[type, _Kinds] = {
+    list: {"copy": (), "count": (_ANY,)},
+    tuple: {"count": (_ANY,)},
+    set: _SET_READS,
+    frozenset: _SET_READS,
+    dict: {"get": (_HASH, _ANY), "keys": (), "values": (), "items": (), "copy": ()},
+    str: _STR_READS,
+}
+"""Methods that only read, and never raise on arguments of these kinds."""
+WRITES: dict[type, _Kinds] = {
+    list: {"append": (_ANY,), "extend": (_ITER,), "insert": (_INT, _ANY), "reverse": (), "clear": ()},
+    set: {"add": (_HASH,), "discard": (_HASH,), "clear": ()}
+    | dict.fromkeys(("update", "difference_update", "intersection_update"), (_SET,)),
+    dict: {"setdefault": (_HASH, _ANY), "clear": (), "update": (_DICT,)},
+}
+"""Methods that change their receiver, keep their arguments, and never raise on arguments of these kinds."""
+_MORE_READS = "index find rfind join split rsplit splitlines replace lstrip rstrip isdigit isalpha swapcase zfill"
+MAY_READ = frozenset({name for table in READS.values() for name in table} | set(_MORE_READS.split()))
+"""Methods of builtin types that only read. They may raise if the types are not known."""
+_MORE_WRITES = "pop popitem popleft appendleft remove sort symmetric_difference_update"
+MAY_WRITE = frozenset({name for table in WRITES.values() for name in table} | set(_MORE_WRITES.split()))
+"""Methods of builtin types that may change their receiver and keep their arguments."""
 
 
 def is_builtin_type(annotation: Any, module: str, depth: int = 8) -> type | None:
@@ -100,6 +158,11 @@ def is_builtin_type(annotation: Any, module: str, depth: int = 8) -> type | None
     return annotation if annotation in BUILTIN else None
 
 
+def plain_type(value: Any) -> type:
+    """The type of a value. A bool is a number like any other."""
+    return int if isinstance(value, bool) else type(value)
+
+
 def is_hashable(value: Any) -> bool:
     """Whether a value is hashable."""
     try:
@@ -115,12 +178,15 @@ def is_plain_record(cls: type) -> bool:
         return (
             hasattr(cls, "_fields") and "__new__" in cls.__dict__ and cls.__new__.__code__.co_filename.startswith("<")
         )
-    if not dataclasses.is_dataclass(cls) or cls.__new__ is not object.__new__:
+    if not dataclasses.is_dataclass(cls) or cls.__new__ is not object.__new__ or type(cls) is not type:
         return False
     made = getattr(cls.__init__, "__code__", None)
     settles = any("__post_init__" in base.__dict__ or "__setattr__" in base.__dict__ for base in cls.__mro__[:-1])
     frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if settles and not (frozen and not hasattr(cls, "__post_init__")):
+        return False
+    factories = [f.default_factory for f in dataclasses.fields(cls) if f.default_factory is not dataclasses.MISSING]
+    if not all(f in BUILTIN for f in factories):
         return False
     return made is not None and made.co_filename == "<string>"
 

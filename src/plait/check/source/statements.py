@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import enum
 import types
 from collections.abc import Sequence
 from typing import Any
 
+from plait.check.source import purity
 from plait.check.source.calls import Calls
 from plait.check.source.dataflow import Flow, Node, Value, union
-from plait.check.source.definition import Definition, leaves
+from plait.check.source.definition import Definition, leaves, static_value
 
 
 class Body(Calls):
@@ -73,7 +75,7 @@ class Body(Calls):
         return bool(ends)
 
     def _for(self, node: ast.For) -> None:
-        items = self.expr(node.iter)
+        items = self.iterated(node.iter)
         self._loop(node, items, self.test(items.deps, node.iter))
 
     def _while(self, node: ast.While) -> None:
@@ -84,6 +86,9 @@ class Body(Calls):
     def _loop(self, node: ast.For | ast.While, items: Value | None, test: Node) -> None:
         before = set(self.bound)
         self.context.append(test)
+        begun = self.flow.loop(
+            items or Value(), isinstance(node, ast.For) and self.is_list(node.iter), self.place(node)
+        )
         for _ in range(2):  # the second pass knows the tests that may leave the loop
             self.bound = set(before)
             if items is not None:
@@ -92,6 +97,7 @@ class Body(Calls):
             elif isinstance(node, ast.While):
                 self.expr(node.test)
             self.block(node.body)
+        self.flow.end(begun)
         self.context.pop()
         if leaves(node):
             self.left.add(test)
@@ -118,12 +124,25 @@ class Body(Calls):
         for part in ast.walk(pattern):
             if isinstance(part, ast.MatchClass | ast.MatchMapping):
                 self.sink(subject.deps, "a pattern may raise", part)
+            if isinstance(part, ast.MatchClass):
+                self._class_pattern(part, subject)
             if isinstance(part, ast.MatchValue):
                 self.expr(part.value)
             name = part.rest if isinstance(part, ast.MatchMapping) else getattr(part, "name", None)
             if isinstance(name, str):
                 self.flow.store(self.variable(name), subject, self.here())
                 self.bound.add(name)
+
+    def _class_pattern(self, pattern: ast.MatchClass, subject: Value) -> None:
+        """A pattern of a class reads attributes."""
+        cls = static_value(self.function, pattern.cls, self.local)
+        if type(cls) not in (type, enum.EnumType):
+            raise self.not_understood(pattern, f"{ast.unparse(pattern.cls)} is no class")
+        names = list(pattern.kwd_attrs)
+        if pattern.patterns and cls not in purity.BUILTIN:
+            names += [name for name in getattr(cls, "__match_args__", ()) if isinstance(name, str)]
+        for name in names:
+            self.member(subject, name, pattern)
 
     def _try(self, node: ast.Try) -> None:
         before = set(self.bound)
@@ -143,18 +162,6 @@ class Body(Calls):
         self.block(node.finalbody)
 
     _trystar = _try
-
-    def _with(self, node: ast.With) -> None:
-        before = set(self.bound)
-        self.strict += 1  # a context manager may swallow an exception
-        for item in node.items:
-            value = self.expr(item.context_expr)
-            self.change(value.alias, value.deps, node)
-            if item.optional_vars is not None:
-                self.assign(item.optional_vars, value, None)
-        self.block(node.body)
-        self.strict -= 1
-        self.bound = before
 
     # -- leaving ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +192,8 @@ class Body(Calls):
         self.expr(node.value)
 
     def _assign(self, node: ast.Assign) -> None:
-        value = self.expr(node.value)
+        unpacked = all(isinstance(t, ast.Tuple | ast.List) for t in node.targets) and len(node.targets) == 1
+        value = self.expr(node.value, consumed=unpacked)
         for target in node.targets:
             self.assign(target, value, node.value)
 
@@ -201,7 +209,7 @@ class Body(Calls):
         if not self.safe_operation(node.op, read, node.value):
             self.sink(value.deps, "an operator may raise", node)
         self.change(value.alias, value.deps, node)  # += extends a list in place
-        self.assign(node.target, value, None)
+        self.assign(node.target, value, ast.copy_location(ast.BinOp(read, node.op, node.value), node))
 
     def assign(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         """Store a value. `source` is the expression of the value, if it is known."""
@@ -215,15 +223,21 @@ class Body(Calls):
                 raise self.not_understood(target, f"self.{target.attr} is not a field")
             if self.deferred:
                 raise self.not_understood(target, "a field is set in a generator")
+            kind = self.builtin(source) if source is not None else None
+            self.flow.graph.typed(self.flow.cls, target.attr, kind)
             self.flow.store(("field", self.flow.cls, target.attr), value, self.here())
         elif isinstance(target, ast.Attribute):
             base = self.expr(target.value)
             self.sink(base.deps, "setting an attribute may raise", target)
+            if "data" not in (found := self.flow.graph.classes.attribute(target.attr)) or len(set(map(str, found))) > 1:
+                raise self.not_understood(target, f"no record has a field {target.attr}")
             self._put(base, value, target)
         elif isinstance(target, ast.Subscript):
             base, index = self.expr(target.value), self.expr(target.slice)
             if self.builtin(target.value) is not dict:
                 self.sink(base.deps | index.deps, "setting an item may raise", target)
+            elif not self.hashable(target.slice):
+                self.sink(index.deps, "hashing may raise", target)
             self._put(base, value | index, target)
         elif isinstance(target, ast.Starred):
             self.assign(target.value, value, None)
@@ -261,9 +275,3 @@ class Body(Calls):
                     self.change(base.alias, index.deps, part)
                 else:
                     raise self.not_understood(part, "an attribute is deleted")
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        self.sink(frozenset(), "an import may raise", node)
-        self.bound.update(alias.asname or alias.name.split(".")[0] for alias in node.names)
-
-    _importfrom = _import

@@ -27,8 +27,8 @@ _UNDECLARED = ("_id", "_run", "_reads")
 """Attributes that Plait adds. They are not fields."""
 
 
-class StuckError(Exception):
-    """Raised in user code that does not return when the search must stop."""
+class StuckError(BaseException):
+    """Raised in user code that does not return when the search must stop. It is no mistake of the model."""
 
 
 class ModelCodec:
@@ -116,10 +116,6 @@ def explained(where: str, error: BaseException) -> PlaitError:
         known = error.placed or where in error.message
         return error if known else error.at(where, kind=ModelError)
     line = user_line(error)
-    if isinstance(error, StuckError):
-        return ModelError(
-            f"{where} was still running when the search ended{line}", hint=f"make {where} do less in one step"
-        )
     return ModelError(
         f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
     )

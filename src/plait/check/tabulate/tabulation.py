@@ -38,10 +38,10 @@ from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
 from plait.model.monitor import Monitor
-from plait.model.process import Handler, Process
+from plait.model.process import Handler, Process, Status
 from plait.model.properties import Property
 from plait.model.system import System
-from plait.model.view import Component, Status, View
+from plait.model.view import Component, View
 
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 _ATTENTIVE_STEPS = 8

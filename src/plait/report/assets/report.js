@@ -50,7 +50,7 @@
         const go = event.target.closest("[data-go]");
         if (go) this.go(go.dataset.go);
       });
-      this.show(0);
+      this.show(Number(section.dataset.current));
     }
 
     // The names of the lanes stay visible while a long diagram scrolls.

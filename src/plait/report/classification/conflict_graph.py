@@ -8,7 +8,7 @@ dashed border.
 from __future__ import annotations
 
 from plait.kernel.classification import Classification, Conflict, Operation
-from plait.report.markup import asset, escape, shorten, text_width
+from plait.report.markup import asset, diagram_styles, escape, shorten, text_width
 from plait.report.wording import visible
 
 _ROW, _BOX, _GAP, _MARGIN, _HEAD, _PAD = 30.0, 22.0, 420.0, 16.0, 48.0, 10.0
@@ -32,7 +32,7 @@ def conflict_svg(found: Classification, *, standalone: bool = True) -> str:
     parts = [
         f'<svg{space} class="plait-diagram plait-conflicts" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img"><title>{escape("Conflicts in " + visible(found.application))}</title>',
-        f"<style>{asset('space_time.css')}{asset('conflict_graph.css')}</style>",
+        f"<style>{diagram_styles()}{asset('conflict_graph.css')}</style>",
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
         f'<text class="side" x="{_MARGIN:.0f}" y="24">writes</text>',
         f'<text class="side" x="{width - _MARGIN:.0f}" y="24" text-anchor="end">reads or writes the same</text>',

@@ -1,18 +1,23 @@
 """The geometry of the space-time diagram: lanes are columns, steps are rows, time goes down.
 
 Time goes down because a run has many more steps than processes, and pages scroll down. Names of handlers are wide and
-not high, so rows can be close together. There is one event per row, which leaves room for its label.
+not high, so rows can be close together. There is one event per row, which leaves room for its label. The labels of
+boundaries (rounds) have bands of their own between rows.
 """
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
+import itertools
+import math
 from collections.abc import Sequence
 
 from plait.kernel.trace import Event, Sent, Trace
-from plait.report.markup import shorten
+from plait.report.markup import shorten, text_width
 from plait.report.space_time.flow import Journey, journeys
+from plait.report.space_time.routing import CLEAR, NEAR, Mark, Point, Route, Router, distance, toward
 from plait.report.wording import event_label, message_text, sent_groups, visible
 
 ROW = 38
@@ -22,19 +27,28 @@ TOP = HEAD + 22
 """Vertical position of the initial state."""
 RADIUS = 5.0
 BAR = 11.0
-"""Distance between an event and the bar of its quorum transition, which is above it."""
+"""Distance between an event and the ends of the arrows of its quorum transition, which are above it."""
+BAND = 22
+"""Height of the label of a boundary between rows."""
 LINE = 11.0
 """Height of a line of a label."""
-SLOT = 8.0
+TEXT, SMALL_TEXT = 11.0, 9.5
+"""Sizes of the lines of a label: the first one, the others."""
+_SLOT = 8.0
 """Distance between the arrows that end in one bar."""
-_CHARACTER = 6.3
-"""An upper bound for the width of a character of a label."""
-_SMALL_CHARACTER = 5.4
+_STUB = 36.0
+"""Length of a message that no step took."""
+_STUB_ANGLES = (16, 12, 20, 24, 8, 28, 32, 36, 40, 44, 48, 52)
+"""Its slope in degrees: the best first."""
 _LABEL_LIMIT = 24
+_BOLD = 1.1
+"""How much wider bold text is."""
+_HALO = 4.0
+"""Labels hide what is behind them, with this margin."""
 _CAREFUL = 1000
-"""In diagrams with more steps than this, labels may cover arrows."""
+"""In diagrams with more steps than this, labels may cover arrows, and arrows are not curved."""
 
-Point = tuple[float, float]
+Segment = tuple[Point, Point]
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
@@ -46,11 +60,24 @@ class Arrow:
     journey: Journey
     kind: str
     """delivered, redelivered, lost, dropped, copied, merged or pending."""
-    start: Point
-    end: Point
+    routes: tuple[Route, ...]
+    """The line. It has several parts if the network copied the message on its way."""
     to_step: int | None
-    loops: bool = False
-    """Whether sender and receiver are the same: then it is drawn as an arc beside the lane."""
+    own: frozenset[tuple[str, object]] = frozenset()
+    """The events that the line may touch."""
+
+    @property
+    def start(self) -> Point:
+        return self.routes[0].points[0]
+
+    @property
+    def end(self) -> Point:
+        return self.routes[-1].points[-1]
+
+    @functools.cached_property
+    def segments(self) -> list[tuple[Point, Point]]:
+        """The line as straight segments."""
+        return [segment for route in self.routes for segment in itertools.pairwise(route.flat())]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,26 +89,62 @@ class Label:
     y: float
     """Baseline of the first line."""
     anchor: str
+    wide: float
+
+    @property
+    def box(self) -> Box:
+        """The rectangle of the text."""
+        left = self.x if self.anchor == "start" else self.x - self.wide
+        top = self.y - 9.5
+        return (left, top, left + self.wide, top + LINE * len(self.lines))
+
+
+def rows_with_bands(places: Sequence[int], bands: Sequence[int]) -> list[float]:
+    """The row of each step, if it is at this place, with room for the labels of boundaries.
+
+    `bands` has the places before which there is a boundary, once for each boundary.
+
+    >>> [round(row, 2) for row in rows_with_bands([0, 1, 2], [2])]
+    [0.0, 1.0, 2.58]
+    """
+    ordered = sorted(bands)
+    return [place + bisect.bisect_right(ordered, place) * BAND / ROW for place in places]
 
 
 class Layout:
     """All coordinates of a diagram."""
 
-    def __init__(self, trace: Trace, rows: Sequence[int] | None = None) -> None:
+    def __init__(self, trace: Trace, rows: Sequence[float] | None = None) -> None:
         self.trace = trace
-        self.rows = range(len(trace.events) + 1) if rows is None else rows
+        steps = len(trace.events)
+        bands = [mark.before + 1 for mark in trace.marks]
+        self.rows = rows_with_bands(range(steps + 1), bands) if rows is None else rows
         """For each step, its row. If two diagrams are side by side, some rows are empty."""
         names = [visible(lane.name) for lane in trace.lanes]
         longest = max((len(shorten(n, 18)) for n in names), default=6)
         self.spacing = max(104.0, longest * 7.2 + 26)
-        self.left = 30.0 + 8 * len(str(len(trace.events))) + (26 if trace.loop is not None else 0)
+        self.left = 30.0 + 8 * len(str(steps)) + (26 if trace.loop is not None else 0)
         first = self.left + self.spacing / 2
         self.x = {lane.name: first + i * self.spacing for i, lane in enumerate(trace.lanes)}
-        # If there is only one lane, its labels need room of their own.
-        self.width = self.left + self.spacing * max(len(names), 1) + (90 if len(names) < 3 else 24)
-        self.bottom = TOP + ROW * self.rows[-1] + 26
+        self.texts = [self._text(event) for event in trace.events]
+        # The labels of the last lane need room of their own.
+        last = trace.lanes[-1].name if trace.lanes else ""
+        widest = max((text_wide(t) for t, e in zip(self.texts, trace.events, strict=True) if e.lane == last), default=0)
+        room = max(24.0, min(96.0, widest + 16 - self.spacing / 2))
+        self._right = self.left + self.spacing * max(len(names), 1) + room
+        self.bottom = self.y(steps) + 26 + BAND * sum(mark.before == steps for mark in trace.marks)
         self.height = self.bottom + 14
+        self.journeys = journeys(trace)
+        self.given_up = {i for mark in trace.marks for i in mark.lost}
+        self.copies = {(step, j.message.id): self._beside(j, step, NEAR) for j in self.journeys for step in j.copied}
+        """For each (step, original): where the network made the copy."""
+        self.marks = self._marks()
         self.arrows = self._arrows()
+
+    @functools.cached_property
+    def width(self) -> float:
+        """The width of the drawing, with all labels."""
+        return max([self._right, *(label.box[2] + 4 for label in self.labels)])
 
     @functools.cached_property
     def labels(self) -> list[Label]:
@@ -95,12 +158,13 @@ class Layout:
     @functools.cached_property
     def _passing(self) -> list[list[Arrow]]:
         """For each step, the arrows that pass through its row. A label is compared with these arrows only."""
-        rows: list[list[Arrow]] = [[] for _ in range(self.rows[-1] + 1)]
+        rows: list[list[Arrow]] = [[] for _ in self.rows]
         if len(rows) > _CAREFUL:
             return rows
+        heights = [self.y(step) for step in range(len(rows))]
         for arrow in self.arrows:
-            top, bottom = ((p[1] - TOP) / ROW for p in (arrow.start, arrow.end))
-            for row in range(max(0, int(top)), min(len(rows), int(bottom) + 3)):
+            top, bottom = sorted((arrow.start[1], arrow.end[1]))
+            for row in range(bisect.bisect_left(heights, top - ROW), bisect.bisect_right(heights, bottom + ROW)):
                 rows[row].append(arrow)
         return rows
 
@@ -115,6 +179,53 @@ class Layout:
     def event(self, step: int) -> Event | None:
         """The event of a step. None for the initial state."""
         return self.trace.events[step - 1] if step else None
+
+    def boundaries(self) -> list[tuple[str, float]]:
+        """For each boundary, its label and the top of its band, which is directly above the row after it."""
+        steps = len(self.trace.events)
+        found = []
+        for before, group in itertools.groupby(self.trace.marks, key=lambda mark: mark.before):
+            marks = list(group)
+            below = self.y(before + 1) - ROW / 2 if before < steps else self.y(steps) + ROW / 2 + BAND * len(marks)
+            found += [(visible(m.label), below - BAND * (len(marks) - i)) for i, m in enumerate(marks)]
+        return found
+
+    def bar(self, event: Event) -> tuple[float, float]:
+        """Half the width of the bar of a quorum transition, and the distance between its arrows."""
+        gaps = max(1, len(event.consumed) - 1)
+        slot = min(_SLOT, 2 * NEAR / gaps)
+        return slot * gaps / 2 + 5, slot
+
+    def _beside(self, journey: Journey, step: int, before: float) -> Point:
+        """A point on the way of a message, this far before its receiver."""
+        m = journey.message
+        x, y = self.at(m.receiver, step)
+        return (x - before if self.x.get(m.sender, self.left) < x else x + before, y)
+
+    def _marks(self) -> list[Mark]:
+        """Everything that a reader may take for the end of an arrow."""
+        lost: dict[int, list[Point]] = {}
+        for journey in self.journeys:
+            if journey.lost is not None:
+                lost.setdefault(journey.lost, []).append(self._beside(journey, journey.lost, 15))
+        marks = [
+            Mark(*self.at(sender, 0), ("sender", sender))
+            for sender in sorted({j.message.sender for j in self.journeys if j.born == 0})
+            if sender in self.x
+        ]
+        for step, event in enumerate(self.trace.events, start=1):
+            x, y = self.at(event.lane, step)
+            points = [(x, y)]
+            if event.kind == "lose":
+                points = lost.get(step, points)
+            elif event.kind == "duplicate":
+                points = [point for (at, _), point in self.copies.items() if at == step] or points
+            elif is_quorum(event):
+                half, _ = self.bar(event)
+                points += [(x + shift, y - BAR + 4) for shift in (-half, 0, half)]
+            marks += [Mark(*point, ("event", step)) for point in points]
+            marks += [Mark(*self.at(child, step), ("spawn", child)) for child in event.spawned if child in self.x]
+        return marks
 
     def _slots(self) -> dict[tuple[int, int], Point]:
         """For each (step, message): where its arrow ends in the bar of a quorum transition. So arrows do not cross."""
@@ -132,72 +243,114 @@ class Layout:
                 sx, sy = self.at(journey.message.sender, journey.born)
                 return (sx - x) / max(1.0, y - sy)
 
-            ordered = sorted(event.consumed, key=slope)
+            ordered, (_, slot) = sorted(event.consumed, key=slope), self.bar(event)
             for i, message in enumerate(ordered):
-                slots[step, message] = (x + SLOT * (i - (len(ordered) - 1) / 2), y - BAR)
+                slots[step, message] = (x + slot * (i - (len(ordered) - 1) / 2), y - BAR)
         return slots
 
     def _arrows(self) -> list[Arrow]:
-        self.journeys = journeys(self.trace)
-        self.given_up = {i for mark in self.trace.marks for i in mark.lost}
+        heights = [self.y(step) for step in range(len(self.rows))]
+        self.router = Router(self.marks, heights, ROW / 2, self._middle, careful=len(heights) <= _CAREFUL)
         self.slots = self._slots()
-        self.copies: dict[tuple[int, int], Point] = {}
-        """For each (step, original): where on the line of the original the network made the copy."""
-        arrows: list[Arrow] = []
-        for journey in self.journeys:
-            arrows += self._of(journey)
-        return arrows
+        arrows = [arrow for journey in self.journeys for arrow in self._of(journey)]
+        return arrows + self._stubs(arrows)
+
+    def _middle(self, x: float, side: int) -> float:
+        """The middle between two lanes that is next to x on a side. The margins count as middles."""
+        number = (x - self.left) / self.spacing
+        return self.left + self.spacing * (math.ceil(number - 1e-6) if side > 0 else math.floor(number + 1e-6))
 
     def _of(self, journey: Journey) -> list[Arrow]:
-        m = journey.message
-        start = self.at(m.sender, journey.born)
-        if m.sender not in self.x:
-            start = (start[0], self.y(journey.born))
+        m, born = journey.message, journey.born
+        start = self.at(m.sender, born)
         if journey.copy_of is not None:
-            start = self.copies.get((journey.born, journey.copy_of), start)
+            start = self.copies.get((born, journey.copy_of), start)
         result: list[Arrow] = []
+
+        def line(kind: str, end: Point, to_step: int, *, loops: bool = False) -> None:
+            """Add an arrow that visits the places where the network copied the message."""
+            copied = [step for step in journey.copied if born < step < to_step]
+            stops = [start, *(self.copies[step, m.id] for step in copied), end]
+            own: set[tuple[str, object]] = {("event", step) for step in (born, *copied, to_step)}
+            if born == 0:
+                own.add(("sender", m.sender))
+            if loops and not copied:
+                routes = [self.router.arc(start, end, own)]
+            else:
+                routes = [self.router.route(a, b, own) for a, b in itertools.pairwise(stops)]
+            result.append(Arrow(journey, kind, tuple(routes), to_step, frozenset(own)))
+
         for count, step in enumerate(journey.deliveries):
             event = self.event(step)
             lane = event.lane if event else m.receiver
             end = self.slots.get((step, m.id), self.at(lane, step))
             kind = "redelivered" if count else "delivered"
-            result.append(Arrow(journey, kind, start, end, step, loops=m.sender == lane and journey.copy_of is None))
-        towards = 1 if self.x.get(m.receiver, 0.0) >= start[0] else -1
+            line(kind, end, step, loops=m.sender == lane and journey.copy_of is None)
         if journey.lost is not None:
-            x, y = self.at(m.receiver, journey.lost)
-            result.append(Arrow(journey, "lost", start, (x - towards * 15, y), journey.lost))
-        elif journey.dropped is not None and journey.dropped > journey.born:
-            result.append(Arrow(journey, "dropped", start, self.at(m.receiver, journey.dropped), journey.dropped))
-        elif journey.pending or journey.dropped is not None or journey.merged is not None:
-            kind = "pending" if journey.pending else "dropped" if journey.merged is None else "merged"
-            if m.id in self.given_up:
-                kind = "lost"
-            if not journey.deliveries:
-                result.append(Arrow(journey, kind, start, self._stub(start, m.receiver), None))
+            line("lost", self._beside(journey, journey.lost, 15), journey.lost)
+        elif journey.dropped is not None and journey.dropped > born:
+            line("dropped", self.at(m.receiver, journey.dropped), journey.dropped)
+        # Copies of a message that is still pending, or that was taken before it was copied.
+        last = max((arrow.to_step or 0 for arrow in result), default=0)
         for step in journey.copied:
-            # The copy is made on the line of the original if that is still in transit, else just before the receiver.
-            line = next((a for a in result if a.to_step is None or a.to_step > step), None)
-            x, y = self.at(m.receiver, step)
-            point = (x - towards * 20, y)
-            if line is None:
-                result.append(Arrow(journey, "copied", start, point, step))
-            elif line.to_step is not None and line.end[1] > line.start[1]:
-                part = (y - line.start[1]) / (line.end[1] - line.start[1])
-                point = (line.start[0] + part * (line.end[0] - line.start[0]), y)
-            self.copies[step, m.id] = point
+            if step > last and step == journey.copied[-1]:
+                line("copied", self.copies[step, m.id], step)
+                start = self.copies[step, m.id]
         return result
 
-    def _stub(self, start: Point, receiver: str) -> Point:
-        """The open end of a message that no step took: a short line towards its receiver."""
-        x = self.x.get(receiver, start[0] + self.spacing)
-        dx, dy = x - start[0], ROW * 0.8
-        if dx == 0:
-            return (start[0] + 22, start[1] + 18)
-        scale = 36 / (dx * dx + dy * dy) ** 0.5
-        return (start[0] + dx * scale, start[1] + dy * scale)
+    def _stubs(self, arrows: list[Arrow]) -> list[Arrow]:
+        """A short line towards its receiver for each message that no step took.
 
-    def _label(self, step: int, event: Event) -> Label:
-        """Put the label beside the event, inside the drawing, where it crosses the fewest arrows and lanes."""
+        Their ends are apart from each other and from other arrows, so that each can be seen.
+        """
+        near: dict[int, list[tuple[Point, Point]]] = {}
+        for arrow in arrows:
+            near.setdefault(arrow.journey.born, []).extend(arrow.segments)
+        stubs: list[Arrow] = []
+        for journey in sorted(self.journeys, key=self._far, reverse=True):
+            m = journey.message
+            dropped, merged = journey.dropped is not None, journey.merged is not None
+            if journey.lost is not None or (journey.dropped or 0) > journey.born or journey.deliveries:
+                continue
+            if not (journey.pending or dropped or merged):
+                continue
+            kind = "pending" if journey.pending else "merged" if merged else "dropped"
+            kind = "lost" if m.id in self.given_up else kind
+            start, side = self.at(m.sender, journey.born), -1 if self._ahead(journey) < 0 else 1
+            if journey.copied:
+                start = self.copies[journey.copied[-1], m.id]
+                side = 1 if start[0] < self.at(m.receiver, 0)[0] else -1
+            elif journey.copy_of is not None:
+                start = self.copies.get((journey.born, journey.copy_of), start)
+            ends = [stub.end for stub in stubs if abs(stub.end[1] - start[1]) < ROW]
+            end = self._stub_end(start, side, ends, near.get(journey.born, []))
+            stubs.append(Arrow(journey, kind, (Route("straight", (start, end)),), None))
+        return stubs
+
+    def _stub_end(self, start: Point, side: int, ends: list[Point], lines: list[tuple[Point, Point]]) -> Point:
+        """The end of a stub that can be seen best."""
+        marks = [(mark.x, mark.y) for mark in self.marks if abs(mark.y - start[1]) < 2 * ROW]
+        marks = [mark for mark in marks if math.dist(mark, start) > RADIUS]
+
+        def room(end: Point) -> float:
+            """The distance of an end from lines and other ends. More than enough is enough."""
+            away = [math.dist(end, other) for other in ends] + [distance(end, a, b) for a, b in lines]
+            return min([9.0, *away, *(distance(mark, start, end) - CLEAR + 9.0 for mark in marks)])
+
+        turns = [math.radians(angle) for angle in _STUB_ANGLES]
+        fan = [(start[0] + side * _STUB * math.cos(t), start[1] + _STUB * math.sin(t)) for t in turns]
+        return max(fan, key=room)
+
+    def _ahead(self, journey: Journey) -> float:
+        """How far the receiver is to the right of the sender."""
+        sender = self.x.get(journey.message.sender, self.left)
+        return self.x.get(journey.message.receiver, sender + self.spacing) - sender
+
+    def _far(self, journey: Journey) -> float:
+        return abs(self._ahead(journey))
+
+    def _text(self, event: Event) -> tuple[str, ...]:
+        """The lines of the label of an event: what it does, and what it sends."""
         messages = self._messages
         main = event_label(event) or {"crash": "crash", "recover": "recovery"}.get(event.kind, "")
         if event.kind in ("lose", "duplicate"):
@@ -209,36 +362,55 @@ class Layout:
             lines = [main] + [f"→ {content}" for _, content, _ in groups[:1]]
             if len(groups) > 1:
                 lines[-1] = "→ " + ", ".join(content.split("(")[0] for _, content, _ in groups)
-        lines = [shorten(line, _LABEL_LIMIT) for line in lines if line]
-        wide = max((len(line) * (_SMALL_CHARACTER if i else _CHARACTER) for i, line in enumerate(lines)), default=0.0)
-        high = LINE * len(lines)
+        return tuple(shorten(line, _LABEL_LIMIT) for line in lines if line)
+
+    def _label(self, step: int, event: Event) -> Label:
+        """Put the label beside the event, inside the drawing, where it crosses the fewest arrows and lanes."""
+        lines = self.texts[step - 1]
+        wide, high = text_wide(lines), LINE * len(lines)
         x, y = self.at(event.lane, step)
-        gap = 11.0 + (SLOT * len(event.consumed) / 2 if is_quorum(event) else 0)
+        least = 11.0 + (self.bar(event)[0] if is_quorum(event) else 0)
         spawned = [((x, y), self.at(child, step)) for child in event.spawned if child in self.x]
+        marks = [(mark.x, mark.y) for mark in self.marks if abs(mark.y - y) < ROW / 2]
+        near_arrows = [
+            (arrow, [(a, b) for a, b in arrow.segments if a[1] <= y + ROW / 2 and b[1] >= y - ROW])
+            for arrow in self._passing[step]
+        ]
+        near_arrows = [(arrow, segments) for arrow, segments in near_arrows if segments]
         choices: list[tuple[float, Label]] = []
-        for side, left_cost in ((1, 0.0), (-1, 0.4)):
+        # On the right or on the left. Close to the event, or where two arrows leave room between them.
+        for side, gap in itertools.product((1, -1), (0.0, 17.0, 34.0, 48.0)):
             # Above the event, so that it does not cover what the event sends; or at the same height.
             for top, level_cost in ((y - 2 - high, 0.1), (y - high / 2, 0.0)):
-                near = x + side * gap
-                low = near if side > 0 else near - wide
-                box = (low, top, low + wide, top + high)
-                cost = self._cost(step, box, spawned) + left_cost + level_cost
-                choices.append((cost, Label(tuple(lines), near, top + 9.5, "start" if side > 0 else "end")))
+                near = x + side * (least + gap)
+                label = Label(lines, near, top + 9.5, "start" if side > 0 else "end", wide)
+                cost = self._cost(near_arrows, label.box, spawned) + 2 * sum(_holds(label.box, mark) for mark in marks)
+                choices.append((cost + level_cost + gap / 60 + (0.4 if side < 0 else 0.0), label))
         return min(choices, key=lambda choice: choice[0])[1]
 
-    def _cost(self, step: int, box: Box, more: list[tuple[Point, Point]]) -> float:
+    def _cost(self, near: list[tuple[Arrow, list[Segment]]], box: Box, more: list[Segment]) -> float:
         left, _, right, _ = box
-        cost = 100.0 if left < self.left or right > self.width else 0.0
+        cost = 100.0 if left < self.left or right > self._right else 0.0
         cost += sum(0.3 for x in self.x.values() if left < x < right)
-        lines = [
-            (a.start, a.end, 2.0 if a.to_step is None else 1.0) for a in self._passing[self.rows[step]] if not a.loops
-        ]
-        lines += [(start, end, 1.0) for start, end in more]
-        # An arc of a process to itself is close to its lane, on the right. A narrow box approximates it.
-        arcs = [a for a in self._passing[self.rows[step]] if a.loops]
-        cost += sum(1.0 for a in arcs if _crosses((a.start[0] + 20, a.start[1]), (a.end[0] + 20, a.end[1] + 4), box))
-        # An open end is so short that a label would hide all of it.
-        return cost + sum(weight for start, end, weight in lines if _crosses(start, end, box))
+        box = (box[0] - _HALO, box[1], box[2] + _HALO, box[3])
+        for arrow, segments in near:
+            if any(_crosses(a, b, box) for a, b in segments):
+                # A label would hide all of an open end, which is short, or the head of an arrow.
+                cost += 2.0 if arrow.to_step is None else 1.0
+                tail, tip = arrow.segments[-1]
+                cost += 2.0 if _crosses(toward(tip, tail, min(26.0, math.dist(tip, tail))), tip, box) else 0.0
+        return cost + sum(_crosses(start, end, box) for start, end in more)
+
+
+def text_wide(lines: Sequence[str]) -> float:
+    """An upper bound for the width of a label."""
+    sizes = (TEXT * _BOLD, *[SMALL_TEXT] * len(lines))
+    return max((text_width(line, size) for line, size in zip(lines, sizes, strict=False)), default=0.0)
+
+
+def _holds(box: Box, point: Point) -> bool:
+    """Whether a mark at this point touches the box."""
+    return box[0] - 6 < point[0] < box[2] + 6 and box[1] - 6 < point[1] < box[3] + 6
 
 
 def is_quorum(event: Event) -> bool:

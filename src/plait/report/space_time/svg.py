@@ -8,13 +8,13 @@ to highlight parts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from plait.kernel.trace import Event, Trace
-from plait.report.markup import asset, escape, shorten
+from plait.report.markup import diagram_styles, escape, shorten
 from plait.report.space_time.flow import lane_status
-from plait.report.space_time.layout import BAR, HEAD, LINE, RADIUS, ROW, SLOT, Arrow, Label, Layout, Point, is_quorum
+from plait.report.space_time.layout import BAR, HEAD, LINE, RADIUS, ROW, Arrow, Label, Layout, is_quorum
+from plait.report.space_time.routing import Point, Route, rounded, shortened, toward
 from plait.report.wording import idle_steps, message_text, plural, trace_heading, visible
 
 
@@ -22,7 +22,7 @@ def space_time(
     trace: Trace,
     *,
     standalone: bool = True,
-    rows: Sequence[int] | None = None,
+    rows: Sequence[float] | None = None,
     marked: Mapping[int, str] | None = None,
     heading: str | None = None,
 ) -> str:
@@ -31,14 +31,26 @@ def space_time(
     `rows` has the row of each step, if some rows stay empty. `marked` has classes for highlighted events. `heading` is
     the title of the trace.
     """
-    layout = Layout(trace, rows)
+    return drawing(Layout(trace, rows), standalone=standalone, marked=marked, heading=heading)
+
+
+def drawing(
+    layout: Layout,
+    *,
+    standalone: bool,
+    marked: Mapping[int, str] | None = None,
+    heading: str | None = None,
+    dark: bool = True,
+) -> str:
+    """Draw a trace whose layout is known. With `dark`, the drawing is dark if the reader prefers this."""
+    trace = layout.trace
     idle = {i + 1 for i in idle_steps(trace)}
     w, h = _n(layout.width), _n(layout.height)
     space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
     parts = [
         f'<svg{space} class="plait-diagram" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img">',
         f"<title>{escape('Space-time diagram. ' + (heading or trace_heading(trace)))}</title>",
-        f"<style>{asset('space_time.css')}</style>",
+        f"<style>{diagram_styles(dark=dark)}</style>",
         f'<rect class="paper" width="{w}" height="{h}"/>',
         *_rows(layout),
         *_lanes(layout),
@@ -127,11 +139,11 @@ def _loop(layout: Layout) -> list[str]:
 def _marks(layout: Layout) -> list[str]:
     """For each mark, a horizontal line with its label."""
     parts = []
-    for mark in layout.trace.marks:
-        y = layout.y(mark.before) + ROW / 2
+    x = 34 if layout.trace.loop is not None else 4
+    for label, top in layout.boundaries():
         parts.append(
-            f'<g class="boundary"><line x1="0" y1="{_n(y)}" x2="{_n(layout.width)}" y2="{_n(y)}"/>'
-            f'<text x="4" y="{_n(y + 10)}">{escape(visible(mark.label))}</text></g>'
+            f'<g class="boundary"><line x1="0" y1="{_n(top + 4)}" x2="{_n(layout.width)}" y2="{_n(top + 4)}"/>'
+            f'<text x="{x}" y="{_n(top + 15)}">{escape(label)}</text></g>'
         )
     return parts
 
@@ -152,19 +164,12 @@ def _spawns(layout: Layout) -> list[str]:
     return parts
 
 
-def _toward(start: Point, end: Point, distance: float) -> Point:
-    """The point at this distance from start on the way to end."""
-    dx, dy = end[0] - start[0], end[1] - start[1]
-    length = math.hypot(dx, dy) or 1.0
-    return (start[0] + dx / length * distance, start[1] + dy / length * distance)
-
-
 def _tip(tip: Point, tail: Point) -> str:
     """An arrow head as a separate path. Markers need ids, which would not be unique in a page with two diagrams."""
-    base = _toward(tip, tail, 9)
+    base = toward(tip, tail, 9)
     dx, dy = (tip[0] - base[0]) / 9 * 3.6, (tip[1] - base[1]) / 9 * 3.6
     points = [tip, (base[0] - dy, base[1] + dx), (base[0] + dy, base[1] - dx)]
-    return '<path class="tip" d="M' + " L".join(f"{_n(x)} {_n(y)}" for x, y in points) + ' Z"/>'
+    return '<path class="tip" d="M' + " L".join(map(_points, points)) + ' Z"/>'
 
 
 def _cross(x: float, y: float, size: float) -> str:
@@ -188,34 +193,47 @@ def _arrow(arrow: Arrow, idle: bool) -> str:
         f'<g class="message {kind}" data-message="{m.id}" data-from="{arrow.journey.born}"{to}>',
         f"<title>{escape(said + what.get(arrow.kind, ''))}</title>",
     ]
-    copied = arrow.journey.copy_of is not None
-    start = _toward(arrow.start, arrow.end, RADIUS + (2 if copied else 0))
-    if arrow.loops:
-        parts.append(_self_arrow(arrow))
-    else:
-        in_bar = arrow.to_step is not None and arrow.kind.endswith("delivered")
-        end = _toward(arrow.end, arrow.start, RADIUS + 1 if in_bar else 0)
-        parts.append(f'<line x1="{_n(start[0])}" y1="{_n(start[1])}" x2="{_n(end[0])}" y2="{_n(end[1])}"/>')
-        if arrow.kind.endswith("delivered"):
-            parts.append(_tip(end, start))
-        elif arrow.kind in ("pending", "merged"):
-            parts.append(f'<circle class="open" cx="{_n(end[0])}" cy="{_n(end[1])}" r="3.2"/>')
-        elif arrow.kind in ("dropped", "lost") and arrow.to_step is None:
-            parts.append(_cross(*end, 3.5))
+    delivered = arrow.kind.endswith("delivered")
+    last = len(arrow.routes) - 1
+    for number, route in enumerate(arrow.routes):
+        from_plus = number > 0 or arrow.journey.copy_of is not None
+        room = (
+            RADIUS + 1
+            if number == last and delivered
+            else 0
+            if number == last and arrow.kind != "copied"
+            else RADIUS + 2
+        )
+        shown = shortened(route, RADIUS + (2 if from_plus else 0), room)
+        parts.append(_line(shown))
+    end, before = shown.points[-1], shown.points[-2]
+    if delivered:
+        parts.append(_tip(end, before))
+    elif arrow.kind in ("pending", "merged"):
+        parts.append(f'<circle class="open" cx="{_n(end[0])}" cy="{_n(end[1])}" r="3.2"/>')
+    elif arrow.kind in ("dropped", "lost") and arrow.to_step is None:
+        parts.append(_cross(*end, 3.5))
     if arrow.kind == "redelivered":
-        x, y = _toward(arrow.end, arrow.start, 24)
-        parts.append(_plus(x, y))
+        parts.append(_plus(*toward(arrow.end, before, 24)))
     return "".join([*parts, "</g>"])
 
 
-def _self_arrow(arrow: Arrow) -> str:
-    """A message of a process to itself: an arc on the right of the lane."""
-    (x1, y1), (x2, y2) = arrow.start, arrow.end
-    bulge = min(46.0, 18 + (y2 - y1) / 6)
-    end = (x2 + RADIUS * 0.9, y2 - RADIUS * 0.7)
-    points = [(x1 + RADIUS, y1 + 2), (x1 + bulge, y1 + 8), (x2 + bulge, y2 - 12), end]
-    first, *rest = [f"{_n(x)} {_n(y)}" for x, y in points]
-    return f'<path class="arc" d="M{first} C{" ".join(rest)}"/>' + _tip(end, (x2 + bulge, y2 - 14))
+def _line(route: Route) -> str:
+    """A line, a curve, or a path with rounded corners."""
+    first, *others = route.points
+    if route.kind == "straight":
+        (x1, y1), (x2, y2) = route.points
+        return f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"/>'
+    if route.kind == "curve":
+        drawn = f"{'Q' if len(others) == 2 else 'C'}{_points(*others)}"
+    else:
+        drawn = "".join(f"L{_points(a)} Q{_points(corner, b)} " for a, corner, b in rounded(route.points))
+        drawn += f"L{_points(others[-1])}"
+    return f'<path class="arc" d="M{_points(first)} {drawn}"/>'
+
+
+def _points(*points: Point) -> str:
+    return " ".join(f"{_n(x)} {_n(y)}" for x, y in points)
 
 
 def _plus(x: float, y: float) -> str:
@@ -248,7 +266,7 @@ def _event(layout: Layout, step: int, event: Event, mark: str) -> str:
         parts += [_plus(*point) for point in points or [(x, y)]]
     else:
         if is_quorum(event):
-            half = SLOT * (len(event.consumed) - 1) / 2 + 5
+            half, _ = layout.bar(event)
             parts.append(
                 f'<g class="quorum"><title>{escape(plural(len(event.consumed), "message") + " taken at once")}</title>'
                 f'<path d="M{_n(x - half)} {_n(y - BAR + 4)} H{_n(x + half)} M{_n(x)} {_n(y - BAR + 4)} V{_n(y)}"/></g>'

@@ -10,7 +10,7 @@ import re
 
 from plait.kernel.trace import Event, Trace
 from plait.report.space_time.flow import lane_status
-from plait.report.wording import mark_texts, visible
+from plait.report.wording import mark_texts, plural, visible
 
 _MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○"}
 _LEGEND = {"lose": "× lost", "duplicate": "+ duplicated", "crash": "X crashed", "recover": "○ recovered"}
@@ -20,8 +20,8 @@ _LEAST_LABEL = 8
 _GAP = 2
 
 
-def draw(trace: Trace, width: int) -> list[str]:
-    """The rows of the drawing. Empty if it does not fit, or if there is nothing to draw."""
+def draw(trace: Trace, width: int, hidden: range = range(0)) -> list[str]:
+    """The rows of the drawing, without those of hidden steps. Empty if it does not fit, or if there is nothing to draw."""
     if not trace.events or not trace.lanes:
         return []
     full = [visible(lane.name) for lane in trace.lanes]
@@ -29,7 +29,7 @@ def draw(trace: Trace, width: int) -> list[str]:
     for names in (full, _short(full)):
         columns = [max(_LEAST_COLUMN, len(name) + _GAP) for name in names]
         if gutter + sum(columns) <= width:
-            return _rows(trace, names, columns, gutter, width)
+            return _rows(trace, names, columns, gutter, width, hidden)
     return []
 
 
@@ -39,7 +39,7 @@ def _short(names: list[str]) -> list[str]:
     return short if len(set(short)) == len(short) else names
 
 
-def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width: int) -> list[str]:
+def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width: int, hidden: range) -> list[str]:
     at = {lane.name: gutter + sum(columns[:i]) for i, lane in enumerate(trace.lanes)}
     right = gutter + sum(columns)
     status = lane_status(trace)
@@ -48,6 +48,10 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
 
     marks = mark_texts(trace)
     for step, event in enumerate(trace.events, start=1):
+        if step in hidden:
+            if step == hidden.start:
+                rows.append(f"{'⋮':>{gutter - 2}}  {plural(len(hidden), 'step')} not shown")
+            continue
         for label, *_ in marks.get(step - 1, []):
             rows.append(f"{' ' * (gutter - 2)}── {label} ──"[:width])
         row = [" "] * right

@@ -13,7 +13,7 @@ import itertools
 from collections import Counter
 
 from plait.kernel.graph import Edge, State, StateGraph
-from plait.report.markup import asset, escape, shorten, text_width
+from plait.report.markup import asset, diagram_styles, escape, shorten, text_width
 from plait.report.state_graph import wording as states
 from plait.report.state_graph.layout import Arrangement, Box, Link, LinkPath, Point, arrange
 from plait.report.wording import plural, visible
@@ -45,7 +45,7 @@ def graph_svg(graph: StateGraph, *, standalone: bool = True) -> str:
     parts = [
         f'<svg{space} class="plait-diagram plait-graph" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img">',
         f"<title>{escape('State graph. ' + states.heading(graph))}</title>",
-        f"<style>{asset('space_time.css')}{asset('state_graph.css')}</style>",
+        f"<style>{diagram_styles()}{asset('state_graph.css')}</style>",
         f'<rect class="paper" width="{w}" height="{h}"/>',
         *drawing.heading(),
         *(drawing.arrow(number) for number in range(len(drawing.arrows))),

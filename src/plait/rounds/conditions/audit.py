@@ -139,7 +139,7 @@ class Audit:
             process = self._process(pid, key)
             for handler in protocol.actions(process):
                 for trial in protocol.trials(process, handler):
-                    _, breach = protocol.calendar.sent(clock, trial.places)
+                    _, breach = protocol.calendar.sent(clock, () if trial.fails else trial.places)
                     if breach is not None:
                         yield Suspicion(breach.condition, f"{where(type(process), handler)} {breach.what}")
 

@@ -9,6 +9,7 @@ import msgspec
 from plait.check.api import check
 from plait.check.explain.execute import execute, execution
 from plait.check.options import Options
+from plait.kernel.deadline import Deadline
 from plait.kernel.step import Step, steps_of
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Status, Verdict
@@ -45,23 +46,27 @@ def conditions(
     phases: int = PHASES,
     audited: int | None = AUDITED,
     workers: int | None = None,
+    timeout: float | None = None,
 ) -> Verdict:
     """Decide the conditions of Sequentialization, sections 4.2 and 5.1, for a System.
 
     The steps of the asynchronous protocol are watched. If it has more than `max_states` states, its sequential program of
-    `phases` phases is audited instead, up to `audited` states. `workers` is the number of threads that search.
+    `phases` phases is audited instead, up to `audited` states. `workers` is the number of threads that search, `timeout` the
+    seconds for all of it.
     """
+    clock = Deadline(timeout)
     bare = with_properties(system, [])
     ghosts = instrumented(bare)
-    verdict = check(ghosts, max_states=max_states, keep_going=True, workers=workers)
+    verdict = check(ghosts, max_states=max_states, keep_going=True, workers=workers, timeout=clock.left)
     states = f"{verdict.statistics.states:,} asynchronous states"
     reasons = (dict.fromkeys(CONDITIONS, f"on all {states}") if verdict.bound is None else {}) | proved(system)
     evidence = Evidence(reasons, {}, _breaking_runs(verdict))
     if verdict.status == "inconclusive" and len(reasons) < len(CONDITIONS):
         known = evidence.broken
-        evidence = _audit(bare, ghosts, phases, reasons, Options(max_states=audited, workers=workers))
+        limits = Options(max_states=audited, workers=workers, timeout=clock.left)
+        evidence = _audit(bare, ghosts, phases, reasons, limits)
         if not evidence.broken and evidence.doubts:  # a random walk may show that the suspected step is real
-            walked = check(ghosts, search="random", walks=WALKS, keep_going=True, workers=workers)
+            walked = check(ghosts, search="random", walks=WALKS, keep_going=True, workers=workers, timeout=clock.left)
             evidence = evidence._replace(broken=_breaking_runs(walked))
         evidence = evidence._replace(broken=known | evidence.broken)
     results = []

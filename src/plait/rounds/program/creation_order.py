@@ -24,7 +24,7 @@ from plait.model.process import Handler, Process
 from plait.model.properties import Property
 from plait.model.system import System
 from plait.rounds.calendar import where
-from plait.rounds.program.protocol import delivered, fresh, key_of, own
+from plait.rounds.program.protocol import delivered, fresh, key_of, own, state_of
 from plait.rounds.program.views import RoundsProcess, RoundsView
 
 MOST = 24
@@ -143,7 +143,7 @@ class CreationOrder:
                     others = tuple(_message(m, names) for m in messages)
                     try:
                         function(twin, *([others] if messages is not given else others))
-                        alike = failed is None and again.agrees() and _state(twin) == _state(_twin(process, names))
+                        alike = failed is None and again.agrees() and state_of(twin) == state_of(_twin(process, names))
                     except AssertionError:
                         alike = failed is not None
                     except Exception:
@@ -332,7 +332,7 @@ def _twin(process: Process, names: Names) -> Process:
 
 def _situation(process: Process, messages: Iterable[Message]) -> Hashable:
     """What a guard or a step depends on, as a key."""
-    return (process.id, _state(process), *((m.sender, key_of(m)) for m in messages))
+    return (process.id, state_of(process), *((m.sender, key_of(m)) for m in messages))
 
 
 def _new(seen: set[Hashable], situation: Hashable) -> bool:
@@ -341,7 +341,3 @@ def _new(seen: set[Hashable], situation: Hashable) -> bool:
         return False
     seen.add(situation)
     return True
-
-
-def _state(process: Process) -> Hashable:
-    return key_of([own(process)[name] for name in type(process).__plait_fields__])

@@ -33,7 +33,8 @@ class Letter(NamedTuple):
 
     place: int
     to: Pid
-    message: Message
+    message: Message | None
+    """None if the round is after the last phase: nobody receives it."""
 
 
 class HandlerRun:
@@ -86,6 +87,10 @@ class Trial(NamedTuple):
     script: tuple[int, ...]
     choices: tuple[Any, ...]
     places: tuple[int, ...]
+    after: Process
+    """A copy of the process after the action."""
+    fails: bool = False
+    """Whether an assertion fails, after messages of these places."""
 
 
 class Protocol(abc.ABC):
@@ -160,16 +165,16 @@ class Protocol(abc.ABC):
             twin = _copy(process)
             run = HandlerRun(self, None, script)
             own(twin)["_run"] = run
+            fails = False
             try:
                 with blamed(process, handler):
                     handler.function(twin)
-                changes = bool(run.letters or run.children) or _differ(process, twin)
             except AssertionError:
-                run.letters.clear()  # the assertion will fail when the step is taken
-                changes = True
+                fails = True  # when the step is taken, too
             script = (run.script or [])[: len(run.widths)]
-            if changes:
-                yield Trial(tuple(script), tuple(run.chosen), tuple(letter.place for letter in run.letters))
+            if fails or run.letters or run.children or state_of(process) != state_of(twin):
+                places = tuple(letter.place for letter in run.letters)
+                yield Trial(tuple(script), tuple(run.chosen), places, twin, fails)
             while script and script[-1] + 1 >= run.widths[len(script) - 1]:
                 script.pop()
             if not script:
@@ -279,6 +284,6 @@ def _copy(process: Process) -> Process:
     return twin
 
 
-def _differ(one: Process, other: Process) -> bool:
-    """Whether a field of two processes of one class differs."""
-    return any(key_of(own(one)[name]) != key_of(own(other)[name]) for name in type(one).__plait_fields__)
+def state_of(process: Process) -> Hashable:
+    """The local state of a process as a key."""
+    return key_of([own(process)[name] for name in type(process).__plait_fields__])

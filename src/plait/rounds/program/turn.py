@@ -1,5 +1,7 @@
 """A turn of a process in the sequential program (Sequentialization, Algorithm 1): UPDATE of a round, SEND of the next.
 
+After UPDATE of the last round, the SEND part is for actions that leave the last phase: nobody receives their messages.
+
 A transition of the program takes at most one step of the protocol, so that the program has all states of the protocol. If no
 other step is possible (nearly always), the turn ends in the same transition.
 """
@@ -16,13 +18,15 @@ from plait.model.message import Message
 from plait.model.process import Handler, Process
 from plait.rounds.assumptions import Lost
 from plait.rounds.calendar import CONDITIONS, Breach, where
-from plait.rounds.program.protocol import HandlerRun, Letter
+from plait.rounds.program.protocol import HandlerRun, Letter, Trial, state_of
 from plait.rounds.program.step import CRASH, Heard, ProtocolStep
 
 if TYPE_CHECKING:
     from plait.rounds.sequential import Program
 
 PASS = "pass"
+MOST = 10_000
+"""The largest number of local states in which a process looks for a message that its silent actions prepare."""
 Stage = Literal["update", "send"]
 
 
@@ -76,7 +80,9 @@ class Held(Message):
     ghost: Ghost
     heard: Heard = ()
     took: bool = False
-    """Whether it has consumed a message of this round, or was created just before it."""
+    """Whether it has consumed a message of this round, was created just before it, or has just left the last phase."""
+    owes: bool = False
+    """Whether its last step prepares a message of this SEND part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +108,7 @@ class Turn:
         self, program: Program, process: Process, stage: Stage, token: Token, ghost: Ghost, heard: Heard = ()
     ) -> None:
         self.program, self.process, self.me = program, process, process.id
-        self.stage, self.token, self.heard, self.took = stage, token, heard, False
+        self.stage, self.token, self.heard, self.took, self.owes = stage, token, heard, False, False
         self.at = ghost.place
         self.ahead, self.letters, self.kept = ghost.ahead, ghost.letters, ghost.kept
         self.next = 0
@@ -112,6 +118,11 @@ class Turn:
     def place(self) -> int:
         """The round of this part of the turn: mail is consumed in one round, and sent for a later one."""
         return self.token.goal if self.stage == "send" else self.at
+
+    @property
+    def closing(self) -> bool:
+        """Whether this is the last turn: its SEND part is for actions that leave the last phase."""
+        return self.token.goal > self.program.end
 
     @property
     def silent(self) -> bool:
@@ -140,21 +151,21 @@ class Turn:
         while True:
             options = [] if self.silent else self._options()
             crashes = [] if self.silent else list(program.crashes(self.me, self.token.budgets))
-            last = bool(crashes) and self.stage == "update" and self.token.goal > program.end
+            last = bool(crashes) and self.stage == "send" and self.closing
             if taken and (options or last):
                 return self._hold()
             menu: list[Any] = [option.step for option in options]
-            if not taken and (fresh or options or last):
+            if not taken and (options or last or (fresh and not self.closing)):
                 part = int(self.stage == "update")
-                menu += [ProtocolStep(self.place, part, CRASH, (), (n,)) for n in crashes]
+                menu += [ProtocolStep(self._key_place(None), part, CRASH, (), (n,)) for n in crashes]
             must = self.stage == "update" and not program.assumed.free and any(o.step.consumed for o in options)
-            if not must:
+            if not must and not self.owes:
                 menu.append(PASS)
             chosen = PASS if menu[0] is PASS else self.process.choose(menu)
             if chosen is PASS:
                 if self.heard and program.audit:
                     program.audit.passed(self.process, self.ahead, self.heard, self.place)
-                if self.stage == "send" or self.token.goal > program.end:
+                if self.stage == "send":
                     return self._end()
                 self.stage, self.heard, self.took, fresh = "send", (), False, False
                 continue
@@ -167,26 +178,77 @@ class Turn:
     # -- steps of the protocol -------------------------------------------------------------------------------------
 
     def _options(self) -> list[Option]:
-        """The steps that are possible now: receipts in the UPDATE part; in the SEND part, actions that send in this round.
-
-        Actions that send nothing are possible in the SEND part, and in the UPDATE part after the first receipt. A process
-        that was just created may take them at once.
-        """
-        program, place, part = self.program, self.place, int(self.stage == "update")
+        """The steps that are possible now: receipts in the UPDATE part, and actions."""
+        program, part = self.program, int(self.stage == "update")
         options, self.next = [], 0
         if self.heard:
             for handler, consumed in program.receipts(self.process, self.heard):
-                options.append(Option(ProtocolStep(place, part, handler.name, consumed), handler))
-        if self.stage == "send" or self.took:
+                options.append(Option(ProtocolStep(self.place, part, handler.name, consumed), handler))
+        silent = self._silent_now(must=bool(options))
+        if self.stage == "send" or silent:
             for handler in program.actions(self.process):
                 for trial in program.trials(self.process, handler):
-                    first = min(trial.places, default=None)
+                    first = self._first(trial)
                     program.beyond |= first is not None and first > program.end
-                    self.next = earliest(self.next, place + 1 if first is None else first if first > place else 0)
-                    if first is None or (self.stage == "send" and first == place):
-                        step = ProtocolStep(place, part, handler.name, (), trial.choices)
+                    following = self.place + 1 if first is None else first if first > self.place else 0
+                    self.next = earliest(self.next, following)
+                    if self._sends_now(trial) or (first is None and (silent or self._prepares(trial))):
+                        step = ProtocolStep(self._key_place(first), part, handler.name, (), trial.choices)
                         options.append(Option(step, handler, trial.script))
         return options
+
+    def _silent_now(self, must: bool) -> bool:
+        """Whether an action that sends nothing may run now, whatever the process does next.
+
+        Without an assumption, it may follow each step. With one, it waits until the process has taken what it hears in the
+        round that it is in (docs/reference/rounds.md).
+        """
+        if not self.program.assumed.free:
+            return self.stage == "update" and not must and self.at > 0 and self.ahead <= 2 * self.at + 1
+        return self.took or (self.stage == "send" and not self.closing)
+
+    def _first(self, trial: Trial) -> int | None:
+        """The round of an action. Without an assumption, an action that fails may fail at any time."""
+        return None if trial.fails and self.program.assumed.free else min(trial.places, default=None)
+
+    def _sends_now(self, trial: Trial) -> bool:
+        """Whether an action belongs to this SEND part. After the last phase, the clock of a process advances only once."""
+        first = self._first(trial)
+        if first is None or self.stage != "send":
+            return False
+        if not self.closing:
+            return first == self.place
+        end = self.program.end
+        return first > end and (self.ahead <= 2 * end + 1 or all(2 * u == self.ahead for u in trial.places))
+
+    def _prepares(self, trial: Trial) -> bool:
+        """Whether actions that send nothing lead from this one to an action of this SEND part."""
+        if self.stage != "send" or trial.fails:
+            return False
+        known, pending = set(), [trial.after]
+        while pending:
+            process = pending.pop()
+            if (key := state_of(process)) in known:
+                continue
+            known.add(key)
+            if len(known) > MOST:
+                raise ModelError(
+                    f"{self.me!r} has more than {MOST:,} local states before it sends in a round",
+                    hint="bound the actions that send nothing, or assume nothing about the network",
+                )
+            for handler in self.program.actions(process):
+                for further in self.program.trials(process, handler):
+                    if self._sends_now(further):
+                        return True
+                    if not further.places and not further.fails:
+                        pending.append(further.after)
+        return False
+
+    def _key_place(self, first: int | None) -> int:
+        """The round of a step in the order of the rounds. Steps after the last phase have the round that they send in."""
+        if self.stage == "send" and self.closing:
+            return first or max(self.program.end + 1, self.ahead // 2)
+        return self.place
 
     def _take(self, option: Option) -> None:
         step, audit = option.step, self.program.audit
@@ -194,19 +256,20 @@ class Turn:
         run = self.program.run(self.process, option.handler, step.consumed, option.script)
         if step.consumed:
             self._refuse(option.handler, self.program.calendar.consumed(self.ahead, [step.place])[1])
+            self.ahead = 2 * step.place + 1
         self.settle(option.handler, run)
         if audit:
             audit.step(self.process, before, step.place, self.ahead if step.consumed or run.letters else None)
         if run.children:
             self.token = dataclasses.replace(self.token, born=(*self.token.born, *run.children))
         self.heard = tuple(entry for entry in self.heard if entry not in step.consumed)
-        self.took |= bool(step.consumed)
+        self.took |= bool(step.consumed) or (self.closing and bool(run.letters))
+        self.owes = self.stage == "send" and not self.program.assumed.free and not run.letters
 
     def settle(self, handler: Handler, run: HandlerRun) -> None:
         """Advance the clock, and add the messages to the letters."""
         program = self.program
-        clock = 2 * self.place + 1 if self.stage == "update" else max(self.ahead, 2 * self.place)
-        self.ahead, breach = program.calendar.sent(clock, [letter.place for letter in run.letters])
+        self.ahead, breach = program.calendar.sent(self.ahead, [letter.place for letter in run.letters])
         self._refuse(handler, breach)
         if not run.letters:
             return
@@ -215,10 +278,9 @@ class Turn:
             if any(letter[:2] == other[:2] for other in letters):
                 what = f"sends {letter.to!r} a second message of {program.calendar.name(letter.place)}"
                 self._refuse(handler, Breach(6, what))
-            if letter.place <= program.end:
-                letters.append(letter)
-            else:
-                program.beyond = True
+            beyond = letter.place > program.end
+            program.beyond |= beyond
+            letters.append(letter._replace(message=None) if beyond else letter)
         self.letters = tuple(sorted(letters, key=lambda letter: letter[:2]))
 
     def _refuse(self, handler: Handler, breach: Breach | None) -> None:
@@ -236,7 +298,7 @@ class Turn:
     def _crash(self, number: int) -> None:
         budgets = tuple(b - (i == number) for i, b in enumerate(self.token.budgets))
         self.process.rounds_silent = True  # type: ignore[attr-defined]
-        self.token, self.heard = dataclasses.replace(self.token, budgets=budgets), ()
+        self.token, self.heard, self.owes = dataclasses.replace(self.token, budgets=budgets), (), False
 
     # -- the end of a transition, and of the turn --------------------------------------------------------------------
 
@@ -246,7 +308,7 @@ class Turn:
 
     def _hold(self) -> None:
         ghost = Ghost(self.at, self.ahead, self.letters, self.kept)
-        self.process.send(self.me, Held(self.stage, self.token, ghost, self.heard, self.took))
+        self.process.send(self.me, Held(self.stage, self.token, ghost, self.heard, self.took, self.owes))
 
     def _end(self) -> None:
         if self.token.goal <= self.program.end:
@@ -264,7 +326,7 @@ class Turn:
         token = self.token
         following = earliest(token.following, self.next)
         for letter in self.letters:
-            if letter.place > token.goal:
+            if token.goal < letter.place <= self.program.end:
                 following = earliest(following, letter.place)
         loud = token.loud or any(letter.place == token.goal for letter in self.letters)
         # Once a message is sent, no round is left out, and `following` does not matter.

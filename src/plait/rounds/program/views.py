@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from plait.kernel.errors import ModelError
-from plait.model.view import ProcessView, Status
+from plait.model.process import Status
+from plait.model.view import ProcessView
 
 
 class RoundsProcess:

@@ -33,6 +33,8 @@ runs them in this order (Sequentialization, Algorithm 1), one process after the 
             for process in processes:
                 mbox = messages of this round to this process{lost}
                 UPDATE: handlers of this round, on messages in mbox; the others are lost
+    for process in processes:
+        SEND: actions that leave the last phase, or none of them; nobody receives their messages
 
 A property that holds here also holds for the protocol, for this number of phases, if the protocol is round-based. `plait
 check {origin} --rounds` decides this, too, and shows violations as runs of the protocol.

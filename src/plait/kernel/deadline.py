@@ -1,0 +1,104 @@
+"""The time that a check may take: one clock for all its parts, from building the model to explaining a counterexample.
+
+The native engine watches the time itself. Python code is interrupted by an exception in its thread. This works between
+two instructions of Python: a call of C code that does not return (`list(range(10**12))`, `time.sleep`) is not interrupted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Lock, Timer, get_ident
+
+GRACE = 2.0
+"""Seconds to make a counterexample readable, if the search has used up all the time."""
+
+
+class OutOfTimeError(BaseException):
+    """The time is over. It is no `Exception`, so that user code does not handle it by accident."""
+
+
+class Deadline:
+    """A point in time, `seconds` from now; None is never.
+
+    >>> Deadline(None).left is None, Deadline(0.0).left, Deadline(60).over
+    (True, 0.0, False)
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._started = time.monotonic()
+        self._end = None if seconds is None else self._started + seconds
+        self.missed = False
+        """Whether something optional was left out."""
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until then, not below zero."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        return self.left == 0.0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the clock was started."""
+        return time.monotonic() - self._started
+
+    @contextmanager
+    def enforced(self, least: float = 0.0) -> Iterator[None]:
+        """Raise an OutOfTimeError in this thread at the deadline, but not before `least` seconds have passed.
+
+        >>> with Deadline(0.0).enforced():
+        ...     while True:
+        ...         pass
+        Traceback (most recent call last):
+        plait.kernel.deadline.OutOfTimeError
+        """
+        if self.left is None:
+            yield
+            return
+        wait = max(self.left, least)
+        if wait == 0.0:
+            raise OutOfTimeError
+        thread, lock, done, fired, met = get_ident(), Lock(), False, False, False
+
+        def fire() -> None:
+            nonlocal fired
+            with lock:
+                if not done:
+                    fired = True
+                    _raise_in(thread, OutOfTimeError)
+
+        timer = Timer(wait, fire)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except OutOfTimeError:
+            met = True
+            raise
+        finally:
+            timer.cancel()
+            with lock:
+                done = True
+            if fired and not met:  # the exception is under way: meet it here
+                with suppress(OutOfTimeError):
+                    for _ in range(1_000_000):
+                        pass
+
+    @contextmanager
+    def optional(self) -> Iterator[None]:
+        """Leave the rest of the block out at the deadline (but not before the time of grace), or on Ctrl-C."""
+        try:
+            with self.enforced(GRACE):
+                yield
+        except (OutOfTimeError, KeyboardInterrupt):
+            self.missed = True
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Have a thread raise an exception at its next instruction of Python. (CPython cannot take this back cleanly.)"""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))

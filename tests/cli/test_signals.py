@@ -1,0 +1,113 @@
+"""SIGTERM and SIGHUP end a command as Ctrl-C does; a signal that is ignored stays ignored; start-up is quiet."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.endless import ENDLESS, PLAIT
+from tests.support.patience import PATIENCE, started, until
+
+BUILDING = """
+from pathlib import Path
+from plait import System
+
+def endless() -> System:
+    Path("running").touch()
+    while True:
+        pass
+"""
+
+
+def not_ignored() -> None:
+    """In a child: a signal that the tests ignore (under nohup, SIGHUP) has its ordinary effect."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def ended_by(command: list[str], number: signal.Signals, workplace: Path) -> tuple[int, str, str]:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=not_ignored) as process:
+        until(lambda: (workplace / "running").exists() or process.poll() is not None, "the command begins")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_search_ends_with_what_was_found(workplace: Path, number: signal.Signals) -> None:
+    (workplace / "endless.py").write_text(ENDLESS)
+    code, out, err = ended_by([*PLAIT, "check", "endless.py", "--json", "--memory", "1G"], number, workplace)
+    assert code == 3, err
+    verdict = json.loads(out)
+    assert (verdict["verdict"], verdict["bound"]) == ("inconclusive", "interrupted")
+    assert verdict["states"] > 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_a_violation_that_was_found_is_shown(workplace: Path) -> None:
+    (workplace / "endless.py").write_text(ENDLESS.replace("c.number >= 0", "c.number < 2"))
+    command = [*PLAIT, "check", "endless.py", "--json", "--memory", "1G", "--keep-going"]
+    (workplace / "endless.py").write_text(
+        (workplace / "endless.py")
+        .read_text()
+        .replace("properties=[positive]", "properties=[positive, always(lambda s: True)]")
+    )
+    code, out, err = ended_by(command, signal.SIGTERM, workplace)
+    assert (code, json.loads(out)["verdict"]) == (1, "violated"), err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_while_a_model_is_built(workplace: Path, number: signal.Signals) -> None:
+    (workplace / "building.py").write_text(BUILDING)
+    code, out, err = ended_by([*PLAIT, "check", "building.py", "--json"], number, workplace)
+    assert (code, err) == (3, "error: interrupted\n")
+    assert json.loads(out)["error"]["kind"] == "interrupted"
+
+
+@pytest.mark.slow
+def test_nohup_is_respected(workplace: Path) -> None:
+    (workplace / "endless.py").write_text(ENDLESS)
+    command = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *PLAIT, "check", "endless.py", "--json", "--memory", "1G"]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        until(lambda: (workplace / "running").exists() or process.poll() is not None, "the search begins")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGHUP)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, json.loads(out)["bound"]) == (3, "interrupted"), err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("json_wanted", [False, True])
+def test_start_up_prints_no_traceback(workplace: Path, number: signal.Signals, json_wanted: bool) -> None:
+    """The first import of Plait is interrupted: it sends the signal to its own process."""
+    Path("sitecustomize.py").write_text("")
+    code = (
+        "import sys, os, signal, _plait_main\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == 'cyclopts': os.kill(os.getpid(), {int(number)})\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        f"sys.argv = ['plait', 'zoo'{', ' + repr('--json') if json_wanted else ''}]\n"
+        "sys.exit(_plait_main.main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+        preexec_fn=not_ignored,
+    )
+    assert (done.returncode, done.stderr) == (3, "error: interrupted\n")
+    assert (json.loads(done.stdout)["error"]["exit_code"] == 3) if json_wanted else done.stdout == ""
