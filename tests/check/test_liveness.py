@@ -236,7 +236,7 @@ def test_a_handler_is_covered_where_it_is_overridden() -> None:
 
 def test_the_head_of_a_class_begins_the_content_of_its_messages() -> None:
     """The engine tells the classes of messages apart by the first bytes of their canonical content."""
-    codec = Codec(Pid, set, frozenset)
+    codec = Codec(Pid)
     long = type("L" * 200, (Ball,), {"__module__": __name__})
     for cls in (Ball, Note, long):
         heads = [other for other in (Ball, Note, long) if codec.encode(cls()).startswith(liveness._head(other))]

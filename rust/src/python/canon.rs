@@ -6,6 +6,7 @@
 
 use crate::python::class::{Class, ClassKind};
 use crate::python::encoding;
+use crate::python::set_order;
 use parking_lot::Mutex;
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -20,8 +21,6 @@ const DEEPEST: usize = 100;
 #[pyclass(frozen, module = "plait._native")]
 pub struct Codec {
     pid: Py<PyType>,
-    probe_set: Py<PyType>,
-    probe_frozen_set: Py<PyType>,
     enum_base: Py<PyType>,
     new_object: Py<PyAny>,
     set_attribute: Py<PyAny>,
@@ -39,21 +38,12 @@ struct Classes {
 #[pymethods]
 impl Codec {
     #[new]
-    fn new(py: Python, pid: Py<PyType>, probe_set: Py<PyType>, probe_frozen_set: Py<PyType>) -> PyResult<Codec> {
+    fn new(py: Python, pid: Py<PyType>) -> PyResult<Codec> {
         let enum_base = py.import("enum")?.getattr("Enum")?.cast_into::<PyType>()?.unbind();
         let object = py.import("builtins")?.getattr("object")?;
         let new_object = object.getattr("__new__")?.unbind();
         let set_attribute = object.getattr("__setattr__")?.unbind();
-        Ok(Codec {
-            pid,
-            probe_set,
-            probe_frozen_set,
-            enum_base,
-            new_object,
-            set_attribute,
-            classes: Mutex::default(),
-            pids: Mutex::default(),
-        })
+        Ok(Codec { pid, enum_base, new_object, set_attribute, classes: Mutex::default(), pids: Mutex::default() })
     }
 
     /// The canonical bytes of a value.
@@ -69,16 +59,9 @@ impl Codec {
         encoding::fields(local).into_iter().map(|part| PyBytes::new(py, part)).collect()
     }
 
-    /// Whether there is a set in a value.
-    #[staticmethod]
-    fn has_sets(content: &[u8]) -> bool {
-        encoding::has_sets(content)
-    }
-
-    /// A fresh value; as a probe, its sets iterate backwards.
-    #[pyo3(signature = (content, probe = false))]
-    fn decode<'py>(&self, py: Python<'py>, content: &[u8], probe: bool) -> PyResult<Bound<'py, PyAny>> {
-        let mut decoder = Decoder { codec: self, py, rest: content, probe };
+    /// A fresh value.
+    fn decode<'py>(&self, py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let mut decoder = Decoder { codec: self, py, rest: content };
         let value = decoder.value()?;
         if decoder.rest.is_empty() { Ok(value) } else { Err(PyValueError::new_err("content goes on after its value")) }
     }
@@ -224,11 +207,11 @@ impl Encoder<'_> {
             self.once(value, "dict")?;
             self.out.push(b'd');
             self.sorted(dict.iter().map(|(k, v)| (k, Some(v))))?;
-        } else if let Some(set) = self.set::<PySet>(value, &self.codec.probe_set) {
+        } else if let Some(set) = set::<PySet>(value) {
             self.once(value, "set")?;
             self.out.push(b'S');
             self.sorted(set.iter().map(|v| (v, None)))?;
-        } else if let Some(set) = self.set::<PyFrozenSet>(value, &self.codec.probe_frozen_set) {
+        } else if let Some(set) = set::<PyFrozenSet>(value) {
             self.out.push(b'Z');
             self.sorted(set.iter().map(|v| (v, None)))?;
         } else if let Ok(float) = value.cast_exact::<PyFloat>() {
@@ -242,17 +225,6 @@ impl Encoder<'_> {
             self.instance(value)?;
         }
         Ok(())
-    }
-
-    /// A set, if it is a plain one or a probe: a subclass of the user's could carry more than its elements.
-    fn set<'a, 'py, T: PyTypeInfo>(
-        &self,
-        value: &'a Bound<'py, PyAny>,
-        probe: &Py<PyType>,
-    ) -> Option<&'a Bound<'py, T>> {
-        let class = value.get_type();
-        let known = class.is(T::type_object(value.py())) || class.is(probe.bind(value.py()));
-        value.cast::<T>().ok().filter(|_| known)
     }
 
     fn instance(&mut self, value: &Bound<PyAny>) -> PyResult<()> {
@@ -307,11 +279,17 @@ impl Encoder<'_> {
     }
 }
 
+/// A plain set. A subclass of the user's could carry more than its elements.
+fn set<'a, 'py, T: PyTypeInfo>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, T>> {
+    let class = value.get_type();
+    let plain = class.is(T::type_object(value.py())) || set_order::is_made(&class);
+    value.cast::<T>().ok().filter(|_| plain)
+}
+
 struct Decoder<'a, 'py> {
     codec: &'a Codec,
     py: Python<'py>,
     rest: &'a [u8],
-    probe: bool,
 }
 
 impl<'a, 'py> Decoder<'a, 'py> {
@@ -382,8 +360,6 @@ impl<'a, 'py> Decoder<'a, 'py> {
                 }
                 dict.into_any()
             }
-            b'S' if self.probe => self.codec.probe_set.bind(py).call1((self.items()?,))?,
-            b'Z' if self.probe => self.codec.probe_frozen_set.bind(py).call1((self.items()?,))?,
             b'S' => PySet::new(py, self.items()?)?.into_any(),
             b'Z' => PyFrozenSet::new(py, self.items()?)?.into_any(),
             b'f' => {

@@ -1,40 +1,5 @@
 //! What can be read from canonical bytes without making values of them.
 
-/// Whether there is a set in a value.
-pub fn has_sets(value: &[u8]) -> bool {
-    sets(value).0
-}
-
-/// Whether there is a set in the first value, and how many bytes it takes.
-fn sets(bytes: &[u8]) -> (bool, usize) {
-    let values = |count: usize, from: &[u8]| {
-        let (mut found, mut from) = (false, from);
-        for _ in 0..count {
-            let (inside, size) = sets(from);
-            found |= inside;
-            from = &from[size..];
-        }
-        (found, bytes.len() - from.len())
-    };
-    let after_text = |from: &[u8]| {
-        let (size, from) = varint(from);
-        bytes.len() - from.len() + size
-    };
-    match bytes[0] {
-        b'S' | b'Z' => (true, length(bytes)),
-        b't' | b'l' | b'd' => {
-            let (count, from) = varint(&bytes[1..]);
-            values(if bytes[0] == b'd' { 2 * count } else { count }, from)
-        }
-        b'n' => values(1, &bytes[after_text(&bytes[1..])..]),
-        b'D' => {
-            let (count, from) = varint(&bytes[after_text(&bytes[1..])..]);
-            values(count, from)
-        }
-        _ => (false, length(bytes)),
-    }
-}
-
 /// The parts of a local state: its status, and the content of each field.
 pub fn fields(local: &[u8]) -> Vec<&[u8]> {
     let (status, content) = local.split_at(1);

@@ -8,7 +8,6 @@ import itertools
 from typing import Any
 
 from plait._native import Codec
-from plait.check.tabulate.probe import ProbeFrozenSet, ProbeSet
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
 from plait.kernel.places import user_line
@@ -36,7 +35,7 @@ class ModelCodec:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.codec = Codec(Pid, ProbeSet, ProbeFrozenSet)
+        self.codec = Codec(Pid)
         self.thread: int | None = None
         """The thread that runs user code, or ran it last."""
 
@@ -46,18 +45,18 @@ class ModelCodec:
             ident, error = ctypes.c_ulong(self.thread), ctypes.py_object(StuckError)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
 
-    def process(self, index: int, local: bytes, *, probe: bool = False, cls: type[Process] | None = None) -> Process:
+    def process(self, index: int, local: bytes, *, cls: type[Process] | None = None) -> Process:
         """A fresh process in this local state."""
         declared = self.system.classes[index]
         process = object.__new__(cls or declared)
         fields = object.__getattribute__(process, "__dict__")
-        fields.update(zip(declared.__plait_fields__, self.codec.decode(local[1:], probe), strict=True))
+        fields.update(zip(declared.__plait_fields__, self.codec.decode(local[1:]), strict=True))
         fields["_id"] = self.system.pids[index]
         return process
 
-    def message(self, sender: int, content: bytes, *, probe: bool = False) -> Message:
+    def message(self, sender: int, content: bytes) -> Message:
         """A fresh message that knows its sender."""
-        message: Message = self.codec.decode(content, probe)
+        message: Message = self.codec.decode(content)
         message.__dict__["_sender"] = self.system.pids[sender]
         return message
 

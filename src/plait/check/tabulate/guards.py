@@ -14,17 +14,15 @@ from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
 
+from plait._native import SetOrder
 from plait.check.cover.recorder import Recorder
 from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained
 from plait.check.tabulate.probe import turns
-from plait.check.tabulate.probing import Probes, alone
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
 
-_ATTENTIVE = 8
-"""The first evaluations of each guard, this many, are made five times, to check that the guard is a function."""
 
 Known = dict[tuple[int, ...], dict[tuple[bytes, ...], bool]]
 """For each set of fields that an evaluation read, the answers by the content of these fields."""
@@ -47,8 +45,9 @@ def watched(cls: type[Process]) -> type[Process]:
     def read(self: Any, name: str) -> Any:
         if name in fields or name == "__dict__":
             # A copy that is being made has no record yet: what it gets was read from the original.
-            reads = object.__getattribute__(self, "__dict__").get("_reads", set())
-            reads.update(fields if name == "__dict__" else {name})
+            reads = object.__getattribute__(self, "__dict__").get("_reads")
+            if reads is not None:
+                reads.update(fields if name == "__dict__" else (name,))
         return super(noting, self).__getattribute__(name)
 
     noting: type[Process] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
@@ -111,11 +110,11 @@ class Guards:
         self,
         model_codec: ModelCodec,
         handlers: list[tuple[Handler, ...]],
-        probes: Probes,
+        order: SetOrder,
         recorder: Recorder | None = None,
     ) -> None:
         self.model_codec = model_codec
-        self.probes = probes
+        self.order = order
         self.recorder = recorder
         self.system = model_codec.system
         self.handlers = handlers
@@ -147,20 +146,21 @@ class Guards:
         known = self._known_hopeless.setdefault((index, number), {})
         value = _recalled(known, fields)
         if value is None:
-            names: set[str] = set()
-            value = True
-            for context, probe in ((alone, False), (self.probes.of(guard, self.system.classes[index]), True)):
-                process, read = self._watched(index, local, probe=probe)
-                try:
-                    with context:
-                        value = value and not guard(process, Unread())
-                except (LookedAtError, *RAISED):  # an exception comes again when there is a message
-                    value = False
-                names |= read
+            value, names = self._is_false(index, guard, local)
+            again, read = self.order.permuted(0, self._is_false, index, guard, local)
+            value, names = value and again, names | read
             self._remember(index, known, fields, names, value)
         if value and self.recorder is not None:
             self.recorder.hopeless(self.system.classes[index], self.handlers[index][number].name)
         return value
+
+    def _is_false(self, index: int, guard: Any, local: bytes) -> tuple[bool, set[str]]:
+        """Whether a guard is false without a look at the message, and the fields that it read."""
+        process, names = self._watched(index, local)
+        try:
+            return not guard(process, Unread()), names
+        except (LookedAtError, *RAISED):  # an exception comes again when there is a message
+            return False, names
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process for this type of message (and, for a quorum, for the role of this sender)."""
@@ -209,32 +209,19 @@ class Guards:
     def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
         """Evaluate a guard (on a delivered message: sender and content). At first, check that it is a function."""
         value, read = self._evaluate(index, number, local, *delivered)
+        looked = self.order.looked
         if self.recorder is not None:
             self._record(self.recorder, index, number, local, read, delivered)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
-        again = int(self._may_depend_on_order(index, number, local, read, delivered))
-        for _ in turns(4 if count <= _ATTENTIVE else again):
-            if self._evaluate(index, number, local, *delivered, probe=True)[0] != value:
+        for turn in turns(count, looked):
+            if self.order.permuted(turn, self._probed, index, number, local, *delivered) != value:
                 raise ModelError(
                     f"{self._where(index, number)} is not a function of its inputs: "
                     f"evaluated twice, it returned {value} and then {not value}",
                     hint="a guard must not use randomness, clocks, globals or the order of a set",
                 )
         return value, read
-
-    def _may_depend_on_order(
-        self, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
-    ) -> bool:
-        """Whether a guard could see the order of a set, in what it read or of its own."""
-        cls = self.system.classes[index]
-        reach = self.probes.of(cls.__plait_handlers__[number].where, cls).reach
-        if not reach.iterates or reach.makes_sets:
-            return reach.iterates
-        codec = self.model_codec.codec
-        contents = zip(cls.__plait_fields__, codec.fields(local)[1:], strict=True)
-        asked = [content for name, content in contents if name in read]
-        return any(map(codec.has_sets, [*asked, *delivered[1:]]))
 
     def _record(
         self, recorder: Recorder, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
@@ -248,10 +235,10 @@ class Guards:
                 message = watched_message(self.model_codec.message(*delivered), recorder.noting(by))
                 guard(self._watched(index, local)[0], message)
 
-    def _watched(self, index: int, local: bytes, *, probe: bool = False) -> tuple[Process, set[str]]:
+    def _watched(self, index: int, local: bytes) -> tuple[Process, set[str]]:
         """A process that records its reads, and the set of the names that were read."""
         noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
-        process = self.model_codec.process(index, local, probe=probe, cls=noting)
+        process = self.model_codec.process(index, local, cls=noting)
         read: set[str] = set()
         object.__getattribute__(process, "__dict__")["_reads"] = read
         return process, read
@@ -263,12 +250,11 @@ class Guards:
         cls, where = self.system.classes[index], self._where(index, number)
         # As a probe, the original, which does not record coverage.
         guard: Any = (cls.__plait_handlers__ if probe else self.handlers[index])[number].where
-        process, read = self._watched(index, local, probe=probe)
-        message = [self.model_codec.message(*delivered, probe=probe)] if delivered else []
+        process, read = self._watched(index, local)
+        message = [self.model_codec.message(*delivered)] if delivered else []
         self.model_codec.thread = get_ident()
         try:
-            with self.probes.of(guard, cls) if probe else alone:
-                value = bool(guard(process, *message))
+            value = bool(guard(process, *message) if probe else self.order.watched(guard, process, *message))
         except RAISED as error:
             raise explained(where, error) from cause(error)
         names = cls.__plait_fields__
@@ -278,6 +264,9 @@ class Guards:
                 hint="a guard must not change anything: move the change into the handler",
             )
         return value, read
+
+    def _probed(self, index: int, number: int, local: bytes, *delivered: Any) -> bool:
+        return self._evaluate(index, number, local, *delivered, probe=True)[0]
 
     def reads(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> set[str]:
         """The fields that the guard read when it accepted these messages (or none, for an action)."""
@@ -298,18 +287,19 @@ class Guards:
         if isinstance(quorum, int):
             return quorum
         where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
-        sizes = []
-        for context, probe in ((alone, False), (self.probes.of(quorum, self.system.classes[index]), True)):
-            process, read = self._watched(index, local, probe=probe)
+
+        def ask() -> tuple[Any, set[str]]:
+            process, read = self._watched(index, local)
             try:
-                with context:
-                    sizes.append(quorum(process))
+                return quorum(process), read
             except RAISED as error:
                 raise explained(where, error) from cause(error)
-        size = sizes[0]
-        if size != sizes[1]:
+
+        size, read = ask()
+        again, _ = self.order.permuted(0, ask)
+        if size != again:
             raise ModelError(
-                f"{where} is not a function of its inputs: evaluated twice, it was {size!r} and then {sizes[1]!r}",
+                f"{where} is not a function of its inputs: evaluated twice, it was {size!r} and then {again!r}",
                 hint="a quorum must not use randomness, clocks, globals or the order of a set",
             )
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):

@@ -1,119 +1,85 @@
-"""Probe sets: sets that iterate in the opposite order.
+"""Asking a question again while sets iterate in another order.
 
 Code that lets the order of a set reach its result (a sent tuple, the first of several maxima) is not a function of its
-inputs: the order depends on the interpreter's hash seed. Running it once with ordinary sets and once with probe sets
-shows the difference in one process. Sets in the state and in messages are made as probes by `decode(…, probe=True)`;
-those that the model makes itself, by `plait.check.tabulate.probing`.
+inputs: the order depends on the interpreter's hash seed. The native `SetOrder` changes the order of all sets during a
+call, so a second call in one process shows the difference, wherever the set is made and iterated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from plait._native import SetOrder
 
-class _Kind(type):
-    """A probe set stands for the plain type in tests of types: `isinstance(x, set)`."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.__base__)  # type: ignore[arg-type]
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls.__base__)  # type: ignore[arg-type]
+_ATTENTIVE = 8
+"""The first questions to each piece of code, this many, are asked five times: two random answers may be equal."""
 
 
-_turn = 0
-"""With which element, from the last, a probe of three or more elements begins."""
+class MadeSet(set[Any]):
+    """A set that is made while the order is changed, from Python 3.13 on: `list(…)` does not ask a plain one."""
 
-
-def turns(count: int) -> Iterator[None]:
-    """For a number of probes in a row: each begins with another element, so that each may be the first."""
-    global _turn
-    try:
-        for _turn in range(count):
-            yield
-    finally:
-        _turn = 0
-
-
-def _backwards(probe: Any) -> Iterator[Any]:
-    """The elements in the opposite order of the plain set that this one stands for.
-
-    Copying a set may change its order. So a probe keeps the plain set that it was copied from, while they are equal.
-    """
-    plain = probe.__dict__["plain"]
-    kind: Any = type(probe).__base__
-    items = list(plain if plain is not None and kind.__eq__(plain, probe) else kind.__iter__(probe))[::-1]
-    start = _turn % len(items) if len(items) > 2 else 0
-    return iter(items[start:] + items[:start])
-
-
-def _plain(items: Any) -> Any:
-    return items if type(items) in (set, frozenset) else None
-
-
-class ProbeSet(set[Any], metaclass=_Kind):
-    """A set that iterates backwards."""
-
-    def __init__(self, items: Iterable[Any] = ()) -> None:
-        super().__init__(items)
-        self.plain = _plain(items)
-
-    __iter__ = _backwards
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return "{" + ", ".join(map(repr, self)) + "}" if self else "set()"
 
-    def pop(self) -> Any:
-        last = next(iter(self))
-        self.remove(last)
-        return last
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (set, (list(self),))
 
 
-class ProbeFrozenSet(frozenset[Any], metaclass=_Kind):
-    """A frozenset that iterates backwards."""
+class MadeFrozenSet(frozenset[Any]):
+    """A frozenset that is made while the order is changed, from Python 3.13 on."""
 
-    def __init__(self, items: Iterable[Any] = ()) -> None:
-        self.plain = _plain(items)
-
-    __iter__ = _backwards
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return "frozenset(" + ("{" + ", ".join(map(repr, self)) + "}" if self else "") + ")"
 
-
-def _wrapping(kind: type, name: str) -> Callable[..., Any]:
-    plain = getattr(kind.__base__, name)
-
-    def method(self: Any, *others: Any) -> Any:
-        result = plain(self, *others)
-        return result if result is NotImplemented else kind(result)
-
-    return method
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (frozenset, (list(self),))
 
 
-_OPERATORS = "__or__ __and__ __sub__ __xor__ __ror__ __rand__ __rsub__ __rxor__"
-_METHODS = "union intersection difference symmetric_difference copy"
-for _kind in (ProbeSet, ProbeFrozenSet):
-    for _name in (*_OPERATORS.split(), *_METHODS.split()):
-        setattr(_kind, _name, _wrapping(_kind, _name))
+for _made, _plain in ((MadeSet, "set"), (MadeFrozenSet, "frozenset")):
+    _made.__name__ = _made.__qualname__ = _plain
 
 
-def probe_hash(value: Any) -> int:
-    """Another hash of a value, as another seed would give it. The hash of a number does not depend on the seed."""
-    return hash(value) if isinstance(value, int | float | complex) else ~hash(value)
+def set_order() -> SetOrder:
+    """A `SetOrder` for one tabulation."""
+    return SetOrder((MadeSet, MadeFrozenSet))
 
 
-_STANDS_FOR: dict[Any, Any] = {set: ProbeSet, frozenset: ProbeFrozenSet, hash: probe_hash}
+def turns(count: int, again: bool = True) -> Sequence[int]:
+    """The orders in which the question number `count` is asked again. Over many questions, each element comes first."""
+    return range(4) if count <= _ATTENTIVE else [count] * again
 
 
-def probe(value: Any) -> Any:
-    """A set as a probe; `set`, `frozenset` and `hash` as what makes probes; any other value unchanged."""
-    kind = type(value)
-    if kind is set:
-        return ProbeSet(value)
-    if kind is frozenset:
-        return ProbeFrozenSet(value)
-    if value is set or value is frozenset or value is hash:
-        return _STANDS_FOR[value]
-    return value
+_WAYS: dict[str, Callable[[set[int]], Any]] = {
+    "iter": lambda s: next(iter(s)),
+    "for": lambda s: [x for x in s],  # noqa: C416
+    "__iter__": lambda s: next(s.__iter__()),  # noqa: PLC2801
+    "tuple": tuple,
+    "list": list,
+    "sorted": lambda s: sorted(s, key=lambda _: 0),
+    "[*…]": lambda s: [*s],
+    "join": lambda s: ",".join(s),  # type: ignore[arg-type]
+    "repr": repr,
+    "pop": lambda s: s.copy().pop(),
+    "fromkeys": lambda s: list(dict.fromkeys(s)),
+}
+
+
+@functools.cache
+def unpermuted(made: bool = False) -> frozenset[str]:
+    """What iterates a set in the usual order nevertheless: in C, without the protocol of iterators.
+
+    `made`: for sets that are made while the order is changed; else for those that exist before, such as constants.
+    """
+    order = set_order()
+
+    def answers(kept: Any) -> dict[str, Any]:
+        return {name: way({"a", "b"} if made else kept) for name, way in _WAYS.items()}
+
+    usual, other = answers({"a", "b"}), order.permuted(0, answers, {"a", "b"})
+    return frozenset(name for name in _WAYS if usual[name] == other[name])

@@ -4,7 +4,7 @@ The native engine calls each method once per distinct input and stores the answe
 times in a search of millions of states. Values cross the border as canonical bytes (`plait._native.Codec`). Decoding
 makes new objects: a handler cannot keep or leak a reference into another state.
 
-Every step runs twice, the second time as a probe (`plait.check.tabulate.probing`). A difference is a model error:
+Every step runs twice, the second time as a probe (`plait.check.tabulate.probe`). A difference is a model error:
 the handler is not a function of its local state, the consumed messages and its choices.
 """
 
@@ -31,8 +31,7 @@ from plait.check.tabulate.codec import (
     explained,
 )
 from plait.check.tabulate.guards import Guards, watched, watched_message
-from plait.check.tabulate.probe import turns
-from plait.check.tabulate.probing import Probes, alone
+from plait.check.tabulate.probe import set_order, turns
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
@@ -44,8 +43,6 @@ from plait.model.system import System
 from plait.model.view import Component, View
 
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
-_ATTENTIVE_STEPS = 8
-"""The first steps of each handler, this many, run five times instead of twice: two random results may be equal."""
 _MOST_CHOICES = 50_000
 """More outcomes of one step are an error, because no limit of the search is checked while they are tabulated."""
 
@@ -78,8 +75,8 @@ class Tabulation(Asymmetry):
         if recorder is not None:
             self.handlers = [tuple(recorder.handler(c, h) for h in c.__plait_handlers__) for c in system.classes]
             self._properties = recorder.properties(system.properties)
-        self.probes = Probes(system)
-        self._guards = Guards(self.model_codec, self.handlers, self.probes, recorder)
+        self.order = set_order()
+        self._guards = Guards(self.model_codec, self.handlers, self.order, recorder)
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and the classes of their receivers."""
@@ -139,11 +136,11 @@ class Tabulation(Asymmetry):
 
     def run(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and check that it is a function."""
-        outcomes = self._explore(index, local, number, messages, probe=False)
+        outcomes = self._explore(index, local, number, messages)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
-        for _ in turns(4 if count <= _ATTENTIVE_STEPS else 1):
-            again = self._explore(index, local, number, messages, probe=True)
+        for turn in turns(count):
+            again = self.order.permuted(turn, self._explore, index, local, number, messages, True)
             if [_comparable(o) for o in again] != [_comparable(o) for o in outcomes]:
                 raise self._difference(index, number, outcomes, again)
         if self.recorder is not None:
@@ -191,26 +188,26 @@ class Tabulation(Asymmetry):
         cls = type(monitor)
         where = f"{cls.__name__}.observe"
         count = self._evaluations_of[where] = self._evaluations_of.get(where, 0) + 1
-        results: list[bytes] = []
-        for _ in turns(5 if count <= _ATTENTIVE_STEPS else 2):
-            probe = bool(results)
-            copy = object.__new__(cls)
-            copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
-            seen = self.codec.decode(event, probe)
-            self.model_codec.thread = get_ident()
-            try:
-                with self.probes.of(cls.observe, cls) if probe else alone:
-                    copy.observe(self.system.pids[index], seen)
-            except RAISED as error:
-                raise explained(where, error) from cause(error)
-            results.append(self._named(copy, where))
-            if results[0] != results[-1]:
-                one, other = (text(to_data(self.codec.decode(result))) for result in (results[0], results[-1]))
+        result = self._observed(cls, where, state, index, event)
+        for turn in turns(count):
+            again = self.order.permuted(turn, self._observed, cls, where, state, index, event)
+            if again != result:
+                one, other = (text(to_data(self.codec.decode(content))) for content in (result, again))
                 raise ModelError(
                     f"{where} is not a function of its state and the event: run twice, it gave {one} and {other}",
                     hint="an observer must not use randomness, clocks, globals or the order of a set",
                 )
-        return results[0]
+        return result
+
+    def _observed(self, cls: type[Monitor], where: str, state: bytes, index: int, event: bytes) -> bytes:
+        copy = object.__new__(cls)
+        copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state), strict=True))
+        self.model_codec.thread = get_ident()
+        try:
+            copy.observe(self.system.pids[index], self.codec.decode(event))
+        except RAISED as error:
+            raise explained(where, error) from cause(error)
+        return self._named(copy, where)
 
     def evaluate(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
@@ -231,15 +228,14 @@ class Tabulation(Asymmetry):
             self.auxiliary,
         )
         value = self._judged(prop, view)
+        looked = self.order.looked
         try:
             view.check_relevant()
         except ModelError as error:
             raise explained(f"property {prop.name}", error) from None
         count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
-        again = int(self._may_depend_on_order(number, view, locals_, inboxes, monitors))
-        for _ in turns(4 if count <= _ATTENTIVE_STEPS else again):
-            probed = self._judged(self.system.properties[number], self._probe_view(locals_, inboxes, monitors), True)
-            if probed != value:
+        for turn in turns(count, looked):
+            if self.order.permuted(turn, self._judged_again, number, locals_, inboxes, monitors) != value:
                 raise ModelError(
                     f"property {prop.name} is not a function of the state: "
                     f"evaluated twice, it returned {value} and then {not value}",
@@ -283,28 +279,16 @@ class Tabulation(Asymmetry):
             contents.append(parts[field] if field < len(parts) else b"")
         return tuple(contents)
 
-    def _may_depend_on_order(
-        self, number: int, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    def _judged_again(
+        self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> bool:
-        """Whether a property could see the order of a set, in what it read or of its own."""
-        reach, store = self.probes.of(self.system.properties[number].predicate).reach, self.store
-        assert store is not None
-        if not reach.iterates or reach.makes_sets:
-            return reach.iterates
-        fields = {(i, self.system.classes[i].__plait_fields__.index(f) + 1) for i, f in view.fields_read if f}
-        contents = list(self._contents(sorted(fields), locals_))
-        for kind, i in view.components_read:
-            if kind == "inbox":
-                contents += [message for _, _, message in store.inbox(inboxes[i])]
-            elif kind == "monitor":
-                contents.append(store.monitor(monitors[i]))
-        return any(map(self.codec.has_sets, contents))
+        # The original, which does not record coverage.
+        return self._judged(self.system.properties[number], self._fresh_view(locals_, inboxes, monitors), True)
 
     def _judged(self, prop: Property, view: View, probe: bool = False) -> bool:
         self.model_codec.thread = get_ident()
         try:
-            with self.probes.of(prop.predicate) if probe else alone:
-                value = prop(view)
+            value = prop(view) if probe else self.order.watched(prop, view)
         except AssertionError:
             return False
         except RAISED as error:
@@ -315,23 +299,23 @@ class Tabulation(Asymmetry):
             )
         return value
 
-    def _probe_view(self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]) -> View:
-        """A view of fresh values whose sets iterate backwards."""
+    def _fresh_view(self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]) -> View:
+        """A view of fresh values."""
         store, decode, classes = self.store, self.codec.decode, self.system.classes
         assert store is not None
 
         def local(i: int) -> tuple[Status, dict[str, Any]]:
             content = store.local(locals_[i])
-            values = () if content[0] == UNBORN else decode(content[1:], True)
+            values = () if content[0] == UNBORN else decode(content[1:])
             return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
 
         def monitor(i: int) -> Monitor:
             copy: Monitor = object.__new__(type(self.system.monitors[i]))
-            copy.__dict__.update(zip(copy.__plait_fields__, decode(store.monitor(monitors[i]), True), strict=True))
+            copy.__dict__.update(zip(copy.__plait_fields__, decode(store.monitor(monitors[i])), strict=True))
             return copy
 
         def inbox(i: int) -> tuple[Message, ...]:
-            return tuple(self.model_codec.message(sender, m, probe=True) for _, sender, m in store.inbox(inboxes[i]))
+            return tuple(self.model_codec.message(sender, m) for _, sender, m in store.inbox(inboxes[i]))
 
         return View(self.system, local, inbox, monitor, self.auxiliary)
 
@@ -387,9 +371,9 @@ class Tabulation(Asymmetry):
         """The outcomes of a handler, and the fields that each of them read."""
         notes: list[set[str]] = []
         try:
-            return self._explore(index, local, number, messages, probe=False, notes=notes), notes
+            return self._explore(index, local, number, messages, notes=notes), notes
         except ModelError:  # it used its own class, which does not record reads
-            outcomes = self._explore(index, local, number, messages, probe=False)
+            outcomes = self._explore(index, local, number, messages)
             return outcomes, [set(self.system.classes[index].__plait_fields__)] * len(outcomes)
 
     def never_run(self) -> list[tuple[type[Process], Handler]]:
@@ -409,8 +393,7 @@ class Tabulation(Asymmetry):
         local: bytes,
         number: int,
         messages: Sequence[tuple[int, bytes]],
-        *,
-        probe: bool,
+        probe: bool = False,
         notes: list[set[str]] | None = None,
     ) -> list[Outcome]:
         """The outcomes of a handler, one per combination of choices; `notes` gets the fields that each of them read."""
@@ -418,10 +401,9 @@ class Tabulation(Asymmetry):
         cls = self.system.classes[index]
         if notes is not None or probe:
             handler = cls.__plait_handlers__[number]  # the original, which does not record coverage
-        context = self.probes.of(handler.function, cls) if probe else alone
         branches, outcomes = Branches(), []
         while True:
-            process = self.model_codec.process(index, local, probe=probe)
+            process = self.model_codec.process(index, local)
             if notes is not None:
                 noting: type[Process] = watched(cls)  # type: ignore[arg-type]
                 process = self.model_codec.process(index, local, cls=noting)
@@ -431,14 +413,13 @@ class Tabulation(Asymmetry):
             object.__getattribute__(process, "__dict__")["_run"] = run
             arguments: list[Any] = []
             if handler.kind == "message":
-                given = tuple(self.model_codec.message(sender, content, probe=probe) for sender, content in messages)
+                given = tuple(self.model_codec.message(sender, content) for sender, content in messages)
                 if notes is not None and self.recorder is not None:
                     given = tuple(watched_message(m, self.recorder.noting(handler.name)) for m in given)
                 arguments = [given] if handler.quorum is not None else [given[0]]
             self.model_codec.thread = get_ident()
             try:
-                with context:
-                    handler.function(process, *arguments)
+                handler.function(process, *arguments)
                 outcomes.append(self._outcome(process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
