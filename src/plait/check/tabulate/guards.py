@@ -23,7 +23,6 @@ from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
 
-
 Known = dict[tuple[int, ...], dict[tuple[bytes, ...], bool]]
 """For each set of fields that an evaluation read, the answers by the content of these fields."""
 

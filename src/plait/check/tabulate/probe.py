@@ -58,7 +58,7 @@ def turns(count: int, again: bool = True) -> Sequence[int]:
 _WAYS: dict[str, Callable[[set[int]], Any]] = {
     "iter": lambda s: next(iter(s)),
     "for": lambda s: [x for x in s],  # noqa: C416
-    "__iter__": lambda s: next(s.__iter__()),  # noqa: PLC2801
+    "__iter__": lambda s: next(s.__iter__()),
     "tuple": tuple,
     "list": list,
     "sorted": lambda s: sorted(s, key=lambda _: 0),
