@@ -37,6 +37,12 @@ class Codec:
     def encode(self, value: object) -> bytes:
         """The canonical bytes of a value, whatever the order of sets and dicts or the hash seed."""
 
+    def known(self) -> list[str]:
+        """The names of the classes of values so far: module and qualified name."""
+
+    def learn(self, class_: type, /) -> None:
+        """Make a class known, so that its values can be decoded before one of them was encoded."""
+
     @staticmethod
     def fields(local: bytes) -> list[bytes]:
         """The parts of a local state: its status, and the content of each field."""

@@ -53,6 +53,17 @@ impl Codec {
         Ok(PyBytes::new(py, &encoder.out))
     }
 
+    /// The names of the classes of values so far.
+    fn known(&self) -> Vec<String> {
+        self.classes.lock().by_name.keys().cloned().collect()
+    }
+
+    /// Make a class known, so that its values can be decoded before one of them was encoded.
+    #[pyo3(signature = (class_, /))]
+    fn learn(&self, class_: &Bound<PyType>) -> PyResult<()> {
+        self.class(class_).map(|_| ())
+    }
+
     /// The parts of a local state: its status, and the content of each field.
     #[staticmethod]
     fn fields<'py>(py: Python<'py>, local: &[u8]) -> Vec<Bound<'py, PyBytes>> {

@@ -6,7 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Unpack
 
+import msgspec
+
 from plait._native import SearchReport
+from plait.check import hash_seeds
 from plait.check.cover.recorder import Recorder, premises
 from plait.check.cover.summary import with_coverage
 from plait.check.explain.verdicts import judge, violated
@@ -86,7 +89,9 @@ def check(
     if reductions.dpor:  # it chooses transitions by what it has seen before
         options = dataclasses.replace(options, workers=1)
     report, runs = _searched(runner, options, reductions, temporal, automata, more, clock, progress)
+    untested = hash_seeds.compare(runner.tabulation, checked, clock, report.bound == "interrupted")
     verdict = judge(runner, options, reductions, temporal, report, runs, clock)
+    verdict = msgspec.structs.replace(verdict, warnings=[*verdict.warnings, *untested]) if untested else verdict
     if not options.coverage:
         return verdict
     return with_coverage(runner, verdict, asked if runs and runs.report.bound is None else [])

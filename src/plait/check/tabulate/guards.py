@@ -18,6 +18,7 @@ from plait._native import SetOrder
 from plait.check.cover.recorder import Recorder
 from plait.check.tabulate.codec import RAISED, UP, ModelCodec, cause, declared_values, explained
 from plait.check.tabulate.probe import turns
+from plait.check.tabulate.sample import Question, Sample
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
@@ -110,10 +111,11 @@ class Guards:
         model_codec: ModelCodec,
         handlers: list[tuple[Handler, ...]],
         order: SetOrder,
+        sample: Sample,
         recorder: Recorder | None = None,
     ) -> None:
         self.model_codec = model_codec
-        self.order = order
+        self.order, self.sample = order, sample
         self.recorder = recorder
         self.system = model_codec.system
         self.handlers = handlers
@@ -207,14 +209,19 @@ class Guards:
 
     def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[bool, set[str]]:
         """Evaluate a guard (on a delivered message: sender and content). At first, check that it is a function."""
-        value, read = self._evaluate(index, number, local, *delivered)
+        key = (self.system.classes[index], self.handlers[index][number].name)
+        count = self._asked[key] = self._asked.get(key, 0) + 1
+        if self.sample.takes(count):
+            where = self._where(index, number)
+            value, read = self.sample.record(where, self._evaluate, index, number, local, *delivered)
+            self.sample.questions.append(Question(where, ("guard", index, number, local, *delivered), value))
+        else:
+            value, read = self._evaluate(index, number, local, *delivered)
         looked = self.order.looked
         if self.recorder is not None:
             self._record(self.recorder, index, number, local, read, delivered)
-        key = (self.system.classes[index], self.handlers[index][number].name)
-        count = self._asked[key] = self._asked.get(key, 0) + 1
         for turn in turns(count, looked):
-            if self.order.permuted(turn, self._probed, index, number, local, *delivered) != value:
+            if self.order.permuted(turn, self.answer, index, number, local, *delivered) != value:
                 raise ModelError(
                     f"{self._where(index, number)} is not a function of its inputs: "
                     f"evaluated twice, it returned {value} and then {not value}",
@@ -264,7 +271,8 @@ class Guards:
             )
         return value, read
 
-    def _probed(self, index: int, number: int, local: bytes, *delivered: Any) -> bool:
+    def answer(self, index: int, number: int, local: bytes, *delivered: Any) -> bool:
+        """The value of a guard, without a record of coverage."""
         return self._evaluate(index, number, local, *delivered, probe=True)[0]
 
     def reads(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> set[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from plait._native import SetOrder
 
-_ATTENTIVE = 8
+ATTENTIVE = 8
 """The first questions to each piece of code, this many, are asked five times: two random answers may be equal."""
 
 
@@ -52,10 +52,10 @@ def set_order() -> SetOrder:
 
 def turns(count: int, again: bool = True) -> Sequence[int]:
     """The orders in which the question number `count` is asked again. Over many questions, each element comes first."""
-    return range(4) if count <= _ATTENTIVE else [count] * again
+    return range(4) if count <= ATTENTIVE else [count] * again
 
 
-_WAYS: dict[str, Callable[[set[int]], Any]] = {
+_WAYS: dict[str, Callable[[Any], Any]] = {
     "iter": lambda s: next(iter(s)),
     "for": lambda s: [x for x in s],  # noqa: C416
     "__iter__": lambda s: next(s.__iter__()),
@@ -63,7 +63,7 @@ _WAYS: dict[str, Callable[[set[int]], Any]] = {
     "list": list,
     "sorted": lambda s: sorted(s, key=lambda _: 0),
     "[*…]": lambda s: [*s],
-    "join": lambda s: ",".join(s),  # type: ignore[arg-type]
+    "join": lambda s: ",".join(s),
     "repr": repr,
     "pop": lambda s: s.copy().pop(),
     "fromkeys": lambda s: list(dict.fromkeys(s)),

@@ -32,6 +32,7 @@ from plait.check.tabulate.codec import (
 )
 from plait.check.tabulate.guards import Guards, watched, watched_message
 from plait.check.tabulate.probe import set_order, turns
+from plait.check.tabulate.sample import Question, Sample
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
@@ -76,7 +77,8 @@ class Tabulation(Asymmetry):
             self.handlers = [tuple(recorder.handler(c, h) for h in c.__plait_handlers__) for c in system.classes]
             self._properties = recorder.properties(system.properties)
         self.order = set_order()
-        self._guards = Guards(self.model_codec, self.handlers, self.order, recorder)
+        self.sample = Sample()
+        self._guards = Guards(self.model_codec, self.handlers, self.order, self.sample, recorder)
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and the classes of their receivers."""
@@ -136,13 +138,19 @@ class Tabulation(Asymmetry):
 
     def run(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and check that it is a function."""
-        outcomes = self._explore(index, local, number, messages)
         key = (self.system.classes[index], self.handlers[index][number].name)
-        count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
+        count = self._steps_of.get(key, 0) + 1
+        if self.sample.takes(count):
+            where = self.where(index, number)
+            outcomes = self.sample.record(where, self._explore, index, local, number, messages)
+            self.sample.questions.append(Question(where, ("step", index, local, number, [*messages]), outcomes))
+        else:
+            outcomes = self._explore(index, local, number, messages)
+        self._steps_of[key] = count
         for turn in turns(count):
             again = self.order.permuted(turn, self._explore, index, local, number, messages, True)
-            if [_comparable(o) for o in again] != [_comparable(o) for o in outcomes]:
-                raise self._difference(index, number, outcomes, again)
+            if [comparable(o) for o in again] != [comparable(o) for o in outcomes]:
+                raise self.difference(index, number, outcomes, again)
         if self.recorder is not None:
             taken = [self.model_codec.message(sender, content) for sender, content in messages]
             read = set().union(*self._noted(index, local, number, messages)[1])
@@ -184,13 +192,15 @@ class Tabulation(Asymmetry):
 
     def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
         """The state of a monitor after an event."""
-        monitor = self.system.monitors[number]
-        cls = type(monitor)
-        where = f"{cls.__name__}.observe"
+        where = f"{type(self.system.monitors[number]).__name__}.observe"
         count = self._evaluations_of[where] = self._evaluations_of.get(where, 0) + 1
-        result = self._observed(cls, where, state, index, event)
+        if self.sample.takes(count):
+            result = self.sample.record(where, self._observed, number, where, state, index, event)
+            self.sample.questions.append(Question(where, ("observe", number, where, state, index, event), result))
+        else:
+            result = self._observed(number, where, state, index, event)
         for turn in turns(count):
-            again = self.order.permuted(turn, self._observed, cls, where, state, index, event)
+            again = self.order.permuted(turn, self._observed, number, where, state, index, event)
             if again != result:
                 one, other = (text(to_data(self.codec.decode(content))) for content in (result, again))
                 raise ModelError(
@@ -199,7 +209,8 @@ class Tabulation(Asymmetry):
                 )
         return result
 
-    def _observed(self, cls: type[Monitor], where: str, state: bytes, index: int, event: bytes) -> bytes:
+    def _observed(self, number: int, where: str, state: bytes, index: int, event: bytes) -> bytes:
+        cls = type(self.system.monitors[number])
         copy = object.__new__(cls)
         copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state), strict=True))
         self.model_codec.thread = get_ident()
@@ -227,13 +238,19 @@ class Tabulation(Asymmetry):
             lambda i: self.monitor_value(i, monitors[i]),
             self.auxiliary,
         )
-        value = self._judged(prop, view)
+        count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
+        place = f"property {prop.name}"
+        if self.sample.takes(count):
+            value = self.sample.record(place, self._judged, prop, view)
+            contents = self._contents_of(locals_, inboxes, monitors)
+            self.sample.questions.append(Question(place, ("property", number, *contents), value))
+        else:
+            value = self._judged(prop, view)
         looked = self.order.looked
         try:
             view.check_relevant()
         except ModelError as error:
-            raise explained(f"property {prop.name}", error) from None
-        count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
+            raise explained(place, error) from None
         for turn in turns(count, looked):
             if self.order.permuted(turn, self._judged_again, number, locals_, inboxes, monitors) != value:
                 raise ModelError(
@@ -282,8 +299,37 @@ class Tabulation(Asymmetry):
     def _judged_again(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> bool:
+        return self._judged_in(number, *self._contents_of(locals_, inboxes, monitors))
+
+    def _judged_in(
+        self, number: int, locals_: list[bytes], inboxes: list[list[tuple[int, int, bytes]]], monitors: list[bytes]
+    ) -> bool:
+        """The value of a property in a state that is given by the contents of its components."""
+        classes, decode = self.system.classes, self.codec.decode
+
+        def local(i: int) -> tuple[Status, dict[str, Any]]:
+            content = locals_[i]
+            values = () if content[0] == UNBORN else decode(content[1:])
+            return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
+
+        def monitor(i: int) -> Monitor:
+            copy: Monitor = object.__new__(type(self.system.monitors[i]))
+            copy.__dict__.update(zip(copy.__plait_fields__, decode(monitors[i]), strict=True))
+            return copy
+
+        def inbox(i: int) -> tuple[Message, ...]:
+            return tuple(self.model_codec.message(sender, m) for _, sender, m in inboxes[i])
+
         # The original, which does not record coverage.
-        return self._judged(self.system.properties[number], self._fresh_view(locals_, inboxes, monitors), True)
+        view = View(self.system, local, inbox, monitor, self.auxiliary)
+        return self._judged(self.system.properties[number], view, True)
+
+    def _contents_of(
+        self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    ) -> tuple[list[bytes], list[list[tuple[int, int, bytes]]], list[bytes]]:
+        store = self.store
+        assert store is not None
+        return [*map(store.local, locals_)], [*map(store.inbox, inboxes)], [*map(store.monitor, monitors)]
 
     def _judged(self, prop: Property, view: View, probe: bool = False) -> bool:
         self.model_codec.thread = get_ident()
@@ -298,26 +344,6 @@ class Tabulation(Asymmetry):
                 f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
             )
         return value
-
-    def _fresh_view(self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]) -> View:
-        """A view of fresh values."""
-        store, decode, classes = self.store, self.codec.decode, self.system.classes
-        assert store is not None
-
-        def local(i: int) -> tuple[Status, dict[str, Any]]:
-            content = store.local(locals_[i])
-            values = () if content[0] == UNBORN else decode(content[1:])
-            return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
-
-        def monitor(i: int) -> Monitor:
-            copy: Monitor = object.__new__(type(self.system.monitors[i]))
-            copy.__dict__.update(zip(copy.__plait_fields__, decode(store.monitor(monitors[i])), strict=True))
-            return copy
-
-        def inbox(i: int) -> tuple[Message, ...]:
-            return tuple(self.model_codec.message(sender, m) for _, sender, m in store.inbox(inboxes[i]))
-
-        return View(self.system, local, inbox, monitor, self.auxiliary)
 
     # -- decoded values, by the engine's ids -----------------------------------------------------------------------
 
@@ -482,13 +508,25 @@ class Tabulation(Asymmetry):
                     f"property {name} changes the state it looks at: {what}", hint="copy a value before changing it"
                 )
 
-    def _difference(self, index: int, number: int, first: list[Outcome], second: list[Outcome]) -> ModelError:
+    # -- questions of the sample -----------------------------------------------------------------------------------
+
+    def answer(self, asked: tuple[Any, ...]) -> Any:
+        """The answer to a question of a sample, which can be sent to another interpreter."""
+        kind, *arguments = asked
+        if kind == "step":
+            return [comparable(o) for o in self._explore(*arguments)]
+        if kind == "guard":
+            return self._guards.answer(*arguments)
+        return self._judged_in(*arguments) if kind == "property" else self._observed(*arguments)
+
+    def difference(self, index: int, number: int, first: list[Outcome], second: list[Outcome]) -> ModelError:
+        """The error for a step that had other outcomes the second time."""
         where = self.where(index, number)
         hint = "a handler must not use randomness, clocks, globals or the order of a set: use self.choose, or sort"
         if len(first) != len(second):
             what = f"{len(first)} outcomes and then {len(second)}"
             return ModelError(f"{where} is not a function of its inputs: run twice, it had {what}", hint=hint)
-        a, b = next((a, b) for a, b in zip(first, second, strict=True) if _comparable(a) != _comparable(b))
+        a, b = next((a, b) for a, b in zip(first, second, strict=True) if comparable(a) != comparable(b))
         if a.local != b.local:
             names = self.system.classes[index].__plait_fields__
             for name, x, y in zip(names, self.codec.decode(a.local[1:]), self.codec.decode(b.local[1:]), strict=True):
@@ -508,7 +546,7 @@ class Tabulation(Asymmetry):
         )
 
 
-def _comparable(outcome: Outcome) -> tuple[Any, ...]:
+def comparable(outcome: Outcome) -> tuple[Any, ...]:
     """The parts on which two runs must agree: all but the text of a failure (pytest rewrites assertions)."""
     return (*outcome[:-1], outcome.failure and outcome.failure.violation)
 
