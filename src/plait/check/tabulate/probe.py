@@ -13,7 +13,7 @@ from typing import Any
 
 from plait._native import SetOrder
 
-ATTENTIVE = 8
+_ATTENTIVE = 8
 """The first questions to each piece of code, this many, are asked five times: two random answers may be equal."""
 
 
@@ -52,7 +52,7 @@ def set_order() -> SetOrder:
 
 def turns(count: int, again: bool = True) -> Sequence[int]:
     """The orders in which the question number `count` is asked again. Over many questions, each element comes first."""
-    return range(4) if count <= ATTENTIVE else [count] * again
+    return range(4) if count <= _ATTENTIVE else [count] * again
 
 
 _WAYS: dict[str, Callable[[Any], Any]] = {

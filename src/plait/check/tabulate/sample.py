@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from plait.check.tabulate.probe import ATTENTIVE, unpermuted
+from plait.check.tabulate.probe import unpermuted
 
 T = TypeVar("T")
 
@@ -36,7 +36,10 @@ weakref zlib
 """Modules whose C functions do not depend on the hash seed, on addresses or on the order of a set that they are given."""
 _TRUSTED_MODULES = frozenset(_TRUSTED.split())
 _BY_VALUE = ("hash", "id")
-_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_BUILTIN")
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
+_DIRECT = ("LIST_EXTEND", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+"""Instructions that iterate a plain set without the protocol, from Python 3.13 on."""
+_NO_SETS = (types.ModuleType, int, float, str, bytes)
 
 
 class Question(NamedTuple):
@@ -55,11 +58,12 @@ class Sample:
         self.questions: list[Question] = []
         self.uses: dict[str, str] = {}
         """For each place, something that it uses and that may depend on the interpreter."""
-        self._seen: set[Any] = set()
+        self._seen: dict[int | str, types.CodeType | None] = {}
+        """Code objects by their address, and modules by name, that were looked at."""
 
     def takes(self, count: int) -> bool:
-        """Whether the question number `count` to a piece of code belongs to the sample."""
-        return (count <= ATTENTIVE or count & (count - 1) == 0) and len(self.questions) < _MOST
+        """Whether the question number `count` to a piece of code belongs to the sample: 1, 2, 4, 8, and so on."""
+        return count & (count - 1) == 0 and len(self.questions) < _MOST
 
     def record(self, place: str, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function, and record what its code uses."""
@@ -69,16 +73,20 @@ class Sample:
 
         def profile(frame: types.FrameType, event: str, called: Any) -> None:
             if event == "call":
-                if frame.f_code not in self._seen:
-                    self._seen.add(frame.f_code)
-                    self._note(place, _used_by(frame.f_code, frame.f_globals))
-            elif event == "c_call" and called.__name__ not in _BY_VALUE:  # these are seen by name, where they are used
+                code = frame.f_code
+                if id(code) not in seen:  # its own hash takes long
+                    seen[id(code)] = code
+                    self._note(place, _used_by(code, frame.f_globals))
+            elif event == "c_call":
                 module = called.__module__ or type(called.__self__).__module__
-                if module.split(".")[0].lstrip("_") not in _TRUSTED_MODULES:
-                    caller = frame.f_code.co_filename
-                    if not caller.startswith(_OURS) or caller.startswith(_ZOO):
-                        self._note(place, f"the C function {module}.{called.__name__}")
+                if module in seen:
+                    return
+                if module.split(".")[0].lstrip("_") in _TRUSTED_MODULES:
+                    seen[module] = None
+                else:
+                    self._note(place, f"the C function {module}.{called.__name__}")
 
+        seen = self._seen
         sys.setprofile(profile)
         try:
             return function(*arguments)
@@ -101,26 +109,28 @@ def _used_by(code: types.CodeType, names: dict[str, Any]) -> str | None:
         return None
     if file.startswith(_LIBRARY) and not file.startswith(_PACKAGES):
         return None
+    named = [names[name] for name in code.co_names if name in names]
+    for name in _by_value(code):
+        if name not in names:
+            return f"{name}()"
+    for value in named:
+        if package := _compiled_package(value):
+            return f"the package {package}"
     ways = unpermuted()
-    direct, data = False, bool(code.co_freevars)
-    for instruction in dis.get_instructions(code):
-        name = instruction.argval
-        if instruction.opname in _LOADS:
-            if name in _BY_VALUE and name not in names:
-                return f"{name}()"
-            direct |= name in ways or (name == "str" and "repr" in ways)
-            if name in names:
-                package = _compiled_package(names[name])
-                if package:
-                    return f"the package {package}"
-                data |= not isinstance(
-                    names[name], types.ModuleType | type | int | float | str | bytes
-                ) and not callable(names[name])
-        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and name == "__hash__":
-            return "__hash__()"
-        elif instruction.opname in ("LIST_EXTEND", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"):
-            direct |= bool(ways)
-    return "a set that existed before, in C code," if direct and data else None
+    if ways and (code.co_freevars or not all(isinstance(v, _NO_SETS) or callable(v) for v in named)):
+        called = ways & {*code.co_names} or ("repr" in ways and "str" in code.co_names)
+        if called or any(i.opname in _DIRECT for i in dis.get_instructions(code)):
+            return "a set that existed before, in C code,"
+    return None
+
+
+@functools.lru_cache(maxsize=10_000)
+def _by_value(code: types.CodeType) -> tuple[str, ...]:
+    """Those of `hash`, `id` and `__hash__` that this code uses (and not only attributes of these names)."""
+    if not {"hash", "id", "__hash__"}.intersection(code.co_names):
+        return ()
+    used = [i.argval for i in dis.get_instructions(code) if i.opname in _LOADS and i.argval in _BY_VALUE]
+    return (*used, *(["__hash__"] if "__hash__" in code.co_names else []))
 
 
 def _compiled_package(value: Any) -> str | None:
