@@ -142,6 +142,10 @@ LEAKS: dict[str, Callable[[], Any]] = {
     "a starred call": lambda: (lambda *names: names)(*CONSTANT),
 }
 
+if unpermuted():  # from Python 3.13 on: list, sorted and repr of a set that existed before (see test_hash_seeds.py)
+    for _name in ("a key with ties", "text", "a library in Python"):
+        del LEAKS[_name]
+
 FINE: dict[str, Callable[[], Any]] = {
     "sorted": lambda: sorted(CONSTANT),
     "a changed argument": lambda: sorted(_added(Bag())),

@@ -126,7 +126,7 @@ impl SetOrder {
             return Ok((!twin.is_none(py)).then(|| twin.clone_ref(py)));
         }
         let made = match cached.getattr_opt("__wrapped__")? {
-            Some(function) if is_users(cached)? => {
+            Some(function) if is_users(&function)? => {
                 let parameters = cached.call_method0("cache_parameters")?;
                 let decorator = py.import("functools")?.getattr("lru_cache")?;
                 decorator.call((), Some(parameters.cast::<PyDict>()?))?.call1((function,))?.unbind()
@@ -141,6 +141,9 @@ impl SetOrder {
 
 fn is_users(function: &Bound<PyAny>) -> PyResult<bool> {
     let py = function.py();
+    if function.get_type().name()? != "function" {
+        return Ok(true); // a partial, for example
+    }
     let module: String = function.getattr("__module__")?.extract().unwrap_or_default();
     let package = module.split('.').next().unwrap_or_default();
     if package == "plait" {

@@ -33,7 +33,7 @@ from plait.model.system import System, selected, with_properties
 SEEDS = (1, 2, 3, 4)
 """With two possible answers, each of which is as likely, all of them agree in one case of eight."""
 MOST_SECONDS = 120
-"""An interpreter that takes longer is ended. The verdict then has a warning."""
+"""Interpreters that take longer are ended. The verdict then has a warning."""
 _HINT = "a model must not depend on hash(), id(), or the order of a set inside a library: compare values, or sort"
 
 
@@ -100,6 +100,7 @@ def _asked(system: System, checked: list[str], tabulation: Tabulation, clock: De
     except ValueError:
         raise _NotComparableError("its parameters cannot be sent to another interpreter") from None
     paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
+    limit = Deadline(MOST_SECONDS if clock.left is None else min(MOST_SECONDS, clock.left))
     others: list[subprocess.Popen[bytes]] = []
     try:
         for seed in SEEDS:
@@ -114,8 +115,7 @@ def _asked(system: System, checked: list[str], tabulation: Tabulation, clock: De
             others.append(other)
         answers = []
         for other in others:
-            left = min(MOST_SECONDS, MOST_SECONDS if clock.left is None else clock.left)
-            out, _ = other.communicate(given, timeout=left)
+            out, _ = other.communicate(given, timeout=limit.left)
             answer = marshal.loads(out) if out else "the other interpreter ended early"
             if isinstance(answer, str):
                 raise _NotComparableError(answer)

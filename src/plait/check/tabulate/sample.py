@@ -67,8 +67,8 @@ class Sample:
 
     def record(self, place: str, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function, and record what its code uses."""
-        before = sys.getprofile()
-        if before is not None:  # a profiler of the user
+        if sys.getprofile() is not None:
+            self._note(place, "code that a profiler hides")
             return function(*arguments)
 
         def profile(frame: types.FrameType, event: str, called: Any) -> None:
@@ -116,11 +116,16 @@ def _used_by(code: types.CodeType, names: dict[str, Any]) -> str | None:
     for value in named:
         if package := _compiled_package(value):
             return f"the package {package}"
+    if ways := unpermuted(made=True):
+        if "iter" in ways:
+            return "sets, whose order Plait cannot change in this implementation of Python,"
+        if ways & {*code.co_names}:
+            return "a set in C code"
     ways = unpermuted()
     if ways and (code.co_freevars or not all(isinstance(v, _NO_SETS) or callable(v) for v in named)):
         called = ways & {*code.co_names} or ("repr" in ways and "str" in code.co_names)
         if called or any(i.opname in _DIRECT for i in dis.get_instructions(code)):
-            return "a set that existed before, in C code,"
+            return "a set in C code"
     return None
 
 
