@@ -29,4 +29,6 @@ mod _native {
     use crate::python::engine::{_test_hooks, Engine, Store, Transition};
     #[pymodule_export]
     use crate::python::report::{Counters, Failure, Finding, LivenessReport, SearchReport};
+    #[pymodule_export]
+    use crate::python::set_order::SetOrder;
 }

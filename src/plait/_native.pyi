@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from plait.check.options import Options
+
+_Result = TypeVar("_Result")
 
 __all__ = [
     "Codec",
@@ -17,6 +19,7 @@ __all__ = [
     "LivenessReport",
     "ReversibilityReport",
     "SearchReport",
+    "SetOrder",
     "Store",
     "ThreadDifference",
     "Transition",
@@ -30,16 +33,37 @@ __all__ = [
 class Codec:
     """Canonical content of the values of one system: the same bytes for equal values, and fresh values from the bytes."""
 
-    def __new__(cls, pid: type, probe_set: type, probe_frozen_set: type) -> Codec: ...
+    def __new__(cls, pid: type) -> Codec: ...
     def encode(self, value: object) -> bytes:
         """The canonical bytes of a value, whatever the order of sets and dicts or the hash seed."""
+
+    def known(self) -> list[str]:
+        """The names of the classes of values so far: module and qualified name."""
+
+    def learn(self, class_: type, /) -> None:
+        """Make a class known, so that its values can be decoded before one of them was encoded."""
 
     @staticmethod
     def fields(local: bytes) -> list[bytes]:
         """The parts of a local state: its status, and the content of each field."""
 
-    def decode(self, content: bytes, probe: bool = False) -> Any:
-        """A fresh value; as a probe, its sets iterate backwards."""
+    def decode(self, content: bytes) -> Any:
+        """A fresh value."""
+
+@final
+class SetOrder:
+    """Changes the order of sets while a function is called. On other threads they iterate as usual."""
+
+    def __new__(cls, made: tuple[type[set[Any]], type[frozenset[Any]]]) -> SetOrder: ...
+    def watched(self, function: Callable[..., _Result], /, *arguments: Any) -> _Result:
+        """Call a function in the usual order of sets."""
+
+    @property
+    def looked(self) -> bool:
+        """Whether the last watched call of this thread iterated a set of two or more elements."""
+
+    def permuted(self, turn: int, function: Callable[..., _Result], /, *arguments: Any) -> _Result:
+        """Call a function while sets iterate in another order: backwards, beginning with another element each turn."""
 
 @final
 class Store:

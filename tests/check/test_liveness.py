@@ -238,7 +238,7 @@ def test_a_handler_is_covered_where_it_is_overridden() -> None:
 
 def test_the_head_of_a_class_begins_the_content_of_its_messages() -> None:
     """The engine tells the classes of messages apart by the first bytes of their canonical content."""
-    codec = Codec(Pid, set, frozenset)
+    codec = Codec(Pid)
     long = type("L" * 200, (Ball,), {"__module__": __name__})
     for cls in (Ball, Note, long):
         heads = [other for other in (Ball, Note, long) if codec.encode(cls()).startswith(liveness._head(other))]
@@ -426,7 +426,7 @@ def test_decomposition_does_not_hide_what_goes_on_for_ever() -> None:
 
 @pytest.mark.parametrize(("rule", "fair"), [("weak-fairness", weak(Worker)), ("strong-fairness", strong(Passer.go))])
 def test_without_a_rule_of_fairness_unfair_runs_are_reported(rule: str, fair: Any) -> None:
-    wanted = eventually(lambda s: all(w.done for w in s[Worker]) and all(p.passed for p in s[Passer]))
+    wanted = eventually(lambda s: all(w.done for w in s.get(Worker)) and all(p.passed for p in s.get(Passer)))
     processes = [Flip(), Worker()] if fair.of is Worker else [Passer()]
     assert status(processes, wanted, fairness=[fair]) == "holds"
     with leaving_out(rule):

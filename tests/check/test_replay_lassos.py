@@ -93,7 +93,7 @@ class Sender(Process):
 
 @eventually
 def stored(s: Any) -> bool:
-    return any(p.stored for p in (*s[Door], *s[Hatch]))
+    return any(p.stored for p in (*s.get(Door), *s.get(Hatch)))
 
 
 def working(fairness: Sequence[Fairness] = (), own: Sequence[Fairness] = ()) -> System:

@@ -317,9 +317,9 @@ def make_property(number: int, kind: Any, op: Op, about: list[Pid]) -> Property:
             case "crashed":
                 return not (a.crashed and b.x == n % 3)
             case "children":
-                return len(s[Child]) <= n % 2 or a.x == b.x
+                return len(s.get(Child)) <= n % 2 or a.x == b.x
             case "grown":
-                return not (any(child.x == 2 for child in s[Child]) and a.x == n % 3)
+                return not (any(child.x == 2 for child in s.get(Child)) and a.x == n % 3)
             case "tally" if s.system.monitors:
                 return not (s[Tally].count == n % 3 and a.x == b.x)
             case "last" if s.system.monitors:

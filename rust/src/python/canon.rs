@@ -4,7 +4,11 @@
 //! A value is a tag and its content. Sets and dicts are sorted by the bytes of their elements and keys. Classes (enums,
 //! dataclasses, named tuples) are written as their qualified names; a codec remembers the classes that it has seen.
 
+use crate::python::class::{Class, ClassKind};
+use crate::python::encoding;
+use crate::python::set_order;
 use parking_lot::Mutex;
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,33 +17,10 @@ use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
 
 const DEEPEST: usize = 100;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ClassKind {
-    Pid,
-    Enum,
-    Dataclass,
-    NamedTuple,
-    Other,
-}
-
-struct Class {
-    class: Py<PyType>,
-    kind: ClassKind,
-    name: String,
-    fields: Vec<Py<PyString>>,
-    /// An instance may change, so that it must be in one place only.
-    mutable: bool,
-    /// Some field is a slot, or a descriptor: it cannot be set through the instance's dict.
-    has_slots: bool,
-}
-
 /// Encodes and decodes the values of one system.
 #[pyclass(frozen, module = "plait._native")]
 pub struct Codec {
     pid: Py<PyType>,
-    probe_set: Py<PyType>,
-    probe_frozen_set: Py<PyType>,
     enum_base: Py<PyType>,
     new_object: Py<PyAny>,
     set_attribute: Py<PyAny>,
@@ -57,21 +38,12 @@ struct Classes {
 #[pymethods]
 impl Codec {
     #[new]
-    fn new(py: Python, pid: Py<PyType>, probe_set: Py<PyType>, probe_frozen_set: Py<PyType>) -> PyResult<Codec> {
+    fn new(py: Python, pid: Py<PyType>) -> PyResult<Codec> {
         let enum_base = py.import("enum")?.getattr("Enum")?.cast_into::<PyType>()?.unbind();
         let object = py.import("builtins")?.getattr("object")?;
         let new_object = object.getattr("__new__")?.unbind();
         let set_attribute = object.getattr("__setattr__")?.unbind();
-        Ok(Codec {
-            pid,
-            probe_set,
-            probe_frozen_set,
-            enum_base,
-            new_object,
-            set_attribute,
-            classes: Mutex::default(),
-            pids: Mutex::default(),
-        })
+        Ok(Codec { pid, enum_base, new_object, set_attribute, classes: Mutex::default(), pids: Mutex::default() })
     }
 
     /// The canonical bytes of a value.
@@ -81,16 +53,26 @@ impl Codec {
         Ok(PyBytes::new(py, &encoder.out))
     }
 
+    /// The names of the classes of values so far.
+    fn known(&self) -> Vec<String> {
+        self.classes.lock().by_name.keys().cloned().collect()
+    }
+
+    /// Make a class known, so that its values can be decoded before one of them was encoded.
+    #[pyo3(signature = (class_, /))]
+    fn learn(&self, class_: &Bound<PyType>) -> PyResult<()> {
+        self.class(class_).map(|_| ())
+    }
+
     /// The parts of a local state: its status, and the content of each field.
     #[staticmethod]
     fn fields<'py>(py: Python<'py>, local: &[u8]) -> Vec<Bound<'py, PyBytes>> {
-        fields(local).into_iter().map(|part| PyBytes::new(py, part)).collect()
+        encoding::fields(local).into_iter().map(|part| PyBytes::new(py, part)).collect()
     }
 
-    /// A fresh value; as a probe, its sets iterate backwards.
-    #[pyo3(signature = (content, probe = false))]
-    fn decode<'py>(&self, py: Python<'py>, content: &[u8], probe: bool) -> PyResult<Bound<'py, PyAny>> {
-        let mut decoder = Decoder { codec: self, py, rest: content, probe };
+    /// A fresh value.
+    fn decode<'py>(&self, py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let mut decoder = Decoder { codec: self, py, rest: content };
         let value = decoder.value()?;
         if decoder.rest.is_empty() { Ok(value) } else { Err(PyValueError::new_err("content goes on after its value")) }
     }
@@ -120,113 +102,19 @@ impl Codec {
             }
         }
         let py = class.py();
-        let name = format!("{}.{}", class.module()?, class.qualname()?);
-        let fields_of = |attribute: &str| -> PyResult<Option<Vec<Py<PyString>>>> {
-            let Some(found) = class.getattr_opt(attribute)? else {
-                return Ok(None);
-            };
-            let names: Vec<Py<PyString>> =
-                found.try_iter()?.map(|n| Ok(n?.cast_into::<PyString>()?.unbind())).collect::<PyResult<_>>()?;
-            Ok(Some(names))
-        };
-        let (kind, fields) = if class.is(self.pid.bind(py)) {
-            (ClassKind::Pid, Vec::new())
-        } else if class.is_subclass(self.enum_base.bind(py))? {
-            (ClassKind::Enum, Vec::new())
-        } else if class.is_subclass_of::<PyTuple>()? && class.hasattr("_fields")? {
-            (ClassKind::NamedTuple, Vec::new())
-        } else if let Some(names) = fields_of("__dataclass_fields__")? {
-            let fields = class.getattr("__dataclass_fields__")?;
-            let mut instance_fields = Vec::new();
-            for name in names {
-                // Class variables are pseudo-fields.
-                let kind = fields.get_item(&name)?.getattr("_field_type")?;
-                if kind.repr()?.to_str()? == "_FIELD" {
-                    instance_fields.push(name);
-                }
-            }
-            (ClassKind::Dataclass, instance_fields)
-        } else {
-            (ClassKind::Other, Vec::new())
-        };
-        let is_slot = |field: &Py<PyString>| {
-            let found = class.getattr_opt(field.bind(py))?;
-            found.map_or(Ok(false), |attribute| attribute.get_type().hasattr("__set__"))
-        };
-        let has_slots = fields.iter().map(is_slot).collect::<PyResult<Vec<bool>>>()?.contains(&true);
-        let mutable = kind == ClassKind::Dataclass
-            && !class.getattr("__dataclass_params__")?.getattr("frozen")?.extract::<bool>()?;
-        let entry =
-            Arc::new(Class { class: class.clone().unbind(), kind, name: name.clone(), fields, mutable, has_slots });
+        let entry = Arc::new(Class::of(class, self.pid.bind(py), self.enum_base.bind(py))?);
         let mut classes = self.classes.lock();
-        if kind != ClassKind::Other && kind != ClassKind::Pid {
+        if entry.kind != ClassKind::Other && entry.kind != ClassKind::Pid {
+            let (name, index) = (entry.name.clone(), classes.all.len());
             if classes.by_name.contains_key(&name) {
                 return Err(PyTypeError::new_err(format!("two different classes are called {name}")));
             }
-            let index = classes.all.len();
             classes.by_name.insert(name, index);
         }
         let index = classes.all.len();
         classes.by_type.insert(address, index);
         classes.all.push(entry.clone());
         Ok(entry)
-    }
-}
-
-/// The parts of a local state: its status, and the content of each field.
-pub fn fields(local: &[u8]) -> Vec<&[u8]> {
-    let (status, content) = local.split_at(1);
-    let mut parts = vec![status];
-    if !content.is_empty() {
-        let (count, mut rest) = varint(&content[1..]);
-        for _ in 0..count {
-            let length = length(rest);
-            parts.push(&rest[..length]);
-            rest = &rest[length..];
-        }
-    }
-    parts
-}
-
-pub fn varint(bytes: &[u8]) -> (usize, &[u8]) {
-    let end = bytes.iter().position(|b| b & 0x80 == 0).expect("a number ends");
-    let value = bytes[..=end].iter().rev().fold(0, |value, b| value << 7 | usize::from(b & 0x7f));
-    (value, &bytes[end + 1..])
-}
-
-/// How many bytes the first value takes.
-pub fn length(bytes: &[u8]) -> usize {
-    let rest = &bytes[1..];
-    let after_values = |count: usize, from: &[u8]| {
-        let mut from = from;
-        for _ in 0..count {
-            from = &from[length(from)..];
-        }
-        bytes.len() - from.len()
-    };
-    let after_text = |from: &[u8]| {
-        let (size, from) = varint(from);
-        bytes.len() - from.len() + size
-    };
-    match bytes[0] {
-        b'N' | b'T' | b'F' => 1,
-        b'i' => bytes.len() - varint(rest).1.len(),
-        b'f' => 9,
-        b'I' | b's' | b'b' => after_text(rest),
-        b't' | b'l' | b'S' | b'Z' | b'd' => {
-            let (count, from) = varint(rest);
-            after_values(if bytes[0] == b'd' { 2 * count } else { count }, from)
-        }
-        b'P' => {
-            let index = &bytes[after_text(rest)..];
-            bytes.len() - varint(index).1.len()
-        }
-        b'E' | b'n' => after_values(1, &bytes[after_text(rest)..]),
-        b'D' => {
-            let (count, from) = varint(&bytes[after_text(rest)..]);
-            after_values(count, from)
-        }
-        tag => unreachable!("unknown tag {tag}"),
     }
 }
 
@@ -330,11 +218,11 @@ impl Encoder<'_> {
             self.once(value, "dict")?;
             self.out.push(b'd');
             self.sorted(dict.iter().map(|(k, v)| (k, Some(v))))?;
-        } else if let Ok(set) = value.cast::<PySet>() {
+        } else if let Some(set) = set::<PySet>(value) {
             self.once(value, "set")?;
             self.out.push(b'S');
             self.sorted(set.iter().map(|v| (v, None)))?;
-        } else if let Ok(set) = value.cast::<PyFrozenSet>() {
+        } else if let Some(set) = set::<PyFrozenSet>(value) {
             self.out.push(b'Z');
             self.sorted(set.iter().map(|v| (v, None)))?;
         } else if let Ok(float) = value.cast_exact::<PyFloat>() {
@@ -366,10 +254,12 @@ impl Encoder<'_> {
                 let member = single.ok_or_else(|| {
                     PyTypeError::new_err(format!("{value} is not a single member of its enum {}", class.name))
                 })?;
+                class.nothing_else(value)?;
                 self.bytes(b'E', class.name.as_bytes());
                 self.bytes(b's', member.as_bytes());
             }
             ClassKind::NamedTuple => {
+                class.nothing_else(value)?;
                 self.bytes(b'n', class.name.as_bytes());
                 let items = value.cast::<PyTuple>()?;
                 self.items(b't', items.iter())?;
@@ -378,6 +268,7 @@ impl Encoder<'_> {
                 if class.mutable {
                     self.once(value, &class.name)?;
                 }
+                class.nothing_else(value)?;
                 self.bytes(b'D', class.name.as_bytes());
                 self.number(class.fields.len() as u64);
                 for field in &class.fields {
@@ -399,11 +290,17 @@ impl Encoder<'_> {
     }
 }
 
+/// A plain set. A subclass of the user's could carry more than its elements.
+fn set<'a, 'py, T: PyTypeInfo>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, T>> {
+    let class = value.get_type();
+    let plain = class.is(T::type_object(value.py())) || set_order::is_made(&class);
+    value.cast::<T>().ok().filter(|_| plain)
+}
+
 struct Decoder<'a, 'py> {
     codec: &'a Codec,
     py: Python<'py>,
     rest: &'a [u8],
-    probe: bool,
 }
 
 impl<'a, 'py> Decoder<'a, 'py> {
@@ -474,8 +371,6 @@ impl<'a, 'py> Decoder<'a, 'py> {
                 }
                 dict.into_any()
             }
-            b'S' if self.probe => self.codec.probe_set.bind(py).call1((self.items()?,))?,
-            b'Z' if self.probe => self.codec.probe_frozen_set.bind(py).call1((self.items()?,))?,
             b'S' => PySet::new(py, self.items()?)?.into_any(),
             b'Z' => PyFrozenSet::new(py, self.items()?)?.into_any(),
             b'f' => {

@@ -3,7 +3,7 @@
 //! Values cross the border as canonical bytes and are interned here. Lock order: the visited set, the tables
 //! (`filling`, then the GIL or `inner`), then `values`. A thread that holds a lock never waits for a lock further left.
 
-use crate::python::canon::fields;
+use crate::python::encoding::fields;
 use crate::python::rename::{rename, rename_local};
 use crate::python::report::Failure;
 use crate::symmetry::audit::Evidence;

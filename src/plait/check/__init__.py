@@ -1,7 +1,8 @@
 """Explicit-state checking: search all states of a System for violations of its properties.
 
 In: a System (`plait.model`) and the options of a search. Out: a Verdict, with a Trace if a property is violated. Open
-`api.py` first: it has `check`. `runner.py` connects a System and the native engine. The folders are the stages:
+`api.py` first: it has `check`. `runner.py` connects a System and the native engine. `hash_seeds.py`
+compares answers with those of other interpreters. The folders are the stages:
 `tabulate/` answers the engine's questions, `source/` reads the text of handlers, `reduce/` chooses reductions, `live/`
 checks temporal properties, `explain/` makes traces, `cover/` measures coverage.
 

@@ -6,7 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Unpack
 
+import msgspec
+
 from plait._native import SearchReport
+from plait.check import hash_seeds
 from plait.check.cover.recorder import Recorder, premises
 from plait.check.cover.summary import with_coverage
 from plait.check.explain.verdicts import judge, violated
@@ -93,7 +96,9 @@ def check(
             break
         except AsymmetryError as error:
             asymmetry = error  # the next plan has no symmetry, or raises this error
+    untested = hash_seeds.compare(runner.tabulation, checked, clock, report.bound == "interrupted")
     verdict = judge(runner, options, reductions, temporal, report, runs, clock)
+    verdict = msgspec.structs.replace(verdict, warnings=[*verdict.warnings, *untested]) if untested else verdict
     if not options.coverage:
         return verdict
     return with_coverage(runner, verdict, asked if runs and runs.report.bound is None else [])

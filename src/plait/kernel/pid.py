@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from functools import total_ordering
+from types import MethodType
+
+from plait.kernel.errors import ModelError
 
 
 @total_ordering
@@ -30,7 +33,14 @@ class Pid:
         return (Pid, (self.role, self.index))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Pid) and self.index == other.index and self.role == other.role
+        if isinstance(other, Pid):
+            return self.index == other.index and self.role == other.role
+        if isinstance(other, MethodType) and other.__name__ == "pid":
+            raise ModelError(
+                f"{self!r} is compared with the method pid of {_name_of(other.__self__)}",
+                hint="the id of a process is self.id; Role.pid(0) is the id of the first process of a role",
+            )
+        return False
 
     def __lt__(self, other: Pid) -> bool:
         return (self.role, self.index) < (other.role, other.index)
@@ -43,3 +53,7 @@ class Pid:
 
     def __plait_data__(self) -> dict[str, str]:
         return {"#pid": repr(self)}
+
+
+def _name_of(owner: object) -> str:
+    return owner.__name__ if isinstance(owner, type) else type(owner).__name__

@@ -15,7 +15,11 @@ only record the trigger of a handler; `plait.check` decides when the handler run
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform, overload
 
 from plait.kernel.errors import ModelError
@@ -270,6 +274,13 @@ class Process:
         cls.__plait_durable__ = frozenset(f.name for f in fields if f.metadata.get("durable"))
         cls.__plait_aux__ = frozenset(f.name for f in fields if f.metadata.get("aux"))
         cls.__plait_handlers__ = _collect(cls)
+        for base in cls.__mro__:
+            if base.__dict__.get("__slots__"):
+                raise ModelError(
+                    f"process {cls.__name__}: its base {base.__name__} has __slots__, which are no fields",
+                    hint=f"remove __slots__ from {base.__name__}, and declare fields by annotations",
+                )
+        _check_annotations(cls, sys._getframe(1).f_locals)
 
     @classmethod
     def pid(cls, index: int) -> Pid:
@@ -322,6 +333,51 @@ class Process:
     def __repr__(self) -> str:
         fields = ", ".join(f"{n}={self.__dict__[n]!r}" for n in self.__plait_fields__ if n in self.__dict__)
         return f"{self.__dict__.get('_id', type(self).__name__)}({fields})"
+
+
+def _check_annotations(cls: type[Process], around: Mapping[str, Any]) -> None:
+    """Refuse a handler whose parameter is annotated with messages that its trigger does not give it."""
+    for handler in cls.__plait_handlers__:
+        function: Any = inspect.unwrap(handler.function)
+        code = getattr(function, "__code__", None)
+        if handler.message is None or code is None or code.co_argcount < 2 or handler.name not in cls.__dict__:
+            continue
+        annotation = getattr(function, "__annotations__", {}).get(code.co_varnames[1])
+        if isinstance(annotation, str):
+            try:
+                annotation = eval(annotation, function.__globals__, {**around, **vars(cls)})
+            except Exception:  # a name that only a type checker can resolve
+                continue
+        several, single = _annotated(annotation)
+        expected, wrong = handler.message.__name__, single
+        if handler.quorum is not None:
+            expected, wrong = f"tuple[{expected}, ...]", several
+        # A handler of a base class may know by its guard which subclass it gets.
+        related = [c for c in wrong if issubclass(c, handler.message) or issubclass(handler.message, c)]
+        if (single or several) and not related:
+            shown = getattr(annotation, "__name__", annotation) if single else annotation
+            raise ModelError(
+                f"{cls.__name__}.{handler.name} is annotated with {shown}, but {handler.trigger} gives it {expected}",
+                hint=f"write {code.co_varnames[1]}: {expected}, or change the message of @on",
+            )
+
+
+def _annotated(annotation: Any) -> tuple[list[type[Message]], list[type[Message]]]:
+    """The Message classes of an annotation: those in a collection, and those alone."""
+    if isinstance(annotation, type) and not typing.get_args(annotation):
+        return [], [annotation] if issubclass(annotation, Message) else []
+    origin = typing.get_origin(annotation)
+    if isinstance(origin, type) and issubclass(origin, Message):  # a generic message
+        return [], [origin]
+    several: list[type[Message]] = []
+    single: list[type[Message]] = []
+    for part in typing.get_args(annotation):
+        inner_several, inner_single = _annotated(part)
+        several += inner_several
+        single += inner_single
+    if origin in (typing.Union, types.UnionType, typing.Annotated):
+        return several, single
+    return ([*several, *single], []) if isinstance(origin, type) and issubclass(origin, Iterable) else ([], [])
 
 
 def _own(process: Process) -> dict[str, Any]:

@@ -21,6 +21,10 @@ P = TypeVar("P", bound=Process)
 M = TypeVar("M", bound=Monitor)
 
 
+class NoFieldError(ModelError, AttributeError):
+    """A property reads a field that the class does not have. `getattr` with a default and `hasattr` catch it."""
+
+
 class ProcessView:
     """One process, read-only: its fields as attributes, `id`, `crashed`, `inbox`."""
 
@@ -61,7 +65,7 @@ class ProcessView:
         view = self._view
         cls = view.system.classes[self._index]
         if name not in cls.__plait_fields__:
-            raise ModelError(
+            raise NoFieldError(
                 f"{cls.__name__} has no field {name!r}",
                 hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
             )
@@ -146,9 +150,13 @@ class View:
                 raise ModelError(f"the system has no process {key!r}", hint=f"it has: {self.system.pids}")
             return ProcessView(self, self.system.index[key])
         if isinstance(key, type) and issubclass(key, Process):
-            first_spare = len(self.system.processes)
-            found = [ProcessView(self, i) for i in self.system.members(key, spares=True)]
-            return tuple(p for p in found if p._index < first_spare or p.status != "unborn")
+            if not self.system.members(key, spares=True):
+                roles = ", ".join(cls.__name__ for cls in dict.fromkeys(self.system.classes))
+                raise ModelError(
+                    f"the system has no {key.__name__}: s[{key.__name__}] has no process",
+                    hint=f"its roles are: {roles}; if a role may be absent, use s.get({key.__name__})",
+                )
+            return self.get(key)
         if isinstance(key, type) and issubclass(key, Monitor):
             for i, monitor in enumerate(self.system.monitors):
                 if isinstance(monitor, key):
@@ -158,6 +166,17 @@ class View:
             f"the view has no {key!r}",
             hint="use s[Role], s[pid], or s[MonitorClass] for a monitor of the System",
         )
+
+    def get(self, role: type[P]) -> tuple[P, ...]:
+        """The processes of a role, as `s[role]` gives them; none if the system does not have this role.
+
+        ```python
+        always(lambda s: all(p.leader for p in s.get(Backup)))  # holds without a backup, too
+        ```
+        """
+        first_spare = len(self.system.processes)
+        found: Any = [ProcessView(self, i) for i in self.system.members(role, spares=True)]
+        return tuple(p for p in found if p._index < first_spare or p.status != "unborn")
 
     def __iter__(self) -> Iterator[ProcessView]:
         return iter(self.processes)

@@ -373,7 +373,7 @@ def serializable(s: View) -> bool:
 
 def servers(s: View) -> list[Server | LoggedServer]:
     """The servers, with or without a log."""
-    return [*s[Server], *s[LoggedServer]]
+    return [*s.get(Server), *s.get(LoggedServer)]
 
 
 @always

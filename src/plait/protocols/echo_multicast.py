@@ -250,7 +250,7 @@ def agreement(s: View) -> bool:
 @always
 def integrity(s: View) -> bool:
     """What is delivered as the message of an honest initiator is what it multicast."""
-    honest = {initiator.id: initiator for initiator in s[AnyInitiator]}
+    honest = {initiator.id: initiator for initiator in s.get(AnyInitiator)}
     return all(
         value == HONEST and number <= honest[initiator].number
         for receiver in s[Receiver]
@@ -264,7 +264,7 @@ def honest_messages_arrive(s: View) -> bool:
     """In the end, all honest receivers have delivered all messages of honest initiators."""
     return all(
         (initiator.id, number) in receiver.delivered
-        for initiator in s[AnyInitiator]
+        for initiator in s.get(AnyInitiator)
         for number in range(1, initiator.last + 1)
         for receiver in s[Receiver]
     )

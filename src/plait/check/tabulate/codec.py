@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from plait._native import Codec, Failure
-from plait.check.tabulate.probe import ProbeFrozenSet, ProbeSet
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
 from plait.kernel.places import raised, user_line
@@ -39,7 +38,7 @@ class ModelCodec:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.codec = Codec(Pid, ProbeSet, ProbeFrozenSet)
+        self.codec = Codec(Pid)
         self.thread: int | None = None
         """The thread that runs user code, or ran it last."""
 
@@ -49,18 +48,18 @@ class ModelCodec:
             ident, error = ctypes.c_ulong(self.thread), ctypes.py_object(StuckError)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
 
-    def process(self, index: int, local: bytes, *, probe: bool = False, cls: type[Process] | None = None) -> Process:
+    def process(self, index: int, local: bytes, *, cls: type[Process] | None = None) -> Process:
         """A fresh process in this local state."""
         declared = self.system.classes[index]
         process = object.__new__(cls or declared)
         fields = object.__getattribute__(process, "__dict__")
-        fields.update(zip(declared.__plait_fields__, self.codec.decode(local[1:], probe), strict=True))
+        fields.update(zip(declared.__plait_fields__, self.codec.decode(local[1:]), strict=True))
         fields["_id"] = self.system.pids[index]
         return process
 
-    def message(self, sender: int, content: bytes, *, probe: bool = False) -> Message:
+    def message(self, sender: int, content: bytes) -> Message:
         """A fresh message that knows its sender."""
-        message: Message = self.codec.decode(content, probe)
+        message: Message = self.codec.decode(content)
         message.__dict__["_sender"] = self.system.pids[sender]
         return message
 
@@ -68,13 +67,16 @@ class ModelCodec:
         try:
             return self.codec.encode(value)
         except NO_CONTENT as error:
+            # A field of the message may be the reason.
             if isinstance(value, Message):
                 place = f"{place} {type(value).__name__}"
                 names = tuple(f.name for f in dataclasses.fields(value))  # type: ignore[arg-type]
                 self.fields(tuple(getattr(value, name, None) for name in names), names, place)
+            message, hint, *_ = (*map(str, error.args), "")
             raise ModelError(
-                f"{place}: {error}",
-                hint="use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
+                f"{place}: {message}",
+                hint=hint
+                or "use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
                 "each list, dict and set in one place only",
             ) from None
 

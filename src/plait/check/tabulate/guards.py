@@ -14,16 +14,15 @@ from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
 
-from plait._native import Failure
+from plait._native import Failure, SetOrder
 from plait.check.cover.recorder import Recorder
-from plait.check.tabulate.codec import RAISED, UP, ModelCodec, declared_values, failed
+from plait.check.tabulate.codec import RAISED, UP, ModelCodec, declared_values, failed, kind_of
+from plait.check.tabulate.probe import turns
+from plait.check.tabulate.sample import Question, Sample
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import plays
-
-_ATTENTIVE = 8
-"""The first evaluations of each guard, this many, are made five times, to check that the guard is a function."""
 
 Value = bool | Failure
 """The value of a guard, or the exception that it raised."""
@@ -46,11 +45,11 @@ def watched(cls: type[Process]) -> type[Process]:
     fields = frozenset(cls.__plait_fields__)
 
     def read(self: Any, name: str) -> Any:
-        if name in fields:
-            object.__getattribute__(self, "__dict__")["_reads"].add(name)
-        elif name == "__dict__":
-            there: dict[str, Any] = object.__getattribute__(self, "__dict__")
-            there["_reads"].update(fields)
+        if name in fields or name == "__dict__":
+            # A copy that is being made has no record yet: what it gets was read from the original.
+            reads = object.__getattribute__(self, "__dict__").get("_reads")
+            if reads is not None:
+                reads.update(fields if name == "__dict__" else (name,))
         return super(noting, self).__getattribute__(name)
 
     noting: type[Process] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
@@ -62,8 +61,8 @@ def _watched_kind(cls: type[Message]) -> type[Message]:
     fields = frozenset(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
 
     def read(self: Any, name: str) -> Any:
-        if name in fields:
-            object.__getattribute__(self, "__dict__")["_note"](cls, name)
+        if name in fields and (note := object.__getattribute__(self, "__dict__").get("_note")):
+            note(cls, name)
         return super(noting, self).__getattribute__(name)
 
     noting: type[Message] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
@@ -110,9 +109,15 @@ class Guards:
     """Answers questions about the guards of one System."""
 
     def __init__(
-        self, model_codec: ModelCodec, handlers: list[tuple[Handler, ...]], recorder: Recorder | None = None
+        self,
+        model_codec: ModelCodec,
+        handlers: list[tuple[Handler, ...]],
+        order: SetOrder,
+        sample: Sample,
+        recorder: Recorder | None = None,
     ) -> None:
         self.model_codec = model_codec
+        self.order, self.sample = order, sample
         self.recorder = recorder
         self.system = model_codec.system
         self.handlers = handlers
@@ -155,15 +160,21 @@ class Guards:
         known = self._known_hopeless.setdefault((index, number), {})
         value = _recalled(known, fields)
         if value is None:
-            process, names = self._watched(index, local)
-            try:
-                value = not guard(process, Unread())
-            except (LookedAtError, *RAISED):  # an exception comes again when there is a message
-                value = False
+            value, names = self._is_false(index, guard, local)
+            again, read = self.order.permuted(0, self._is_false, index, guard, local)
+            value, names = value and again, names | read
             self._remember(index, known, fields, names, value)
         if value and self.recorder is not None:
             self.recorder.hopeless(self.system.classes[index], self.handlers[index][number].name)
         return bool(value)
+
+    def _is_false(self, index: int, guard: Any, local: bytes) -> tuple[bool, set[str]]:
+        """Whether a guard is false without a look at the message, and the fields that it read."""
+        process, names = self._watched(index, local)
+        try:
+            return not guard(process, Unread()), names
+        except (LookedAtError, *RAISED):  # an exception comes again when there is a message
+            return False, names
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process for this type of message (and, for a quorum, for the role of this sender)."""
@@ -223,14 +234,20 @@ class Guards:
 
     def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[Value, set[str]]:
         """Evaluate a guard (on a delivered message: sender and content). At first, check that it is a function."""
-        value, read = self._evaluate(index, number, local, *delivered)
-        if self.recorder is not None:
-            self._record(self.recorder, index, number, local, read, delivered)
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._asked[key] = self._asked.get(key, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE else 0):
-            again = self._evaluate(index, number, local, *delivered, probe=True)[0]
-            if isinstance(again, Failure) != isinstance(value, Failure) or bool(again) != bool(value):
+        if self.sample.takes(count):
+            where = self._where(index, number)
+            value, read = self.sample.record(where, self._evaluate, index, number, local, *delivered)
+            self.sample.questions.append(Question(where, ("guard", index, number, local, *delivered), kind_of(value)))
+        else:
+            value, read = self._evaluate(index, number, local, *delivered)
+        looked = self.order.looked
+        if self.recorder is not None:
+            self._record(self.recorder, index, number, local, read, delivered)
+        for turn in turns(count, looked):
+            again = self.order.permuted(turn, self.answer, index, number, local, *delivered)
+            if kind_of(again) != kind_of(value):
                 first, second = ("an exception" if isinstance(v, Failure) else v for v in (value, again))
                 raise ModelError(
                     f"{self._where(index, number)} is not a function of its inputs: "
@@ -251,10 +268,10 @@ class Guards:
                 message = watched_message(self.model_codec.message(*delivered), recorder.noting(by))
                 guard(self._watched(index, local)[0], message)
 
-    def _watched(self, index: int, local: bytes, *, probe: bool = False) -> tuple[Process, set[str]]:
+    def _watched(self, index: int, local: bytes) -> tuple[Process, set[str]]:
         """A process that records its reads, and the set of the names that were read."""
         noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
-        process = self.model_codec.process(index, local, probe=probe, cls=noting)
+        process = self.model_codec.process(index, local, cls=noting)
         read: set[str] = set()
         object.__getattribute__(process, "__dict__")["_reads"] = read
         return process, read
@@ -264,13 +281,14 @@ class Guards:
     ) -> tuple[Value, set[str]]:
         """The value of a guard, and the fields that it read. It must not change the state."""
         cls, where = self.system.classes[index], self._where(index, number)
-        guard: Any = self.handlers[index][number].where
-        process, read = self._watched(index, local, probe=probe)
-        message = [self.model_codec.message(*delivered, probe=probe)] if delivered else []
+        # As a probe, the original, which does not record coverage.
+        guard: Any = (cls.__plait_handlers__ if probe else self.handlers[index])[number].where
+        process, read = self._watched(index, local)
+        message = [self.model_codec.message(*delivered)] if delivered else []
         self.model_codec.thread = get_ident()
         value: Value
         try:
-            value = bool(guard(process, *message))
+            value = bool(guard(process, *message) if probe else self.order.watched(guard, process, *message))
         except RAISED as error:
             value = failed(where, error)
         names = cls.__plait_fields__
@@ -280,6 +298,10 @@ class Guards:
                 hint="a guard must not change anything: move the change into the handler",
             )
         return value, read
+
+    def answer(self, index: int, number: int, local: bytes, *delivered: Any) -> Value:
+        """The value of a guard, without a record of coverage."""
+        return self._evaluate(index, number, local, *delivered, probe=True)[0]
 
     def reads(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> set[str]:
         """The fields that the guard read when it accepted these messages (or none, for an action)."""
@@ -300,11 +322,24 @@ class Guards:
         if isinstance(quorum, int):
             return quorum
         where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
-        process, read = self._watched(index, local)
-        try:
-            size = quorum(process)
-        except RAISED as error:
-            return failed(where, error)
+
+        def ask() -> tuple[Any, set[str]]:
+            process, read = self._watched(index, local)
+            try:
+                return quorum(process), read
+            except RAISED as error:
+                return failed(where, error), read
+
+        size, read = ask()
+        again, _ = self.order.permuted(0, ask)
+        if kind_of(size) != kind_of(again):
+            first, second = ("an exception" if isinstance(v, Failure) else repr(v) for v in (size, again))
+            raise ModelError(
+                f"{where} is not a function of its inputs: evaluated twice, it was {first} and then {second}",
+                hint="a quorum must not use randomness, clocks, globals or the order of a set",
+            )
+        if isinstance(size, Failure):
+            return size
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
             raise ModelError(
                 f"{where} is {size!r}",

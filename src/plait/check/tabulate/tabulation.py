@@ -32,7 +32,8 @@ from plait.check.tabulate.codec import (
     kind_of,
 )
 from plait.check.tabulate.guards import Guards, watched, watched_message
-from plait.check.tabulate.probe import probing
+from plait.check.tabulate.probe import set_order, turns
+from plait.check.tabulate.sample import Question, Sample
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.values import text, to_data
@@ -44,8 +45,6 @@ from plait.model.system import System
 from plait.model.view import Component, View
 
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
-_ATTENTIVE_STEPS = 8
-"""The first steps of each handler, this many, run five times instead of twice: two random results may be equal."""
 _FEW_OUTCOMES = 1_000
 """A step with more outcomes runs only twice: it has shown enough results that may differ."""
 _MOST_CHOICES = 50_000
@@ -80,7 +79,9 @@ class Tabulation(Asymmetry):
         if recorder is not None:
             self.handlers = [tuple(recorder.handler(c, h) for h in c.__plait_handlers__) for c in system.classes]
             self._properties = recorder.properties(system.properties)
-        self._guards = Guards(self.model_codec, self.handlers, recorder)
+        self.order = set_order()
+        self.sample = Sample()
+        self._guards = Guards(self.model_codec, self.handlers, self.order, self.sample, recorder)
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and the classes of their receivers."""
@@ -122,12 +123,12 @@ class Tabulation(Asymmetry):
                 local = outcomes[0].local
                 messages += [(index, to, content) for to, content in outcomes[0].sends]
                 for event in outcomes[0].events:
-                    monitors = [self._observed(j, state, index, event) for j, state in enumerate(monitors)]
+                    monitors = [self._observed_at_first(j, state, index, event) for j, state in enumerate(monitors)]
             locals_.append(local)
         locals_ += [bytes([UNBORN])] * (len(system.classes) - len(system.processes))
         return locals_, messages, monitors
 
-    def _observed(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
+    def _observed_at_first(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
         found = self.observe(number, state, index, event)
         if isinstance(found, Failure):
             self._refuse(found)
@@ -158,13 +159,19 @@ class Tabulation(Asymmetry):
         failure = self._guards.raised.get((index, number, local, tuple(messages)))
         if failure is not None:  # its guard raised an exception
             return [Outcome(local, [], [], [], [], [], failure)]
-        outcomes = self._explore(index, local, number, messages, probe=False)
         key = (self.system.classes[index], self.handlers[index][number].name)
-        count = self._steps_of[key] = self._steps_of.get(key, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE_STEPS and len(outcomes) <= _FEW_OUTCOMES else 1):
-            again = self._explore(index, local, number, messages, probe=True)
+        count = self._steps_of.get(key, 0) + 1
+        if self.sample.takes(count):
+            where = self.where(index, number)
+            outcomes = self.sample.record(where, self._explore, index, local, number, messages)
+            self.sample.questions.append(Question(where, ("step", index, local, number, [*messages]), outcomes))
+        else:
+            outcomes = self._explore(index, local, number, messages)
+        self._steps_of[key] = count
+        for turn in turns(count) if len(outcomes) <= _FEW_OUTCOMES else [count]:
+            again = self.order.permuted(turn, self._explore, index, local, number, messages, True)
             if [comparable(o) for o in again] != [comparable(o) for o in outcomes]:
-                raise self._difference(index, number, outcomes, again)
+                raise self.difference(index, number, outcomes, again)
         if self.recorder is not None:
             taken = [self.model_codec.message(sender, content) for sender, content in messages]
             read = set().union(*self._noted(index, local, number, messages)[1])
@@ -206,28 +213,34 @@ class Tabulation(Asymmetry):
 
     def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes | Failure:
         """The state of a monitor after an event, or the exception that it raised."""
-        monitor = self.system.monitors[number]
-        cls = type(monitor)
-        where = f"{cls.__name__}.observe"
-        results: list[bytes | Failure] = []
-        for probe in (False, True):
-            copy = object.__new__(cls)
-            copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state, probe), strict=True))
-            function = probing(cls.observe) if probe else cls.observe
-            self.model_codec.thread = get_ident()
-            try:
-                function(copy, self.system.pids[index], self.codec.decode(event, probe))
-                results.append(self._named(copy, where))
-            except RAISED as error:
-                results.append(failed(where, error))
-        first, again = results
-        if kind_of(first) != kind_of(again):
-            raise ModelError(
-                f"{where} is not a function of its state and the event: run twice, it gave "
-                f"{self._answer_text(first)} and {self._answer_text(again)}",
-                hint="an observer must not use randomness, clocks, globals or the order of a set",
-            )
-        return first
+        where = f"{type(self.system.monitors[number]).__name__}.observe"
+        count = self._evaluations_of[where] = self._evaluations_of.get(where, 0) + 1
+        asked = (number, where, state, index, event)
+        if self.sample.takes(count):
+            result = self.sample.record(where, self._observed, *asked)
+            self.sample.questions.append(Question(where, ("observe", *asked), kind_of(result)))
+        else:
+            result = self._observed(*asked)
+        for turn in turns(count):
+            again = self.order.permuted(turn, self._observed, *asked)
+            if kind_of(again) != kind_of(result):
+                raise ModelError(
+                    f"{where} is not a function of its state and the event: run twice, it gave "
+                    f"{self._answer_text(result)} and {self._answer_text(again)}",
+                    hint="an observer must not use randomness, clocks, globals or the order of a set",
+                )
+        return result
+
+    def _observed(self, number: int, where: str, state: bytes, index: int, event: bytes) -> bytes | Failure:
+        cls = type(self.system.monitors[number])
+        copy = object.__new__(cls)
+        copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state), strict=True))
+        self.model_codec.thread = get_ident()
+        try:
+            copy.observe(self.system.pids[index], self.codec.decode(event))
+            return self._named(copy, where)
+        except RAISED as error:
+            return failed(where, error)
 
     def _answer_text(self, answer: bytes | Failure) -> str:
         return answer.message if isinstance(answer, Failure) else text(to_data(self.codec.decode(answer)))
@@ -250,14 +263,21 @@ class Tabulation(Asymmetry):
             lambda i: self.monitor_value(i, monitors[i]),
             self.auxiliary,
         )
-        value = self._value(prop, view)
+        count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
+        place = f"property {prop.name}"
+        if self.sample.takes(count):
+            value = self.sample.record(place, self._value, prop, view)
+            contents = self._contents_of(locals_, inboxes, monitors)
+            self.sample.questions.append(Question(place, ("property", number, *contents), value))
+        else:
+            value = self._value(prop, view)
+        looked = self.order.looked
         try:
             view.check_relevant()
         except ModelError as error:
-            raise explained(f"property {prop.name}", error) from None
-        count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
-        for _ in range(4 if count <= _ATTENTIVE_STEPS else 0):
-            again = self._value(prop, self._probe_view(locals_, inboxes, monitors))
+            raise explained(place, error) from None
+        for turn in turns(count, looked):
+            again = self.order.permuted(turn, self._value_again, number, locals_, inboxes, monitors)
             if again != value:
                 first, second = ("an exception" if v is None else v for v in (value, again))
                 raise ModelError(
@@ -307,21 +327,62 @@ class Tabulation(Asymmetry):
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> Failure | None:
         """The exception that a property raises in a state, or None."""
-        found = self._judged(self._properties[number], self._probe_view(locals_, inboxes, monitors, probe=False))
+        view = self._fresh_view(*self._contents_of(locals_, inboxes, monitors))
+        found = self._judged(self.system.properties[number], view, probe=True)
         return found if isinstance(found, Failure) else None
 
-    def _value(self, prop: Property, view: View) -> bool | None:
+    def _value_again(
+        self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    ) -> bool | None:
+        return self._value_in(number, *self._contents_of(locals_, inboxes, monitors))
+
+    def _value_in(
+        self, number: int, locals_: list[bytes], inboxes: list[list[tuple[int, int, bytes]]], monitors: list[bytes]
+    ) -> bool | None:
+        """The value of a property in a state that is given by the contents of its components."""
+        # The original, which does not record coverage.
+        return self._value(self.system.properties[number], self._fresh_view(locals_, inboxes, monitors), probe=True)
+
+    def _fresh_view(
+        self, locals_: list[bytes], inboxes: list[list[tuple[int, int, bytes]]], monitors: list[bytes]
+    ) -> View:
+        """A view of fresh values, from the contents of the components."""
+        classes, decode = self.system.classes, self.codec.decode
+
+        def local(i: int) -> tuple[Status, dict[str, Any]]:
+            content = locals_[i]
+            values = () if content[0] == UNBORN else decode(content[1:])
+            return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
+
+        def monitor(i: int) -> Monitor:
+            copy: Monitor = object.__new__(type(self.system.monitors[i]))
+            copy.__dict__.update(zip(copy.__plait_fields__, decode(monitors[i]), strict=True))
+            return copy
+
+        def inbox(i: int) -> tuple[Message, ...]:
+            return tuple(self.model_codec.message(sender, m) for _, sender, m in inboxes[i])
+
+        return View(self.system, local, inbox, monitor, self.auxiliary)
+
+    def _contents_of(
+        self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    ) -> tuple[list[bytes], list[list[tuple[int, int, bytes]]], list[bytes]]:
+        store = self.store
+        assert store is not None
+        return [*map(store.local, locals_)], [*map(store.inbox, inboxes)], [*map(store.monitor, monitors)]
+
+    def _value(self, prop: Property, view: View, probe: bool = False) -> bool | None:
         """The value of a property, None if it raised an exception."""
-        found = self._judged(prop, view)
+        found = self._judged(prop, view, probe)
         if isinstance(found, Failure):
             self.raised.add(prop.name)
             return None
         return found
 
-    def _judged(self, prop: Property, view: View) -> bool | Failure:
+    def _judged(self, prop: Property, view: View, probe: bool = False) -> bool | Failure:
         self.model_codec.thread = get_ident()
         try:
-            value = prop(view)
+            value = prop(view) if probe else self.order.watched(prop, view)
         except AssertionError:
             return False
         except RAISED as error:
@@ -331,28 +392,6 @@ class Tabulation(Asymmetry):
                 f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
             )
         return value
-
-    def _probe_view(
-        self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int], *, probe: bool = True
-    ) -> View:
-        """A view of fresh values, in a probe with sets that iterate backwards."""
-        store, decode, classes = self.store, self.codec.decode, self.system.classes
-        assert store is not None
-
-        def local(i: int) -> tuple[Status, dict[str, Any]]:
-            content = store.local(locals_[i])
-            values = () if content[0] == UNBORN else decode(content[1:], probe)
-            return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
-
-        def monitor(i: int) -> Monitor:
-            copy: Monitor = object.__new__(type(self.system.monitors[i]))
-            copy.__dict__.update(zip(copy.__plait_fields__, decode(store.monitor(monitors[i]), probe), strict=True))
-            return copy
-
-        def inbox(i: int) -> tuple[Message, ...]:
-            return tuple(self.model_codec.message(sender, m, probe=probe) for _, sender, m in store.inbox(inboxes[i]))
-
-        return View(self.system, local, inbox, monitor, self.auxiliary)
 
     # -- decoded values, by the engine's ids -----------------------------------------------------------------------
 
@@ -409,9 +448,9 @@ class Tabulation(Asymmetry):
         """The outcomes of a handler, and the fields that each of them read."""
         notes: list[set[str]] = []
         try:
-            return self._explore(index, local, number, messages, probe=False, notes=notes), notes
+            return self._explore(index, local, number, messages, notes=notes), notes
         except ModelError:  # it used its own class, which does not record reads
-            outcomes = self._explore(index, local, number, messages, probe=False)
+            outcomes = self._explore(index, local, number, messages)
             return outcomes, [set(self.system.classes[index].__plait_fields__)] * len(outcomes)
 
     def never_run(self) -> list[tuple[type[Process], Handler]]:
@@ -431,22 +470,19 @@ class Tabulation(Asymmetry):
         local: bytes,
         number: int,
         messages: Sequence[tuple[int, bytes]],
-        *,
-        probe: bool,
+        probe: bool = False,
         notes: list[set[str]] | None = None,
     ) -> list[Outcome]:
         """The outcomes of a handler, one per combination of choices; `notes` gets the fields that each of them read."""
         handler, where = self.handlers[index][number], self.where(index, number)
-        if notes is not None:
-            handler = self.system.classes[index].__plait_handlers__[
-                number
-            ]  # the original, which does not record coverage
-        function = probing(handler.function) if probe else handler.function
+        cls = self.system.classes[index]
+        if notes is not None or probe:
+            handler = cls.__plait_handlers__[number]  # the original, which does not record coverage
         branches, outcomes = Branches(), []
         while True:
-            process = self.model_codec.process(index, local, probe=probe)
+            process = self.model_codec.process(index, local)
             if notes is not None:
-                noting: type[Process] = watched(self.system.classes[index])  # type: ignore[arg-type]
+                noting: type[Process] = watched(cls)  # type: ignore[arg-type]
                 process = self.model_codec.process(index, local, cls=noting)
                 notes.append(set())
                 object.__getattribute__(process, "__dict__")["_reads"] = notes[-1]
@@ -454,13 +490,13 @@ class Tabulation(Asymmetry):
             object.__getattribute__(process, "__dict__")["_run"] = run
             arguments: list[Any] = []
             if handler.kind == "message":
-                given = tuple(self.model_codec.message(sender, content, probe=probe) for sender, content in messages)
+                given = tuple(self.model_codec.message(sender, content) for sender, content in messages)
                 if notes is not None and self.recorder is not None:
                     given = tuple(watched_message(m, self.recorder.noting(handler.name)) for m in given)
                 arguments = [given] if handler.quorum is not None else [given[0]]
             self.model_codec.thread = get_ident()
             try:
-                function(process, *arguments)
+                handler.function(process, *arguments)
                 outcomes.append(self._outcome(process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
@@ -525,7 +561,19 @@ class Tabulation(Asymmetry):
                     f"property {name} changes the state it looks at: {what}", hint="copy a value before changing it"
                 )
 
-    def _difference(self, index: int, number: int, first: list[Outcome], second: list[Outcome]) -> ModelError:
+    # -- questions of the sample -----------------------------------------------------------------------------------
+
+    def answer(self, asked: tuple[Any, ...]) -> Any:
+        """The answer to a question of a sample, which can be sent to another interpreter."""
+        kind, *arguments = asked
+        if kind == "step":
+            return [comparable(o) for o in self._explore(*arguments)]
+        if kind == "guard":
+            return kind_of(self._guards.answer(*arguments))
+        return self._value_in(*arguments) if kind == "property" else kind_of(self._observed(*arguments))
+
+    def difference(self, index: int, number: int, first: list[Outcome], second: list[Outcome]) -> ModelError:
+        """The error for a step that had other outcomes the second time."""
         where = self.where(index, number)
         hint = "a handler must not use randomness, clocks, globals or the order of a set: use self.choose, or sort"
         if len(first) != len(second):

@@ -54,6 +54,9 @@ class RoundsView:
             return RoundsProcess(found, self._mortal)
         return tuple(RoundsProcess(p, self._mortal) for p in found)
 
+    def get(self, role: Any) -> tuple[RoundsProcess, ...]:
+        return tuple(RoundsProcess(p, self._mortal) for p in self._view.get(role))
+
     def __iter__(self) -> Iterator[RoundsProcess]:
         return (RoundsProcess(p, self._mortal) for p in self._view)
 

@@ -1,0 +1,58 @@
+//! What can be read from canonical bytes without making values of them.
+
+/// The parts of a local state: its status, and the content of each field.
+pub fn fields(local: &[u8]) -> Vec<&[u8]> {
+    let (status, content) = local.split_at(1);
+    let mut parts = vec![status];
+    if !content.is_empty() {
+        let (count, mut rest) = varint(&content[1..]);
+        for _ in 0..count {
+            let length = length(rest);
+            parts.push(&rest[..length]);
+            rest = &rest[length..];
+        }
+    }
+    parts
+}
+
+pub fn varint(bytes: &[u8]) -> (usize, &[u8]) {
+    let end = bytes.iter().position(|b| b & 0x80 == 0).expect("a number ends");
+    let value = bytes[..=end].iter().rev().fold(0, |value, b| value << 7 | usize::from(b & 0x7f));
+    (value, &bytes[end + 1..])
+}
+
+/// How many bytes the first value takes.
+pub fn length(bytes: &[u8]) -> usize {
+    let rest = &bytes[1..];
+    let after_values = |count: usize, from: &[u8]| {
+        let mut from = from;
+        for _ in 0..count {
+            from = &from[length(from)..];
+        }
+        bytes.len() - from.len()
+    };
+    let after_text = |from: &[u8]| {
+        let (size, from) = varint(from);
+        bytes.len() - from.len() + size
+    };
+    match bytes[0] {
+        b'N' | b'T' | b'F' => 1,
+        b'i' => bytes.len() - varint(rest).1.len(),
+        b'f' => 9,
+        b'I' | b's' | b'b' => after_text(rest),
+        b't' | b'l' | b'S' | b'Z' | b'd' => {
+            let (count, from) = varint(rest);
+            after_values(if bytes[0] == b'd' { 2 * count } else { count }, from)
+        }
+        b'P' => {
+            let index = &bytes[after_text(rest)..];
+            bytes.len() - varint(index).1.len()
+        }
+        b'E' | b'n' => after_values(1, &bytes[after_text(rest)..]),
+        b'D' => {
+            let (count, from) = varint(&bytes[after_text(rest)..]);
+            after_values(count, from)
+        }
+        tag => unreachable!("unknown tag {tag}"),
+    }
+}
