@@ -116,6 +116,17 @@ pub fn search(tables: &Tables, control: &Control, stateful: bool) -> Result<()> 
     Ok(())
 }
 
+/// Whether a step out of a state fails, or leads to a state that was not met so far; without a visited set, to any state.
+fn leads_beyond(view: &mut View, control: &Control, state: &[u32], fingerprint: u64, stateful: bool) -> Result<bool> {
+    let mut successors = Vec::new();
+    let summary = view.for_each_successor(state, fingerprint, ALL, |there, _| successors.push(there))?;
+    if summary.fails || summary.raises || (!stateful && !successors.is_empty()) {
+        return Ok(true);
+    }
+    let session = control.visited.session(0, 0)?;
+    Ok(successors.into_iter().any(|there| !session.contains(there)))
+}
+
 impl Exchange {
     /// Wake everybody up, so that they see that the search ends.
     fn leave(&self) {
@@ -290,7 +301,9 @@ impl<'t, 'c> Worker<'t, 'c> {
         let fingerprint = *self.run.last().expect("a run has a last state");
         let depth = self.run.len() as u32 - 1;
         self.deepest = self.deepest.max(depth);
-        if depth >= self.control.options.max_depth && self.leads_beyond(&self.states[top..].to_vec(), fingerprint)? {
+        if depth >= self.control.options.max_depth
+            && leads_beyond(&mut self.view, self.control, &self.states[top..], fingerprint, self.stateful)?
+        {
             if self.stateful {
                 self.exchange.cut_off(self.control, &self.states[top..], fingerprint);
             } else {
@@ -346,22 +359,11 @@ impl<'t, 'c> Worker<'t, 'c> {
         Ok(())
     }
 
-    /// Whether a step out of a state leads to a state that was not met so far, or fails.
-    fn leads_beyond(&mut self, state: &[u32], fingerprint: u64) -> Result<bool> {
-        let mut successors = Vec::new();
-        let summary = self.view.for_each_successor(state, fingerprint, ALL, |there, _| successors.push(there))?;
-        if summary.fails || summary.raises || (!self.stateful && !successors.is_empty()) {
-            return Ok(true);
-        }
-        let session = self.control.visited.session(0, 0)?;
-        Ok(successors.into_iter().any(|there| !session.contains(there)))
-    }
-
     /// After the search: whether a limit on the depth has cut off states that were not met elsewhere. If not, count the
     /// transitions of the states at the limit.
     fn leads_beyond_limit(&mut self, cut_off: &[(Vec<u32>, u64)]) -> Result<bool> {
         for (state, fingerprint) in cut_off {
-            if self.leads_beyond(state, *fingerprint)? {
+            if leads_beyond(&mut self.view, self.control, state, *fingerprint, true)? {
                 return Ok(true);
             }
         }
