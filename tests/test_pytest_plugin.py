@@ -418,9 +418,7 @@ def test_explored() -> System:
         "-Wdefault",
     )
     result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines(
-        ["nothing was checked: no property was given", "no process can ever take a step"]
-    )
+    result.stdout.fnmatch_lines(["nothing was checked: no property was given", "no process can ever take a step"])
     result.stdout.no_fnmatch_line("*raise the limit*")
 
 
