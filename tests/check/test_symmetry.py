@@ -36,7 +36,7 @@ from tests.oracle.explorer import Exploration, explore
 from tests.oracle.orbits import Orbits, image, multisets, orbits, permutations
 from tests.oracle.relation import initial
 from tests.support.agreement import check_traces
-from tests.support.configurations import WAYS, Way, run, violated, ways
+from tests.support.configurations import WAYS, Way, fingerprints, run, violated, ways
 
 RANDOM = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -149,6 +149,7 @@ def test_symmetric_systems(pair: tuple[System, Exploration], way: Way, reduce: s
     assert there.closed
     assert there.impartial
     compare(*pair, there, way, reduce, without)
+    assert len(fingerprints(pair[0], "symmetry", without=without)) == there.states
 
 
 @pytest.mark.slow

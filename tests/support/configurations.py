@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from plait._native import _test_hooks
 from plait.check.api import check
-from plait.check.options import Search, Seeds, Split
+from plait.check.options import Options, Search, Seeds, Split
+from plait.check.reduce.plan import plan
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from tests.oracle.explorer import Exploration
@@ -73,6 +74,18 @@ def run(system: System, way: Way, reduce: str = "por", *, without: str | None = 
             explore=True,
             **more,
         )
+
+
+def fingerprints(system: System, reduce: str, *, without: str | None = None) -> set[int]:
+    """The fingerprints that a reduction gives to all reachable states: to all of each orbit, not only to one."""
+    with leaving_out(*([without] if without else [])):
+        engine = plan(system, Options(reduce=reduce)).runner(system).engine
+        waiting = [engine.initial()]
+        met = {tuple(waiting[0])}
+        for state in waiting:  # the list grows
+            after = [t.state for t in engine.successors(state) if t.failure is None]
+            waiting += [s for s in after if tuple(s) not in met and not met.add(tuple(s))]  # type: ignore[func-returns-value]
+        return {engine.fingerprint(state) for state in waiting}
 
 
 def violated(verdict: Verdict) -> set[str]:
