@@ -78,7 +78,8 @@ class Sample:
                     seen[id(code)] = code
                     self._note(place, _used_by(code, frame.f_globals))
             elif event == "c_call":
-                module = called.__module__ or type(called.__self__).__module__
+                owner = called.__self__
+                module = str(called.__module__ or (owner if isinstance(owner, type) else type(owner)).__module__)
                 if module in seen:
                     return
                 if module.split(".")[0].lstrip("_") in _TRUSTED_MODULES:
