@@ -5,6 +5,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# Tests start many interpreters: without compiled files, each reads all sources again.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

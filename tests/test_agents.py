@@ -103,6 +103,7 @@ def test_names_that_the_skill_mentions_exist() -> None:
         assert name in plait.__all__, name
 
 
+@pytest.mark.slow
 def test_links_of_llms_txt_lead_somewhere() -> None:
     text = LLMS.read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)]+)\)", text)

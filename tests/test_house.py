@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "plait"
 RUST = ROOT / "rust" / "src"
@@ -125,11 +123,11 @@ def test_every_room_has_its_place() -> None:
     assert {file.name for file in PACKAGE.glob("*.py")} == {"__init__.py"}, "a module belongs to a room"
 
 
-@pytest.mark.parametrize("file", [f for f in MODULES if f.parent != PACKAGE], ids=dotted)
-def test_a_room_imports_rooms_below_it(file: Path) -> None:
-    room = dotted(file).split(".")[1]
-    for found in imports_of(file):
-        assert not forbidden(room, found), f"{dotted(file)}, line {found.line}: {room} imports {found.module}"
+def test_a_room_imports_rooms_below_it() -> None:
+    for file in [f for f in MODULES if f.parent != PACKAGE]:
+        room = dotted(file).split(".")[1]
+        for found in imports_of(file):
+            assert not forbidden(room, found), f"{dotted(file)}, line {found.line}: {room} imports {found.module}"
 
 
 def test_the_package_shows_the_model_and_loads_the_rest_when_it_is_used() -> None:
@@ -204,9 +202,9 @@ def paragraph(folder: Path) -> str:
     return "\n".join(line.removeprefix("//!") for line in lines if line.startswith("//!"))
 
 
-@pytest.mark.parametrize("folder", folders(), ids=local)
-def test_a_folder_begins_with_a_paragraph(folder: Path) -> None:
-    assert len(paragraph(folder).split()) >= 20, "say what comes in, what goes out, and which file to open first"
+def test_a_folder_begins_with_a_paragraph() -> None:
+    """It says what comes in, what goes out, and which file to open first."""
+    assert [local(folder) for folder in folders() if len(paragraph(folder).split()) < 20] == []
 
 
 def in_folder(folder: Path, name: str) -> bool:
@@ -214,19 +212,20 @@ def in_folder(folder: Path, name: str) -> bool:
     return (folder / name).exists() or (folder / f"{name}.rs").exists()
 
 
-@pytest.mark.parametrize("folder", folders(), ids=local)
-def test_the_paragraph_names_the_file_to_open_first(folder: Path) -> None:
-    text = paragraph(folder)
-    first = re.findall(r"\bopen\s+`([\w./]+)`", text, re.IGNORECASE)
-    assert first, "say which file to open first"
-    named = first + re.findall(r"`(\w+(?:\.py|\.rs|/))`", text)
-    assert [name for name in named if not in_folder(folder, name)] == [], "these are not in the folder"
+def test_the_paragraph_names_the_file_to_open_first() -> None:
+    for folder in folders():
+        text = paragraph(folder)
+        first = re.findall(r"\bopen\s+`([\w./]+)`", text, re.IGNORECASE)
+        assert first, f"{local(folder)}: say which file to open first"
+        named = first + re.findall(r"`(\w+(?:\.py|\.rs|/))`", text)
+        assert [name for name in named if not in_folder(folder, name)] == [], f"these are not in {local(folder)}"
 
 
-@pytest.mark.parametrize("folder", folders(), ids=local)
-def test_a_folder_holds_about_a_dozen_files(folder: Path) -> None:
-    files = [f for f in folder.iterdir() if f.suffix in (".py", ".rs") and f.name not in ("__init__.py", "mod.rs")]
-    assert (len(files) > MOST) == (local(folder) in CROWDED), f"{len(files)} files"
+def test_a_folder_holds_about_a_dozen_files() -> None:
+    def files(folder: Path) -> list[Path]:
+        return [f for f in folder.iterdir() if f.suffix in (".py", ".rs") and f.name not in ("__init__.py", "mod.rs")]
+
+    assert {local(folder) for folder in folders() if len(files(folder)) > MOST} == CROWDED.keys()
 
 
 def test_a_file_has_the_name_of_what_it_defines() -> None:
@@ -234,11 +233,11 @@ def test_a_file_has_the_name_of_what_it_defines() -> None:
     assert not [local(file) for file in files if file.stem.removeprefix("test_") in UNCLEAR]
 
 
-@pytest.mark.parametrize("file", [*MODULES, PLUGIN], ids=local)
-def test_every_module_says_what_it_is_for(file: Path) -> None:
-    assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), f"{file} has no docstring"
+def test_every_module_says_what_it_is_for() -> None:
+    trees = {local(file): ast.parse(file.read_text(encoding="utf-8")) for file in [*MODULES, PLUGIN]}
+    assert [name for name, tree in trees.items() if not ast.get_docstring(tree)] == []
 
 
-@pytest.mark.parametrize("file", [*MODULES, *sorted(RUST.rglob("*.rs"))], ids=local)
-def test_files_stay_short(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").splitlines()) < LONGEST
+def test_files_stay_short() -> None:
+    lengths = {local(f): f.read_text(encoding="utf-8").count("\n") for f in [*MODULES, *RUST.rglob("*.rs")]}
+    assert {name: length for name, length in lengths.items() if length >= LONGEST} == {}

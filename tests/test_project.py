@@ -39,6 +39,7 @@ def test_the_version_is_written_once() -> None:
     assert "version" not in project
 
 
+@pytest.mark.slow
 def test_the_installed_version_is_that_of_the_source() -> None:
     assert plait.__version__ == VERSION, "the version has changed since it was installed: run make setup"
     done = subprocess.run(

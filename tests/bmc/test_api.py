@@ -32,6 +32,7 @@ def test_without_a_depth_everything_is_covered(encoding: Any) -> None:
     assert len(bad.trace) == 10, "the fifth time around"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["steps", "clock", "explicit"])
 @pytest.mark.parametrize(
     ("depth", "status"), [(9, "inconclusive"), (10, "violated"), (11, "violated"), (20, "violated")]
@@ -138,6 +139,7 @@ def test_a_timeout_says_how_deep_it_came() -> None:
     pytest.fail(f"no verdict says how deep it came: {notes}")
 
 
+@pytest.mark.slow
 def test_a_memory_limit_says_so() -> None:
     program = load("indexer", {"threads": 4})
     verdict = check(program, depth=15, encoding="steps", memory=20 << 20, timeout=PATIENCE)

@@ -17,6 +17,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_a_violation_is_shown_saved_and_replayed(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "bmc", "peterson", "-p", "polite=false", "--html", "report.html", "-q")
     assert code == 1
@@ -29,6 +30,7 @@ def test_a_violation_is_shown_saved_and_replayed(workplace: Path, capsys: pytest
     assert "reproduced: property assertions is violated after" in out
 
 
+@pytest.mark.slow
 def test_holds(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "bmc", "peterson")
     assert code == 0

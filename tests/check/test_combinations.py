@@ -182,6 +182,7 @@ def test_what_history_adds_is_in_the_states_and_not_in_the_runs() -> None:
     assert check(polling(follows), history="last", coverage=True).warnings == [], "the predicate was true"
 
 
+@pytest.mark.slow
 def test_a_drawing_with_history_has_the_same_terminal_states() -> None:
     graph = state_graph(polling(deadlock_free(), eventually(worked)), history="last")
     assert [state.terminal for state in graph.states] == [state.violated == ["deadlock_free"] for state in graph.states]

@@ -304,6 +304,7 @@ def test_only_equal_values_have_equal_content(one: Any, other: Any) -> None:
     assert (CODEC.encode(one) == CODEC.encode(other)) == (exact(one) == exact(other))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck))
 @given(st.lists(values, min_size=2, max_size=30))
 def test_no_two_different_values_have_the_same_content(many: list[Any]) -> None:

@@ -158,6 +158,7 @@ def test_as_many_states_as_there_are_complete(search: Any, workers: int) -> None
     inconclusive(check(grid(), search=search, workers=workers, max_states=15), "max-states")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduce", ["none", "por", "auto"])
 @pytest.mark.parametrize(("search", "workers"), [*SEARCHES, ("bfs", 4), ("dfs", 4)])
 def test_a_search_stops_at_exactly_so_many_states(search: Any, workers: int, reduce: str) -> None:

@@ -48,6 +48,7 @@ from tests.support.configurations import leaving_out
 from tests.support.liveness import Flip, Worker, compare, done, up, verdict
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_random_formulas_on_all_short_lassos(data: st.DataObject) -> None:
@@ -76,6 +77,7 @@ def by_ends(made: Drawn, kind: str) -> tuple[Formula, bool]:
             return G(p >> F(q)), not any(runs.ends(runs.reach(asked, everywhere - goal)))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn(limit=10), st.sampled_from(["eventually", "always_eventually", "persists", "leads_to"]))
 def test_simple_formulas_by_where_runs_end_up(made: Drawn, kind: str) -> None:

@@ -59,6 +59,7 @@ def same(made: Drawn, formula: Formula, reduce: str) -> None:
 REDUCED = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @REDUCED
 @given(st.data())
 def test_orders_that_are_left_out_decide_nothing(data: st.DataObject) -> None:
@@ -67,6 +68,7 @@ def test_orders_that_are_left_out_decide_nothing(data: st.DataObject) -> None:
     same(made, formula, data.draw(st.sampled_from(("por", "por", "por", "por,decomposition"))))
 
 
+@pytest.mark.slow
 @settings(REDUCED, max_examples=100)
 @given(st.data())
 def test_reduced_runs_on_all_short_lassos(data: st.DataObject) -> None:
@@ -83,6 +85,7 @@ def test_names_that_are_exchanged_decide_nothing(data: st.DataObject) -> None:
     same(made, formula, reduce)
 
 
+@pytest.mark.slow
 @settings(REDUCED, max_examples=100)
 @given(st.data())
 def test_runs_of_orbits_on_all_short_lassos(data: st.DataObject) -> None:
@@ -105,6 +108,7 @@ def agree(system: System, reduce: str) -> None:
             assert len(list(replay(system, result.trace))) == len(result.trace)
 
 
+@pytest.mark.slow
 @settings(REDUCED, max_examples=120)
 @given(independent_systems.explored_systems(limit=200), st.data())
 def test_with_faults_monitors_quorums_and_spares(pair: Any, data: st.DataObject) -> None:

@@ -71,6 +71,7 @@ def test_a_value_that_does_not_fit(changes: dict[str, Any], message: str, hint: 
     assert caught.value.hint == hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -114,6 +114,7 @@ def test_symmetric_systems(pair: tuple[System, Exploration], way: Way, reduce: s
     compare(*pair, there, way, reduce)
 
 
+@pytest.mark.slow
 @settings(RANDOM, max_examples=150)
 @given(
     symmetric.explored_systems(100, symmetric.ODDITIES),

@@ -144,6 +144,7 @@ class Clerk(Process):
         self.kept += 1
 
 
+@pytest.mark.slow
 def test_steps_of_the_same_process_are_left_out_by_themselves() -> None:
     """A crash and what follows from it go, although the process goes on afterwards."""
 

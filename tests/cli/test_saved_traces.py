@@ -18,6 +18,7 @@ def saved() -> set[str]:
     return {file.name for file in Path(".plait").iterdir()} - {".gitignore"}
 
 
+@pytest.mark.slow
 def test_other_parameters_are_another_file(counter: Path) -> None:
     for most, limit in (("1", "3"), ("2", "3"), ("1", "4"), ("1", "3")):
         assert main(["check", "counter.py", "-p", f"most={most}", "-p", f"limit={limit}", "-q"]) == 1

@@ -60,6 +60,7 @@ def test_operands_are_shown(record: Record) -> None:
     assert "T_0 add 9 <- 4, 5" in shown
 
 
+@pytest.mark.slow
 def test_two_runs_are_equal_though_nothing_in_them_is(record: Record) -> None:
     one, two = record("listing4.c"), record("listing4.c", yields=1)
     addresses = [{o.base for o in r.objects() if o.kind == "stack"} for r in (one, two)]

@@ -42,6 +42,7 @@ def test_the_online_store() -> None:
     assert blockers == {("add", "reads", "items"), ("order", "reads", "items"), ("order", "writes", "items")}
 
 
+@pytest.mark.slow
 def test_the_online_store_as_lists() -> None:
     """The same store in YAML and in SQL."""
     for name in ("store.yaml", "store_listed.sql"):
@@ -106,6 +107,7 @@ def test_a_change_that_is_proposed_does_what_it_says(tpcw: Classification, tmp_p
     assert names(tpcw, "global") - names(analyze(tmp_path / "tpcw.py"), "global") == {"refresh_session"}
 
 
+@pytest.mark.slow
 def test_weights_decide(tmp_path: Path) -> None:
     """Two keys are possible; what is called more often is made local."""
     ddl = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, n INTEGER);"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def arrays(transactions: list[Transaction]) -> itertools.product[tuple[tuple[str
     return itertools.product(*choices)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=QUIET)
 @given(
     application=st.one_of(applications(), double_keyed()), weights=st.lists(st.integers(0, 3), min_size=5, max_size=5)
@@ -67,6 +69,7 @@ def test_it_is_the_cheapest_of_all_arrays(application: Application, weights: lis
     assert abs(found.cost[0] - price(transactions, clauses, found.routes)) < 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=QUIET)
 @given(application=st.one_of(applications(), double_keyed()))
 def test_a_search_that_is_cut_short_says_so_and_is_no_cheaper(application: Application, tmp_path: Path) -> None:

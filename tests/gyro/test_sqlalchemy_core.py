@@ -316,6 +316,7 @@ def test_any_number_of_values_may_be_any_row(tmp_path: Path) -> None:
     assert found.operation("find").read_only
 
 
+@pytest.mark.slow
 def test_the_store_is_classified_as_in_sql() -> None:
     ours, theirs = analyze(EXAMPLES / "store_core.py"), analyze(EXAMPLES / "store.py")
     assert [(o.name, o.classed, o.keys, o.refused) for o in ours.operations] == [

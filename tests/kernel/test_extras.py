@@ -115,6 +115,7 @@ def test_another_solver_is_named() -> None:
     assert (code, err) == (2, "error: the solver cvc5 is not installed\nhint: pip install 'plait[solvers]'\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "extra"),
     [

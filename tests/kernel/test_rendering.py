@@ -84,6 +84,7 @@ def test_other_suffixes_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_report_is_loaded_when_it_is_first_needed() -> None:
     code = """
 import sys

@@ -119,6 +119,7 @@ def test_which_types_can_be_written() -> None:
 # -- targets ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_zoo_lists_its_protocols_with_a_line_each() -> None:
     protocols = zoo()
     assert {"paxos", "two-phase-commit"} <= set(protocols)
@@ -135,6 +136,7 @@ def test_every_zoo_protocol_loads(name: str) -> None:
     assert load(name, system.parameters, parse=False).parameters == system.parameters
 
 
+@pytest.mark.slow
 def test_a_zoo_name_with_dashes_or_underscores() -> None:
     assert load("two-phase-commit", {}).name == load("two_phase_commit", {}).name
 

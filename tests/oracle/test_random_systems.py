@@ -16,6 +16,7 @@ from tests.oracle.explorer import Exploration, explore
 from tests.oracle.random_systems import explored_systems
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(systems.specs() | independent.specs() | symmetric.specs() | symmetric.specs(symmetric.ODDITIES))
 def test_a_system_is_built_from_its_data_alone(

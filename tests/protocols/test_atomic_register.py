@@ -67,6 +67,7 @@ def returned(verdict: Verdict) -> list[int]:
     return [reader["value"] for reader in steps if reader["phase"] == {"#enum": "Phase.IDLE"}]
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(("readers", "reads"), [(1, 2), (2, 1)])
 def test_new_old_inversion(readers: int, reads: int, quorum: bool) -> None:

@@ -76,6 +76,7 @@ def test_spin(count: Count, proposers: int, acceptors: int, learners: int, state
     assert (found.states, found.transitions) == (states, transitions)
 
 
+@pytest.mark.slow
 def test_spin_many_states(count: Count) -> None:
     found = count(paxos(proposers=2, acceptors=3, learners=2, quorum=False))
     assert (found.states, found.transitions) == (463_761, 2_338_833)
@@ -116,6 +117,7 @@ def test_quorum_paxos(count: Count) -> None:
     assert (found.states, found.transitions) == (8_649, 20_049)
 
 
+@pytest.mark.slow
 def test_quorum_variants_are_smaller(count: Count) -> None:
     """Taking replies at once leaves out the states in between. ABD needs one reply of two servers or three."""
     assert count(two_phase_commit(quorum=True)).states < count(two_phase_commit()).states
@@ -144,6 +146,7 @@ def test_faulty_twins_are_violated(system: System, name: str) -> None:
     assert violated(system) == name
 
 
+@pytest.mark.slow
 def test_forgetful_acceptor_needs_three_proposers() -> None:
     """Paper 000, Table I, note **."""
     assert violated(paxos(proposers=2, faulty="memory")) is None

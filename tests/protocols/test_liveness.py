@@ -42,6 +42,7 @@ def test_a_greedy_claim_goes_round_for_ever() -> None:
     assert len({event.lane for event in trace.events[trace.loop :]}) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("processes", "entries"), [(2, 1), (2, 2), (3, 1)])
 @pytest.mark.parametrize("quorum", [True, False])
 def test_nobody_starves(processes: int, entries: int, quorum: bool) -> None:
@@ -50,6 +51,7 @@ def test_nobody_starves(processes: int, entries: int, quorum: bool) -> None:
     assert sum(name.startswith("no_starvation") for name in found) == processes
 
 
+@pytest.mark.slow
 def test_without_acknowledgements_a_release_overtakes_its_request() -> None:
     """On an unordered network; in queues it can not."""
     verdict, found = checked(lamport_mutex(2, 1, network="unordered", faulty="acks", specification="live"))
@@ -99,6 +101,7 @@ RAFT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("elections", "fairness"), RAFT)
 def test_raft_elects_a_leader_if_timeouts_are_fair_and_differ(elections: str, fairness: Any) -> None:
     system = raft(elections=elections, specification="live", fairness=fairness)

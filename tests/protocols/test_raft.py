@@ -25,6 +25,7 @@ def last(trace: Trace | None) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     "parameters",
@@ -115,6 +116,7 @@ def test_who_votes_twice_elects_two_leaders(quorum: bool) -> None:
     assert [leader["term"] for leader in leaders] == [1, 1]
 
 
+@pytest.mark.slow
 @QUORUM
 def test_who_does_not_compare_logs_elects_a_leader_without_committed_entries(quorum: bool) -> None:
     verdict = check(raft(faulty="log", quorum=quorum))

@@ -49,6 +49,7 @@ def test_the_oracle_agrees(sizes: tuple[int, int, int, int], specification: str,
     assert (found.states, found.transitions, found.terminal_states) == (truth.states, truth.transitions, truth.terminal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base_objects", "quorum", "states", "transitions"),
     [

@@ -39,6 +39,7 @@ def test_it_is_consistent_and_does_not_block(participants: int, crashes: int, qu
     assert verdict.bound is None
 
 
+@pytest.mark.slow
 def test_three_participants() -> None:
     verdict = check(three_phase_commit(participants=3, crashes=1))
     assert (verdict.status, verdict.statistics.states) == ("holds", 82_582)
@@ -68,6 +69,7 @@ def test_how_many_crashes_it_takes_to_notice(faulty: Fault, crashes: int, needed
         assert found == ("consistency" if budget >= needed else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faulty", ["slow", "hasty", "local"])
 def test_no_fault_blocks_or_commits_before_all_have_voted(faulty: Fault) -> None:
     assert check(three_phase_commit(faulty=faulty), properties=["unanimity", "not_blocking"]).status == "holds"
@@ -83,6 +85,7 @@ def test_slow_has_two_coordinators_that_decide_differently() -> None:
     assert old["phase"] == new["phase"] == "CLOSING"
 
 
+@pytest.mark.slow
 def test_hasty_decides_and_crashes_before_it_has_told_anybody() -> None:
     verdict = check(three_phase_commit(faulty="hasty"), workers=1)
     coordinator, first, second = last_state(verdict)
@@ -100,6 +103,7 @@ def test_local_commits_who_is_prepared_and_aborts_who_is_not() -> None:
     assert {first["state"], second["state"]} == {"COMMITTED", "ABORTED"}
 
 
+@pytest.mark.slow
 def test_a_coordinator_that_is_not_prepared_takes_the_others_back() -> None:
     """Otherwise `retreat` would be dead code."""
     assert check(three_phase_commit(crashes=1)).warnings == []

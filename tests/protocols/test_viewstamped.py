@@ -131,6 +131,7 @@ def test_without_repeats_nobody_needs_the_table() -> None:
     assert check(viewstamped(faulty="table", repeats=0)).status == "holds"
 
 
+@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("faulty", "names"),

@@ -172,6 +172,7 @@ def test_reductions_find_the_twins(twin: str) -> None:
     assert verdict.property == "primary_integrity"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", ["eager", "promise"])
 def test_it_takes_more_to_notice(twin: str) -> None:
     """As the module says: two restless followers, or two changes."""

@@ -25,6 +25,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "file", "text", "name"), CASES)
 def test_a_violation_is_annotated_at_its_line(
     command: list[object], file: Path, text: str, name: str, tmp_path: Path
@@ -43,12 +44,14 @@ def test_a_violation_is_annotated_at_its_line(
     assert location["physicalLocation"]["artifactLocation"]["uri"] == file.as_posix()
 
 
+@pytest.mark.slow
 def test_what_holds_has_no_annotation(tmp_path: Path) -> None:
     done = plait(["check", str(LEASE), "-p", "fencing=true", "--github", "--sarif", "x.sarif", "--quiet"], tmp_path)
     assert (done.returncode, "::" in done.stdout) == (0, False)
     assert json.loads((tmp_path / "x.sarif").read_text(encoding="utf-8"))["runs"][0]["results"] == []
 
 
+@pytest.mark.slow
 def test_with_json_the_annotations_go_to_stderr(tmp_path: Path) -> None:
     done = plait(["check", str(LEASE), "--max-states", "3", "--github", "--json", "--quiet"], tmp_path)
     assert json.loads(done.stdout)["verdict"] == "inconclusive"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def rooms(found: list[Box], links: list[Link], plan: Arrangement) -> list[tuple[
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(graphs())
 def test_nothing_overlaps_and_all_is_inside(graph: tuple[list[Box], list[Link]]) -> None:

@@ -59,6 +59,7 @@ def everything(name: str) -> list[str]:
     return [report(verdict), trace_page(trace), trace_fragment(trace), verdict_fragment(verdict)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_nothing_is_loaded_from_elsewhere(name: str) -> None:
     for html in everything(name):

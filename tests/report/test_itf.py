@@ -29,6 +29,7 @@ def test_roundtrip_loses_nothing(name: str, tmp_path: Path) -> None:
     assert load_trace(tmp_path / "t.itf.json") == trace
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(samples.traces())
 def test_roundtrip_of_any_trace(tmp_path_factory: pytest.TempPathFactory, trace: Trace) -> None:

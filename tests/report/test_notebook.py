@@ -93,6 +93,7 @@ class Sanitized(HTMLParser):
             self.text += data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_an_untrusted_notebook_removes_nothing(name: str) -> None:
     trace = samples.SAMPLES[name]()

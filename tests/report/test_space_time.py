@@ -257,6 +257,7 @@ def touched(trace: Trace) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_no_arrow_touches_the_event_of_another_process(name: str) -> None:
     assert touched(samples.SAMPLES[name]()) == []
@@ -292,6 +293,7 @@ def collisions(trace: Trace) -> list[tuple[str, str]]:
     return [(one, other) for (one, a), (other, b) in combinations(texts, 2) if overlap(a, b)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_labels_stay_inside_and_apart(name: str) -> None:
     trace = samples.SAMPLES[name]()
@@ -315,6 +317,7 @@ def test_every_step_can_be_found(name: str) -> None:
     assert steps == list(range(1, len(trace.events) + 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(samples.traces())
 def test_any_trace_is_drawn_as_xml(trace: Trace) -> None:

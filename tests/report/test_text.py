@@ -202,6 +202,7 @@ def test_names_from_a_file_cannot_steer_the_terminal() -> None:
     assert "\r" not in trace_text(trace)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(samples.traces())
 def test_any_trace_can_be_told(trace: Trace) -> None:

@@ -118,6 +118,7 @@ def test_the_assumption_matters() -> None:
     assert "assumption kernel, for properties whose violation persists" in verdict.bound
 
 
+@pytest.mark.slow
 def test_processes_that_are_created() -> None:
     """The protocol and its program reach the same combinations of fields, whoever joins."""
     protocol = raft_membership(servers=2, joiners=1, terms=1, candidates=(0,))

@@ -139,6 +139,7 @@ def test_a_protocol_that_keeps_them() -> None:
     assert proved(BREAKING[4][0]).keys() == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", BREAKING)
 def test_holds_is_never_claimed_of_it(number: int) -> None:
     """Whether by the asynchronous steps or, where these are too many, by the audit."""

@@ -279,6 +279,7 @@ def test_the_listing_order_breaks_ties(tmp_path: Path) -> None:
     assert outputs == {(), (1,), (3,), (1, 3), (3, 1)}  # Go(5) is never taken by the last upon
 
 
+@pytest.mark.slow
 def test_times_is_more_than(tmp_path: Path) -> None:
     text = "type A = struct { int x; }\ninit\n  send A(1) to ALL\nloop:\n  upon A times TIMES do\n    output(1)\n"
     for times, n, needed in (("n/2", 3, 2), ("n/2", 4, 3), ("1", 4, 2), ("2*n/3", 4, 3), ("n - 1", 3, 3)):
@@ -288,6 +289,7 @@ def test_times_is_more_than(tmp_path: Path) -> None:
         assert handler.quorum(built.processes[0]) == needed, times  # type: ignore[call-arg, arg-type]
 
 
+@pytest.mark.slow
 def test_variables_that_no_action_remembers_are_no_fields(tmp_path: Path) -> None:
     names = type(system(FIGURE_1, tmp_path).processes[0]).__plait_fields__
     assert set(names) == {"n", "phases", "ballot", "log", "promised", "outputs"}  # neither last nor primary
@@ -401,6 +403,7 @@ def test_a_violation_of_a_distal_text_is_replayed(tmp_path: Path, monkeypatch: p
     assert main(["replay", ".plait/fig1-agreement-phases=3.itf.json"]) == 2
 
 
+@pytest.mark.slow
 def test_the_shipped_text_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of that name comes first."""
     monkeypatch.chdir(tmp_path)

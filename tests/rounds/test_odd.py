@@ -50,6 +50,7 @@ def test_created_in_another_order_than_that_of_rounds(odd: Any, property_: str) 
     assert (found.status, check(odd("creators"), properties=[property_]).status) == ("violated", "violated")
 
 
+@pytest.mark.slow
 def test_an_order_that_rounds_do_not_have_is_refused(odd: Any) -> None:
     assert check(odd("creators"), properties=["ok3"]).status == "violated"
     with pytest.raises(ModelError, match="property ok3 depends on their numbers"):

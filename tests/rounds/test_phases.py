@@ -58,6 +58,7 @@ class Restless(Process):
         self.rests += 1
 
 
+@pytest.mark.slow
 def test_a_process_leaves_the_last_phase_once() -> None:
     """So the program of a protocol without end is finite. After that, the process may take steps that send nothing."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from plait.bmc.language.compiler import compile_program
 from plait.bmc.language.parser import parse, read
 from plait.bmc.language.program import Program
 from plait.kernel.errors import PlaitError, UsageError
+from plait.kernel.imports import import_file
 
 ZOO = Path(__file__).parent / "zoo"
 """The programs that ship with Plait."""
@@ -59,14 +58,8 @@ def load(target: str, parameters: Mapping[str, str | int | bool] | None = None) 
 
 def _from_python(path: Path, name: str, parameters: dict[str, Any]) -> Program:
     read(path)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
     try:
-        spec.loader.exec_module(module)
-        found = _named(module, path, name)
+        found = _named(import_file(path.stem, path), path, name)
         if isinstance(found, Program):
             if parameters:
                 raise UsageError(

@@ -137,11 +137,11 @@ class Trace(msgspec.Struct, frozen=True):
         The suffix decides: .itf.json or .json for `plait replay` and viewers of ITF, .svg for the space-time diagram,
         .html for a page to step through the run, .txt for the text of `print`.
 
+        >>> from pathlib import Path
         >>> from plait import check
         >>> from plait.protocols.paxos import paxos
-        >>> folder = getfixture("tmp_path")
-        >>> check(paxos(faulty="acceptor")).trace.save(folder / "run.svg")
-        >>> (folder / "run.svg").read_text()[:4]
+        >>> check(paxos(faulty="acceptor")).trace.save("run.svg")
+        >>> Path("run.svg").read_text()[:4]
         '<svg'
         """
         renderer().save(self, path)

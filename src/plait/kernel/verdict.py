@@ -174,12 +174,11 @@ class Verdict(msgspec.Struct, frozen=True):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the verdict to a file: a report (.html), the text of `print` (.txt) or JSON (.json).
 
+        >>> from pathlib import Path
         >>> from plait import check
         >>> from plait.protocols.ping_pong import ping_pong
-        >>> verdict = check(ping_pong())
-        >>> folder = getfixture("tmp_path")
-        >>> verdict.save(folder / "report.html")
-        >>> (folder / "report.html").read_text()[:15]
+        >>> check(ping_pong()).save("report.html")
+        >>> Path("report.html").read_text()[:15]
         '<!DOCTYPE html>'
         """
         renderer().save(self, path)

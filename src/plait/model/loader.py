@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from plait.kernel.errors import Argument, ModelError, PlaitError, Text, UsageError
+from plait.kernel.imports import import_file
 from plait.model.convert import NotConvertibleError, convert, convertible, example, spell
 from plait.model.system import System
 
@@ -312,19 +313,11 @@ def _run_file(path: Path, full: Path) -> types.ModuleType:
     name = full.stem if full.stem.isidentifier() and full.stem not in sys.modules else f"_plait_{full.stem}"
     while name in sys.modules:
         name += "_"
-    spec = importlib.util.spec_from_file_location(name, full)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    module.__dict__["__plait_file__"] = full
     _search_first(full.parent)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        return import_file(name, full, __plait_file__=full)
     except BaseException as error:
-        del sys.modules[name]
         raise _import_error(str(path), error) from error
-    return module
 
 
 def _import(name: str, target: str) -> types.ModuleType:

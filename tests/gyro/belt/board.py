@@ -44,9 +44,10 @@ def post(db, owner, board, value):
 
 
 def move(db, source, target, value):
-    """Global: two shared lists at once."""
+    """Global: two shared lists at once. Without an order, rows change places when PostgreSQL vacuums the table."""
     db.execute("UPDATE boards SET items = items || ' ' || ? WHERE id IN (?, ?)", (value, source, target))
-    return [list(r) for r in db.execute("SELECT id, items FROM boards WHERE id IN (?, ?)", (source, target)).fetchall()]
+    rows = db.execute("SELECT id, items FROM boards WHERE id IN (?, ?) ORDER BY id", (source, target)).fetchall()
+    return [list(row) for row in rows]
 
 
 def paint(db, person, colour):

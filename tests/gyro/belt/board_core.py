@@ -67,7 +67,7 @@ def move(connection, source, target, value):
     with connection.begin():
         two = boards_.c.id.in_([source, target])
         connection.execute(update(boards_).where(two).values(items=boards_.c["items"] + " " + str(value)))
-        return connection.execute(select(boards_).where(two)).all()
+        return connection.execute(select(boards_).where(two).order_by(boards_.c.id)).all()
 
 
 def paint(connection, person, colour):

@@ -19,7 +19,7 @@ from plait.gyro.belt.supervisor import Supervisor, free_ports
 from tests.gyro.belt import board
 from tests.gyro.belt.cluster import Event
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
-from tests.gyro.belt.runs import BOARD
+from tests.gyro.belt.runs import board_routes
 from tests.support.patience import PATIENCE, until
 
 
@@ -120,7 +120,7 @@ def processes(servers: int = 2, *, postgresql: bool = False, **options: Any) -> 
         options |= {"db": "postgresql", "dsns": [engine.dsn(n) for n in range(servers)], "threads": 1}
     settings = Settings(
         application=str(Path(board.__file__)),
-        routes=BOARD,
+        routes=board_routes(),
         schema=engine.schema,
         urls=[f"http://127.0.0.1:{port}" for port in free_ports(servers)],
         folder=str(folder),

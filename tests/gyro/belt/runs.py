@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import shutil
 import threading
@@ -17,9 +18,14 @@ from tests.gyro.belt.engines import Engine, Sqlite, scratch
 from tests.gyro.belt.history import Observation, Replay, find_cycle
 from tests.support.patience import PATIENCE
 
-BOARD = routes(analyze(Path(board.__file__)))
 GENERATED = {"draw", "award", "bid"}
 """Operations whose servers generate ids."""
+
+
+@functools.cache
+def board_routes() -> dict[str, Route]:
+    """The routes of the board. The analysis takes a moment, so it runs only if a test needs it."""
+    return routes(analyze(Path(board.__file__)))
 
 
 def request(generator: random.Random, number: int, without: set[str]) -> tuple[str, dict[str, Any]]:
@@ -144,7 +150,7 @@ def run(
     options = {"servers": generator.randrange(2, 6), **options}
     folder = scratch()
     made = engine(folder, board.SCHEMA)
-    cluster = Cluster(folder, made, module, routing or BOARD, seed=seed, **options)
+    cluster = Cluster(folder, made, module, routing or board_routes(), seed=seed, **options)
     try:
         try:
             work(cluster, seed, without=without)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import random
 import shutil
@@ -23,31 +24,37 @@ from plait.gyro.belt.databases.alchemy import ddl, wanted
 from plait.gyro.belt.databases.database import Database
 from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError
-from plait.gyro.belt.routing import routes, server_of
+from plait.gyro.belt.routing import Route, routes, server_of
 from plait.gyro.source.modules import read_python
 from plait.kernel.errors import UsageError
 from tests.gyro.belt import board_core
 from tests.gyro.belt.cluster import Cluster
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
 from tests.gyro.belt.history import Replay
-from tests.gyro.belt.runs import BOARD, GENERATED, run
+from tests.gyro.belt.runs import GENERATED, board_routes, run
 from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
 
 STORE = Path(__file__).parents[3] / "examples" / "gyro"
-BOTH = [Sqlite, pytest.param(Postgresql, marks=needs_postgresql)]
-CORE = routes(analyze(Path(board_core.__file__)))
+BOTH = [Sqlite, pytest.param(Postgresql, marks=[needs_postgresql, pytest.mark.slow])]
+
+
+@functools.cache
+def core_routes() -> dict[str, Route]:
+    return routes(analyze(Path(board_core.__file__)))
+
 
 # -- serializability ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_board_is_classified_as_in_sql() -> None:
-    assert CORE == BOARD
+    assert core_routes() == board_routes()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(600, 603))
 def test_runs_with_deaths_are_serializable(seed: int) -> None:
-    faults, cluster = run(seed, module=board_core, routing=CORE, servers=3, **ROUGH)
+    faults, cluster = run(seed, module=board_core, routing=core_routes(), servers=3, **ROUGH)
     assert faults == []
     assert {e.kind for e in cluster.events} == {"read", "local", "global"}
     assert {"draw", "bid", "award"} <= {e.operation for e in cluster.events}
@@ -68,6 +75,7 @@ def test_parallel_operations_on_postgresql_have_no_cycle() -> None:
     assert [f for f in faults if f.startswith("cycle")] == []
 
 
+@pytest.mark.slow
 def test_an_update_that_is_skipped_is_noticed() -> None:
     assert any(
         run(seed, engine=engine(Skipping), module=board_core, servers=3, lenient=True)[0] for seed in range(620, 624)

@@ -71,7 +71,9 @@ class Pair:
             each.close()
 
 
-@pytest.fixture(params=[Sqlite, pytest.param(Postgresql, marks=needs_postgresql)], ids=["sqlite", "postgresql"])
+@pytest.fixture(
+    params=[Sqlite, pytest.param(Postgresql, marks=[needs_postgresql, pytest.mark.slow])], ids=["sqlite", "postgresql"]
+)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     folder = scratch()
     made = Pair(folder, request.param)
@@ -352,6 +354,7 @@ def test_an_append_of_which_nothing_is_known_stops_everything(tmp_path: Path) ->
 # -- PostgreSQL -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_postgresql
 @pytest.mark.parametrize(("where", "kept"), [("prepared", 0), ("appended", 1)])
 def test_a_prepared_visit_becomes_what_the_log_says(where: str, kept: int) -> None:
@@ -382,6 +385,7 @@ def test_a_prepared_visit_becomes_what_the_log_says(where: str, kept: int) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @needs_postgresql
 def test_a_dbms_that_goes_away_is_an_error_and_comes_back() -> None:
     from plait.gyro.belt.databases.postgresql import PostgresqlDatabase
@@ -408,6 +412,7 @@ def test_a_dbms_that_goes_away_is_an_error_and_comes_back() -> None:
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @needs_postgresql
 def test_an_update_is_noted_before_other_triggers_make_more_of_it() -> None:
     folder = scratch()

@@ -51,7 +51,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait()
 
 
-@pytest.fixture(params=["embedded", "etcd"])
+@pytest.fixture(params=["embedded", pytest.param("etcd", marks=pytest.mark.slow)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens one log, as several servers do."""
     made: list[Log] = []

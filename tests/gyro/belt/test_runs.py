@@ -23,12 +23,12 @@ from plait.gyro.belt.records import Call, Entry
 from plait.gyro.belt.routing import Kind, Route, place
 from tests.gyro.belt.cluster import Crash
 from tests.gyro.belt.engines import Postgresql
-from tests.gyro.belt.runs import BOARD, GENERATED, run
+from tests.gyro.belt.runs import GENERATED, board_routes, run
 from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
 
 
 def test_the_application_has_every_class() -> None:
-    assert {r.classed for r in BOARD.values()} == {"local", "global", "local/global"}
+    assert {r.classed for r in board_routes().values()} == {"local", "global", "local/global"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -152,7 +152,8 @@ class Statements(SqliteDatabase):
 
 
 def labelled(**classes: str) -> dict[str, Route]:
-    return BOARD | {n: msgspec.structs.replace(BOARD[n], classed=c) for n, c in classes.items()}  # type: ignore[arg-type]
+    known = board_routes()
+    return known | {n: msgspec.structs.replace(known[n], classed=c) for n, c in classes.items()}  # type: ignore[arg-type]
 
 
 def astray(route: Route, arguments: Any, servers: int, here: int) -> tuple[int, Kind]:

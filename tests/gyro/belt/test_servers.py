@@ -33,6 +33,8 @@ from tests.gyro.belt.runs import GENERATED, judge, work
 from tests.gyro.belt.variants import needs_postgresql
 from tests.support.patience import PATIENCE, until
 
+pytestmark = pytest.mark.slow
+
 STEPS = (
     "received", "applied", "execute", "executed", "captured", "appended", "committed", "replied", "pass", "passed",
 )  # fmt: skip
@@ -44,7 +46,6 @@ def servers() -> Iterator[Processes]:
         yield found
 
 
-@pytest.mark.slow
 def test_a_server_that_dies_between_any_two_steps_recovers() -> None:
     """kill -9 at each step, of one server and then of the other; the order replays, and no request is lost or done twice."""
     with processes(2) as cluster:
@@ -61,7 +62,6 @@ def test_a_server_that_dies_between_any_two_steps_recovers() -> None:
     assert deaths >= 2 * len(STEPS) - 2  # each was killed to be doomed, and died
 
 
-@pytest.mark.slow
 @needs_postgresql
 def test_a_server_with_postgresql_that_dies_around_the_commit_recovers() -> None:
     """Between prepare, append and commit, the log says what becomes of what is prepared."""
@@ -257,7 +257,6 @@ def start(settings: Settings, number: int, folder: Path) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
-@pytest.mark.slow
 def test_a_schema_mismatch_is_refused(servers: Processes) -> None:
     folder = Path(servers.settings.folder)
     (folder / "server--1").mkdir()
@@ -270,7 +269,6 @@ def test_a_schema_mismatch_is_refused(servers: Processes) -> None:
     assert "more TEXT" in done.stderr
 
 
-@pytest.mark.slow
 def test_another_number_of_servers_is_refused(servers: Processes) -> None:
     folder = Path(servers.settings.folder)
     done = start(msgspec.structs.replace(servers.settings, urls=servers.settings.urls * 2), 0, folder)
@@ -292,7 +290,6 @@ def test_the_manual_lists_every_option() -> None:
             )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -314,7 +311,6 @@ def test_bad_commands_are_refused(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("application", ["store.py", "store_core.py"])
 def test_serve_and_stop(application: str, tmp_path: Path) -> None:
     """The command as a user has it: it starts, answers, and ends with Ctrl-C."""
@@ -345,7 +341,6 @@ def test_serve_and_stop(application: str, tmp_path: Path) -> None:
         assert not answers(url)
 
 
-@pytest.mark.slow
 def test_a_holder_that_sleeps_is_fenced_off() -> None:
     """SIGSTOP with the token, for longer than the others wait; what it does when it wakes up breaks nothing."""
     with processes(3, lost=0.3) as cluster:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.util
 import inspect
 import sys
 import typing
@@ -20,6 +18,7 @@ from plait.gyro.belt.records import Call, OperationError
 from plait.gyro.belt.routing import RequestError, Route, check_names
 from plait.gyro.source.modules import locate
 from plait.kernel.errors import Argument, UsageError
+from plait.kernel.imports import import_file
 
 
 class Application:
@@ -138,25 +137,16 @@ def load(target: str) -> ModuleType:
     path = locate(target)
     if path.suffix != ".py" and not (path / "__init__.py").is_file():
         raise UsageError(f"{target} has no functions to serve", hint="give a Python module or package")
-    name = path.stem
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # an application may import modules next to it
     file = path if path.suffix == ".py" else path / "__init__.py"
-    specification = importlib.util.spec_from_file_location(
-        name, file, submodule_search_locations=None if path.suffix == ".py" else [str(path)]
-    )
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
     try:
-        specification.loader.exec_module(module)
+        return import_file(path.stem, file, package=path.is_dir())
     except Exception as error:
         raise UsageError(
             f"{target} cannot be imported: {type(error).__name__}: {error}", hint="correct the code"
         ) from None
-    return module
 
 
 def schema_of(target: str, module: ModuleType, given: Path | None, *, dialect: str = "sqlite") -> str:
