@@ -247,6 +247,24 @@ def test_attributes_and_methods_with_these_names_are_fine() -> None:
     assert (verdict.status, verdict.warnings) == ("holds", [])
 
 
+def test_methods_of_python_that_classes_of_the_user_inherit_are_trusted() -> None:
+    class Table(dict[str, int]):
+        pass
+
+    class Heir(Process):
+        n: int = 0
+
+        @action(when=lambda self: self.n < 1)
+        def go(self) -> None:
+            table = Table()
+            table.update(a=1)
+            self.n = table.setdefault("a", 2) + len(Table.fromkeys("ab").keys()) - len(Table.mro()) + 1
+            type("New", (Table,), {})
+
+    verdict = check(System([Heir()], properties=[always(lambda s: True)]))
+    assert (verdict.status, verdict.warnings) == ("holds", [])
+
+
 def test_a_search_that_was_ended_starts_no_interpreters(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Tabulated:
         sample, system = Sample(), built(file)

@@ -138,8 +138,15 @@ def test_a_role_that_the_system_does_not_have() -> None:
     prop = always(lambda s: not s[Absent], name="absent")
     error = explained(lambda: check(System([Node()], properties=[prop])), "property absent", "the system has no Absent")
     assert "Node" in str(error.hint)
+    assert "s.get(Absent)" in str(error.hint)
     spare = System([Node()], spare={Absent: 1}, properties=[prop])
     assert check(spare).status == "holds"
+
+
+def test_a_role_that_may_be_absent() -> None:
+    prop = always(lambda s: not s.get(Absent) and s.get(Node) == s[Node] and len(s.get(Node)) == 2, name="absent")
+    for spare in ({}, {Absent: 1}):
+        assert check(System([Node(), Node()], spare=spare, properties=[prop])).status == "holds"
 
 
 @pytest.mark.parametrize("compare", [lambda p: p.pid == Node.pid(0), lambda p: Node.pid(0) != p.pid])

@@ -74,8 +74,11 @@ static MADE: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 #[pyclass(frozen, module = "plait._native")]
 pub struct SetOrder {
     /// Of each cached function and order: a copy with a cache of its own. The cached results have the usual order.
-    twins: Mutex<HashMap<(usize, usize), (Py<PyAny>, Py<PyAny>)>>,
+    twins: Mutex<HashMap<(usize, usize), Twin>>,
 }
+
+/// A cached function, which must not be freed, and its copy (or none).
+type Twin = (Py<PyAny>, Py<PyAny>);
 
 #[pymethods]
 impl SetOrder {

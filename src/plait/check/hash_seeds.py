@@ -112,7 +112,7 @@ def _asked(system: System, checked: list[str], tabulation: Tabulation, clock: De
     try:
         for seed in SEEDS:
             other = subprocess.Popen(
-                [sys.executable, "-c", "from plait.check.hash_seeds import main; main()"],
+                [sys.executable, "-P", "-c", "from plait.check.hash_seeds import main; main()"],
                 env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": paths},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

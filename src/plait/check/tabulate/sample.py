@@ -78,7 +78,7 @@ class Sample:
                     seen[id(code)] = code
                     self._note(place, _used_by(code, frame.f_globals))
             elif event == "c_call":
-                module = called.__module__ or type(called.__self__).__module__
+                module = called.__module__ or _home(called)
                 if module in seen:
                     return
                 if module.split(".")[0].lstrip("_") in _TRUSTED_MODULES:
@@ -98,6 +98,14 @@ class Sample:
             known = self.uses.setdefault(place, what)
             if what.endswith("()") and not known.endswith("()"):
                 self.uses[place] = what
+
+
+def _home(method: Any) -> str:
+    """The module of the class that defines a method of C."""
+    owner, name = method.__self__, method.__name__
+    kind = owner if isinstance(owner, type) else type(owner)
+    classes = [*kind.__mro__, *type(kind).__mro__]  # type: ignore[misc]  # mypy takes the second for a property
+    return str(next((c for c in classes if name in c.__dict__), kind).__module__)
 
 
 def _used_by(code: types.CodeType, names: dict[str, Any]) -> str | None:
