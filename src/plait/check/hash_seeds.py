@@ -9,6 +9,7 @@ find does not depend on the seed of this interpreter, as far as their answers di
 from __future__ import annotations
 
 import gc
+import importlib
 import marshal
 import os
 import subprocess
@@ -26,7 +27,7 @@ from plait.check.tabulate.steprun import Outcome
 from plait.check.tabulate.tabulation import Tabulation, comparable
 from plait.kernel.deadline import Deadline
 from plait.kernel.errors import ModelError
-from plait.model.loader import load
+from plait.model.loader import load, reader_module
 from plait.model.properties import Property
 from plait.model.system import System, selected, with_properties
 
@@ -103,7 +104,7 @@ def _asked(system: System, checked: list[str], tabulation: Tabulation, clock: De
     questions = [question.asked for question in tabulation.sample.questions]
     request = (system.target, system.parameters, checked, _shape(system), tabulation.codec.known(), questions)
     try:
-        given = marshal.dumps((str(Path.cwd()), request))
+        given = marshal.dumps((str(Path.cwd()), reader_module(system.target or ""), request))
     except ValueError:
         raise _NotComparableError("its parameters cannot be sent to another interpreter") from None
     paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
@@ -158,9 +159,11 @@ def main() -> None:
     """Read a request from stdin, and write the answers to stdout."""
     out = os.dup(1)
     os.dup2(2, 1)  # what the model prints
-    folder, request = marshal.loads(sys.stdin.buffer.read())
+    folder, reader, request = marshal.loads(sys.stdin.buffer.read())
     os.chdir(folder)
     try:
+        if reader is not None:
+            importlib.import_module(reader)
         answer = _answers(*request)
     except Exception as error:
         answer = f"the model could not be loaded again ({error})"

@@ -40,6 +40,13 @@ def reads(suffix: str, reader: Callable[[Path], types.ModuleType]) -> None:
     _READERS[suffix] = reader
 
 
+def reader_module(target: str) -> str | None:
+    """The module that reads the file of this target, if the file is not Python. Importing it makes the target known."""
+    place = target if "." in target.rpartition(":")[2] else target.rpartition(":")[0]
+    reader = _READERS.get(Path(place).suffix)
+    return None if reader is None else reader.__module__
+
+
 @dataclasses.dataclass(frozen=True)
 class Parameter:
     """One parameter of a model function."""

@@ -77,7 +77,7 @@ class Sample:
                 if id(code) not in seen:  # its own hash takes long
                     seen[id(code)] = code
                     self._note(place, _used_by(code, frame.f_globals))
-            elif event == "c_call":
+            elif event == "c_call" and not _is_ours(frame.f_code.co_filename):
                 module = called.__module__ or _home(called)
                 if module in seen:
                     return
@@ -108,12 +108,17 @@ def _home(method: Any) -> str:
     return str(next((c for c in classes if name in c.__dict__), kind).__module__)
 
 
+def _is_ours(file: str) -> bool:
+    """Whether code of this file is Plait's own, and not a model."""
+    return file.startswith(_OURS) and not file.startswith(_ZOO)
+
+
 def _used_by(code: types.CodeType, names: dict[str, Any]) -> str | None:
     """What this code uses that may depend on the interpreter."""
     file = code.co_filename
     if code.co_name == "__hash__":
         return None  # it decides about the order of sets only, which is changed anyway
-    if file.startswith(_OURS) and not file.startswith(_ZOO):
+    if _is_ours(file):
         return None
     if file.startswith(_LIBRARY) and not file.startswith(_PACKAGES):
         return None
