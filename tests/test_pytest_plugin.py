@@ -370,6 +370,73 @@ def test_it() -> System:
 
 
 @pytest.mark.slow
+def test_an_exception_fails_every_property_with_the_run(pytester: pytest.Pytester) -> None:
+    result = outcomes(
+        pytester,
+        """
+class Fragile(Process):
+    number: int = 0
+
+    @action(when=lambda self: self.number < 3)
+    def tick(self):
+        self.number += 1
+        {1: 0}[self.number]
+
+@pytest.mark.plait
+def test_it() -> System:
+    return System([Fragile()], properties=[positive])
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "property no_exceptions is violated",
+            "Counterexample to no_exceptions: 2 steps",
+            "*Fragile.tick raised KeyError: 2*",
+            "*{1: 0}[[]self.number]",
+            "replay: plait replay .plait/*no_exceptions.itf.json",
+        ]
+    )
+
+
+def test_what_checks_nothing_fails(pytester: pytest.Pytester) -> None:
+    result = outcomes(
+        pytester,
+        """
+@pytest.mark.plait
+def test_no_property() -> System:
+    return System([Counter()])
+
+@pytest.mark.plait
+def test_no_step() -> System:
+    return System([Counter(limit=0)], properties=[positive])
+
+@pytest.mark.plait(explore=True)
+def test_explored() -> System:
+    return System([Counter(limit=0)])
+""",
+        "-Wdefault",
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["nothing was checked: no property was given", "no process can ever take a step"])
+    result.stdout.no_fnmatch_line("*raise the limit*")
+
+
+@pytest.mark.slow
+def test_a_long_counterexample_is_abridged(pytester: pytest.Pytester) -> None:
+    body = """
+@pytest.mark.plait
+def test_it() -> System:
+    return System([Counter(limit=90)], properties=[always(lambda s: s[Counter][0].number < 90, name="low")])
+"""
+    result = outcomes(pytester, body)
+    result.stdout.fnmatch_lines(
+        ["*steps 4 to 78 are not shown*", "property low is violated (90 steps)", "replay: plait replay .plait/*"],
+    )
+    result.stdout.no_fnmatch_line("*40. Counter0*")
+    outcomes(pytester, body, "-v").stdout.fnmatch_lines(["*40. Counter0*"])
+
+
 def test_the_plugin_does_not_import_plait_until_it_is_used(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import sys\n\ndef test_it():\n    assert 'plait' not in sys.modules\n")
     result = pytester.runpytest_subprocess(*QUICK)

@@ -11,6 +11,7 @@ from plait import (
     Message,
     ModelError,
     Monitor,
+    Pid,
     Process,
     System,
     TraceError,
@@ -25,6 +26,8 @@ from plait import (
     on,
     reachable,
     recovery,
+    tagged,
+    weak,
 )
 from plait._native import _test_hooks
 from plait.check.explain.replay import replay
@@ -32,6 +35,7 @@ from plait.check.tabulate.codec import ModelCodec
 from plait.report.html import report
 from plait.report.itf import load_trace, save_trace
 from plait.report.text import verdict_text
+from plait.rounds.check import check_rounds
 
 
 class Ping(Message):
@@ -315,6 +319,7 @@ def test_vacuous_passes() -> None:
         assert (verdict.status, verdict.exit_code, verdict.bound) == ("inconclusive", 3, bound)
         assert "Nothing was checked" in verdict_text(verdict)
         assert "More states may exist" not in verdict_text(verdict)
+        assert "HOLDS" not in verdict_text(verdict)
         assert check(made, explore=True).status == "holds"
     assert check(steps, properties=["assertions"]).status == "holds"
 
@@ -374,3 +379,156 @@ def test_a_limit_that_cuts_nothing_off_is_no_bound() -> None:
         if bound is None:
             assert verdict.status == "holds"
             assert verdict.statistics.transitions == whole.statistics.transitions
+
+
+class Worker(Process):
+    n: int = 0
+
+    @action(when=lambda self: self.n < 2)
+    def up(self) -> None:
+        self.n += 1
+        self.send(Hub.pid(0), Ping(self.n))
+
+
+class Hub(Process):
+    """Raises at the second of two workers that have sent both of their messages."""
+
+    done: frozenset[Pid] = frozenset()
+    broken: str = ""
+
+    @on(Ping, where=lambda self, m: self.broken != "guard" or 1 // (3 - m.n - len(self.done)) < 9)
+    def take(self, m: Ping) -> None:
+        if m.n == 2:
+            if self.broken == "handler" and self.done:
+                raise LookupError(m.sender)
+            self.done |= {m.sender}
+
+
+@pytest.mark.parametrize("broken", ["handler", "guard", "property"])
+@pytest.mark.parametrize("options", [{}, {"search": "dfs"}, {"reduce": "por,symmetry"}, {"workers": 1}], ids=str)
+def test_interchangeable_processes(broken: str, options: Any) -> None:
+    def alike(s: Any) -> bool:
+        return broken != "property" or 1 // (2 - len(s[Hub][0].done)) < 9
+
+    def three() -> System:
+        workers = [Worker() for _ in range(3)]
+        return System([Hub(broken=broken), *workers], properties=[always(alike, name="alike")], symmetric=[Worker])
+
+    whole, verdict = check(three()), check(three(), **{"reduce": "symmetry", **options})
+    assert whole.property == verdict.property == "no_exceptions"
+    assert verdict.statistics.states < whole.statistics.states
+    assert whole.trace is not None
+    assert verdict.trace is not None
+    assert verdict.trace.exception is not None
+    assert whole.trace.exception is not None
+    assert (verdict.trace.exception.where, verdict.trace.exception.type) == (
+        whole.trace.exception.where,
+        whole.trace.exception.type,
+    )
+    if options.get("reduce") is None:
+        assert len(verdict.trace) == len(whole.trace)
+    assert len(list(replay(three(), verdict.trace))) == len(verdict.trace)
+
+
+def test_a_run_that_raises_is_no_fair_loop() -> None:
+    """Under fairness the last step must come, and raises: so no run violates the property."""
+
+    class Turner(Process):
+        n: int = 0
+
+        @action
+        def turn(self) -> None:
+            self.n = lookup(self.n) % 4
+
+    later = eventually(lambda s: s[Turner][0].n == 9, name="later", fairness=[weak(Turner.turn)])
+    verdict = check(System([Turner()], properties=[later]), keep_going=True)
+    assert {p.name: p.status for p in verdict.properties}["no_exceptions"] == "violated"
+
+
+def test_exceptions_in_rounds() -> None:
+    @tagged(round="Go")
+    class Start(Message):
+        n: int
+
+    class Sender(Process):
+        sent: bool = False
+
+        @action(when=lambda self: not self.sent)
+        def go(self) -> None:
+            self.sent = True
+            self.broadcast(Receiver, Start(3))
+
+    class Receiver(Process):
+        broken: str = ""
+        got: int = 0
+
+        @on(Start, where=lambda self, m: self.broken != "guard" or lookup(m.n) > 0)
+        def take(self, m: Start) -> None:
+            self.got = lookup(m.n) if self.broken == "handler" else m.n
+
+    for broken, where in (
+        ("handler", "Receiver.take"),
+        ("guard", "the guard of Receiver.take"),
+        ("property", "property fine"),
+    ):
+        fine = always(lambda s, b=broken: b != "property" or lookup(s[Receiver][0].got) > 0, name="fine")
+        protocol = System([Sender(), Receiver(broken=broken)], rounds=["Go"], properties=[fine])
+        verdict = check_rounds(protocol, phases=1)
+        assert (verdict.status, verdict.property) == ("violated", "no_exceptions")
+        assert verdict.trace is not None
+        assert verdict.trace.exception is not None
+        assert (verdict.trace.exception.where, verdict.trace.exception.type) == (where, "KeyError")
+        assert len(list(replay(protocol, verdict.trace))) == len(verdict.trace) == 2
+    idle = System([Receiver()], rounds=["Go"], properties=[always(lambda s: True, name="fine")])
+    verdict = check_rounds(idle, phases=1)
+    assert (verdict.status, verdict.bound, verdict.properties[0].status) == ("inconclusive", "no-step", "inconclusive")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": 1},
+        {"reduce": "por"},
+        {"search": "dfs"},
+        {"search": "dfs", "spos": False, "workers": 1},
+        {"search": "dfs", "reduce": "por"},
+        {"search": "stateless"},
+        {"search": "stateless", "reduce": "dpor"},
+    ],
+    ids=str,
+)
+def test_a_depth_limit_at_the_deepest_state_cuts_nothing_off(options: Any) -> None:
+    """Each run has eight steps: so a limit of eight cuts nothing off, with any search."""
+    whole = check(system(""), **options)
+    assert whole.statistics.depth == 8
+    at = check(system(""), max_depth=8, **options)
+    assert (at.status, at.bound) == ("holds", None)
+    assert at.statistics.states == whole.statistics.states
+    assert at.statistics.transitions == whole.statistics.transitions
+    assert at.statistics.terminal_states == whole.statistics.terminal_states
+    assert check(system(""), max_depth=7, **options).bound == "max-depth"
+
+
+def test_a_cyclic_model_at_a_depth_limit() -> None:
+    """In a depth-first search, a state at the limit may lead to states that are met later on another way."""
+
+    class Dial(Process):
+        n: int = 0
+
+        @action
+        def turn(self) -> None:
+            self.n = (self.n + self.choose([1, 2])) % 5
+
+    def dial() -> System:
+        return System([Dial()], properties=[always(lambda s: True, name="fine")])
+
+    for search in ("bfs", "dfs"):
+        whole = check(dial(), search=search)
+        found = {limit: check(dial(), search=search, max_depth=limit) for limit in range(1, 7)}
+        for verdict in found.values():
+            all_met = verdict.statistics.states == 5
+            assert verdict.status == ("holds" if all_met else "inconclusive")
+            if all_met:
+                assert verdict.statistics.transitions == whole.statistics.transitions
+        assert found[1].bound == "max-depth"
+        assert found[6].status == "holds"

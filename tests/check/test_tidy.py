@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import runpy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from plait import Process, System, Trace, action, always, check, crash_recovery, durable
+from plait import (
+    Message,
+    Process,
+    System,
+    Trace,
+    action,
+    always,
+    always_eventually,
+    check,
+    crash_recovery,
+    durable,
+    on,
+    tagged,
+)
+from plait._native import Transition
+from plait.check.explain import tidy
 from plait.check.explain.replay import replay
 from plait.check.explain.tidy import switches
+from plait.check.runner import Runner
 from plait.kernel.trace import Event
 from plait.protocols.paxos import paxos
+from plait.rounds.check import check_rounds
 from tests.oracle.explorer import Exploration, evaluate
 from tests.oracle.random_systems import explored_systems
 from tests.oracle.replay import replay as oracle_replay
@@ -124,6 +141,74 @@ def test_processes_take_turns_as_little_as_possible() -> None:
 
     trace = found(System([Ticker(), Ticker()], properties=[apart]))["apart"]
     assert switches([e.lane for e in trace.events]) == 1
+
+
+class Turner(Process):
+    n: int = 0
+
+    @action
+    def turn(self) -> None:
+        self.n = (self.n + 1) % 9
+
+
+@tagged(round="Go")
+class Go(Message):
+    pass
+
+
+class Sender(Process):
+    sent: bool = False
+
+    @action(when=lambda self: not self.sent)
+    def go(self) -> None:
+        self.sent = True
+        self.broadcast(Fragile, Go())
+
+
+class Fragile(Process):
+    got: int = 0
+
+    @on(Go)
+    def count(self, m: Go) -> None:
+        self.got += 1
+        assert self.got < 3
+
+
+LONG_RUNS: dict[str, Callable[[], Any]] = {
+    "a run": lambda: check(
+        System([Ticker(limit=9) for _ in range(3)], properties=[always(lambda s: s[Ticker][2].n < 8, name="it")]),
+        search="dfs",
+        workers=1,
+    ),
+    "a lasso": lambda: check(
+        System([Turner(), Turner()], properties=[always_eventually(lambda s: s[Turner][0].n == 5, name="it")]),
+        search="dfs",
+        workers=1,
+    ),
+    "a run of rounds": lambda: check_rounds(
+        System([*(Sender() for _ in range(4)), Fragile()], rounds=["Go"]), phases=1, search="dfs", workers=1
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG_RUNS)
+def test_shortening_ends_after_a_number_of_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    executed = tidy.executed
+
+    def counting(runner: Runner, steps: Sequence[Transition]) -> Any:
+        counted.append(len(steps))
+        return executed(runner, steps)
+
+    monkeypatch.setattr(tidy, "executed", counting)
+    assert LONG_RUNS[name]().status == "violated"
+    whole, longest = sum(counted), max(counted)
+    counted.clear()
+    monkeypatch.setattr(tidy, "MOST_EXECUTED", 2 * longest)
+    assert LONG_RUNS[name]().status == "violated"
+    most = 2 * longest + 5 * longest  # three ways to leave out the last step, without repeats, in another order
+    assert sum(counted) <= most < whole
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def on_terminal(arguments: list[str], folder: Path) -> str:
+def on_terminal(arguments: list[str], folder: Path, code: int = 1) -> str:
     """What a terminal shows."""
     reader, writer = pty.openpty()
     process = subprocess.Popen(
@@ -56,7 +56,7 @@ def on_terminal(arguments: list[str], folder: Path) -> str:
             break
         shown += part
     os.close(reader)
-    assert process.wait() == 1
+    assert process.wait() == code
     return shown.decode().replace("\r\n", "\n")
 
 
@@ -79,3 +79,15 @@ def test_a_terminal_shows_the_end_and_the_verdict_last(folder: Path) -> None:
 def test_a_pipe_gets_every_step(folder: Path) -> None:
     result = plait(["check", "counter.py"], folder)
     assert steps(result.stdout) == list(range(1, 251))
+
+
+@pytest.mark.slow
+def test_a_replay_is_abridged_as_well(folder: Path) -> None:
+    plait(["check", "counter.py", "--quiet", "--trace", "run.json"], folder)
+    text = on_terminal(["replay", "run.json"], folder, code=0)
+    assert steps(text) == [1, 2, 3, *range(239, 251)]
+    assert "steps 4 to 238 are not shown" in text
+    assert text.splitlines()[-1] == "reproduced: property small is violated after 250 steps"
+    assert steps(on_terminal(["replay", "run.json", "--step", "40"], folder, code=0)) == [1, 2, 3, *range(29, 41)]
+    assert steps(on_terminal(["replay", "run.json", "--all"], folder, code=0)) == list(range(1, 251))
+    assert steps(plait(["replay", "run.json"], folder).stdout) == list(range(1, 251))

@@ -535,9 +535,33 @@ class Broken(Process):
         {}[m.k]
 
 
-def test_an_error_names_the_handler_of_the_protocol() -> None:
-    with pytest.raises(ModelError, match=r"^Broken.take raised KeyError: 1 \(.*test_check.py:\d+\)"):
-        check_rounds(System([Broken()], rounds=["Only"]), phases=1)
+@pytest.mark.parametrize("assume", ["none", "reliable"])
+def test_an_exception_is_one_of_the_handler_of_the_protocol(assume: str) -> None:
+    verdict = check_rounds(System([Broken()], rounds=["Only"]), phases=1, assume=assume)
+    assert (verdict.status, verdict.property) == ("violated", "no_exceptions")
+    assert verdict.trace is not None
+    assert "Broken.take raised KeyError: 1" in (verdict.trace.explanation or "")
+    assert [e.label for e in verdict.trace.events] == ["take"]
+
+
+def test_an_action_that_raises_after_it_has_sent() -> None:
+    class Late(Process):
+        done: bool = False
+
+        @action(when=lambda self: not self.done)
+        def act(self) -> None:
+            self.done = True
+            self.broadcast(Late, Item(1))
+            {}[0]
+
+        @on(Item)
+        def take(self, m: Item) -> None: ...
+
+    protocol = System([Late(), Late()], rounds=["Only"])
+    verdict = check_rounds(protocol, phases=1)
+    assert (verdict.status, verdict.property) == ("violated", "no_exceptions")
+    assert verdict.trace is not None
+    assert len(list(replay(protocol, verdict.trace))) == 1
 
 
 # -- runs that people can read -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -460,12 +461,13 @@ always fine: forall p: true;
 
 @pytest.mark.parametrize("rounds", [[], ["--rounds"]])
 def test_an_error_while_it_runs_names_the_line_of_the_text(
-    rounds: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rounds: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "divides.distal"
-    file.write_text(DIVIDES, encoding="utf-8")
-    assert main(["check", str(file), *rounds]) == 2
-    assert (
-        f"Node.upon_ping raised ZeroDivisionError: integer division or modulo by zero ({file}:10)"
-        in capsys.readouterr().err
-    )
+    monkeypatch.chdir(tmp_path)
+    Path("divides.distal").write_text(DIVIDES, encoding="utf-8")
+    assert main(["check", "divides.distal", "--json", *rounds]) == 1
+    trace = json.loads(capsys.readouterr().out)["trace"]
+    assert "Node.upon_ping raised ZeroDivisionError: integer division or modulo by zero" in trace["explanation"]
+    frame = trace["exception"]["frames"][-1]
+    assert (Path(frame["file"]).name, frame["line"]) == ("divides.distal", 10)
+    assert frame["code"] == "ballot = x div (m.ballot - 1);"

@@ -83,7 +83,7 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let mut layer = Layer { control, depth: 0, size: 1, chunks, next: Mutex::default(), width, nothing_beyond: false };
     layers::run(tables, control, &mut layer, &mut workers)?;
     if layer.size > 0 && layer.depth >= control.options.max_depth && !control.stopped() {
-        layer.nothing_beyond = workers[0].stubborn.is_none() && !workers[0].leads_beyond(&layer)?;
+        layer.nothing_beyond = !workers[0].leads_beyond(&layer)?;
         if !layer.nothing_beyond {
             control.cut(Limit::MaxDepth);
         }

@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// How often a worker looks whether others wait for work, and publishes its counters.
 const PULSE: u32 = 1024;
+/// How many states at the limit of the depth are looked at again after the search.
+const MOST_CUT_OFF: usize = 100_000;
 
 /// A state on the stack, with its untried successors.
 struct Frame {
@@ -49,6 +51,8 @@ struct Exchange {
     jobs: Mutex<Vec<Job>>,
     waiting: AtomicUsize,
     wake: Condvar,
+    /// States at the limit of the depth that led to a state that was not met then, with their fingerprints.
+    cut_off: Mutex<Vec<(Vec<u32>, u64)>>,
 }
 
 struct Worker<'t, 'c> {
@@ -100,7 +104,27 @@ pub fn search(tables: &Tables, control: &Control, stateful: bool) -> Result<()> 
             });
         }
     });
+    let cut_off = exchange.cut_off.lock();
+    if !cut_off.is_empty() && !control.stopped() {
+        let mut worker = Worker::new(tables, control, &exchange, stateful);
+        if worker.leads_beyond_limit(&cut_off)? {
+            control.cut(Limit::MaxDepth);
+        } else {
+            worker.publish();
+        }
+    }
     Ok(())
+}
+
+/// Whether a step out of a state fails, or leads to a state that was not met so far; without a visited set, to any state.
+fn leads_beyond(view: &mut View, control: &Control, state: &[u32], fingerprint: u64, stateful: bool) -> Result<bool> {
+    let mut successors = Vec::new();
+    let summary = view.for_each_successor(state, fingerprint, ALL, |there, _| successors.push(there))?;
+    if summary.fails || summary.raises || (!stateful && !successors.is_empty()) {
+        return Ok(true);
+    }
+    let session = control.visited.session(0, 0)?;
+    Ok(successors.into_iter().any(|there| !session.contains(there)))
 }
 
 impl Exchange {
@@ -125,6 +149,16 @@ impl Exchange {
                 return None;
             }
             self.wake.wait_for(&mut jobs, std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Remember a state at the limit of the depth. If there are too many, the limit stands.
+    fn cut_off(&self, control: &Control, state: &[u32], fingerprint: u64) {
+        let mut cut_off = self.cut_off.lock();
+        if cut_off.len() < MOST_CUT_OFF {
+            cut_off.push((state.to_vec(), fingerprint));
+        } else {
+            control.cut(Limit::MaxDepth);
         }
     }
 
@@ -267,8 +301,14 @@ impl<'t, 'c> Worker<'t, 'c> {
         let fingerprint = *self.run.last().expect("a run has a last state");
         let depth = self.run.len() as u32 - 1;
         self.deepest = self.deepest.max(depth);
-        if depth >= self.control.options.max_depth {
-            self.control.cut(Limit::MaxDepth);
+        if depth >= self.control.options.max_depth
+            && leads_beyond(&mut self.view, self.control, &self.states[top..], fingerprint, self.stateful)?
+        {
+            if self.stateful {
+                self.exchange.cut_off(self.control, &self.states[top..], fingerprint);
+            } else {
+                self.control.cut(Limit::MaxDepth);
+            }
             self.states.truncate(top);
             return Ok(());
         }
@@ -317,6 +357,24 @@ impl<'t, 'c> Worker<'t, 'c> {
             self.operations += 1;
         }
         Ok(())
+    }
+
+    /// After the search: whether a limit on the depth has cut off states that were not met elsewhere. If not, count the
+    /// transitions of the states at the limit.
+    fn leads_beyond_limit(&mut self, cut_off: &[(Vec<u32>, u64)]) -> Result<bool> {
+        for (state, fingerprint) in cut_off {
+            if leads_beyond(&mut self.view, self.control, state, *fingerprint, true)? {
+                return Ok(true);
+            }
+        }
+        for (state, fingerprint) in cut_off {
+            let summary = self.view.for_each_successor(state, *fingerprint, ALL, |_, _| {})?;
+            if !summary.moves {
+                return Ok(true); // it was not judged as a terminal state
+            }
+            self.transitions += summary.transitions;
+        }
+        Ok(false)
     }
 
     /// Have the top frame try the successors that were left out of it.

@@ -282,15 +282,16 @@ impl<'t, 'c> Search<'t, 'c> {
         if self.entered.is_multiple_of(PULSE) {
             self.publish();
         }
-        if depth as u32 >= self.control.options.max_depth {
-            self.control.cut(Limit::MaxDepth);
-            self.leave();
-            return Ok(());
-        }
         let here = self.run[depth];
         let mut successors = Vec::new();
         let summary =
             self.view.for_each_successor(&self.states[top..], here, ALL, |there, via| successors.push((there, via)))?;
+        let leads_on = !successors.is_empty() || summary.fails || summary.raises;
+        if leads_on && depth as u32 >= self.control.options.max_depth {
+            self.control.cut(Limit::MaxDepth);
+            self.leave();
+            return Ok(());
+        }
         self.counted += summary.transitions;
         for property in self.control.failed(summary) {
             self.record(property, 1);

@@ -78,6 +78,9 @@ class Stream(io.TextIOBase):
                 self._lose(error)
                 self._tell()
 
+    def __del__(self) -> None:
+        """Do not flush: the stream below is not ours, and may be closed when this one is collected."""
+
     @property
     def buffer(self) -> Any:
         """The bytes below, for code of the user's that wants them."""

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
-from plait.kernel.places import user_line
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import System, plays
@@ -90,7 +89,7 @@ class Trial(NamedTuple):
     after: Process
     """A copy of the process after the action."""
     fails: bool = False
-    """Whether an assertion fails, after messages of these places."""
+    """Whether the action fails (an assertion, an exception), after messages of these places."""
 
 
 class Protocol(abc.ABC):
@@ -169,7 +168,9 @@ class Protocol(abc.ABC):
             try:
                 with blamed(process, handler):
                     handler.function(twin)
-            except AssertionError:
+            except Exception as error:
+                if type(error).__module__.startswith("plait."):  # a mistake, or the checker ends a step in this way
+                    raise
                 fails = True  # when the step is taken, too
             script = (run.script or [])[: len(run.widths)]
             if fails or run.letters or run.children or state_of(process) != state_of(twin):
@@ -205,20 +206,16 @@ class Protocol(abc.ABC):
 
 @contextlib.contextmanager
 def blamed(process: Process, handler: Handler) -> Iterator[None]:
-    """Make an error in the user's code name the handler, not the turn that runs it."""
-    name = f"{process.id.role}.{handler.name}"
+    """Make an error of the model name the handler, not the turn that runs it.
+
+    An exception of the user's code is a violation. The checker shows the run to it.
+    """
     try:
         yield
-    except AssertionError:
-        raise
     except PlaitError as error:
+        name = f"{process.id.role}.{handler.name}"
         error = error if error.placed else ModelError(f"{name}: {error.message}", hint=error.hint, placed=True)
         raise error from None
-    except Exception as error:
-        if type(error).__module__.startswith("plait."):  # the checker ends a step in this way
-            raise
-        said = f"{name} raised {type(error).__name__}: {error}{user_line(error)}"
-        raise ModelError(said, hint=f"fix {name}, or guard against the case", placed=True) from error
 
 
 def fresh(value: Any) -> Any:
