@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plait import Message, Monitor, Pid, Process, System, action, always, field, fifo, on
+from plait import Message, Monitor, Network, Pid, Process, System, action, always, field, fifo, on, unordered
 from plait.check.api import check
 from plait.check.reduce.asymmetry import AsymmetryError
 from tests.support.configurations import Way, fingerprints, run
@@ -97,6 +97,35 @@ def test_directed_graphs_of_messages(network: str, without: str | None) -> None:
     """The graph is in the inboxes as well, which does not change the number of orbits."""
     more = {"network": fifo()} if network == "fifo" else {}
     assert states(System([Writer() for _ in range(4)], symmetric=[Writer], **more), without) == 218
+
+
+class Vote(Message):
+    value: int
+
+
+class Box(Process):
+    @on(Vote, where=lambda self, m: False)
+    def count(self, m: Vote) -> None: ...
+
+
+class Voter(Process):
+    """Votes, and forgets what it has voted for."""
+
+    voted: bool = False
+
+    @action(when=lambda self: not self.voted)
+    def vote(self) -> None:
+        self.voted = True
+        self.broadcast(Box, Vote(self.choose([0, 1])))
+
+
+@BOTH
+@pytest.mark.parametrize("network", [unordered(), fifo()], ids=str)
+@pytest.mark.parametrize(("voters", "count"), [(3, 10), (4, 15), (8, 45)])
+def test_votes_on_their_way(network: Network, voters: int, count: int, without: str | None) -> None:
+    """How many have not voted, voted for 0 and voted for 1: 10 is 5 over 2, 15 is 6 over 2, and 45 is 10 over 2."""
+    system = System([Box(), *(Voter() for _ in range(voters))], symmetric=[Voter], network=network)
+    assert states(system, without, labelled=100) == count
 
 
 class Pairs(Monitor):
@@ -202,3 +231,11 @@ def test_a_broken_symmetry_is_noticed_in_a_large_group(runners: int) -> None:
     assert verdict.status == "violated"
     assert not note.applied
     assert "property the_first_waits treats them differently" in note.reason
+
+
+def test_the_probability_of_a_collision() -> None:
+    """Each pair of states may collide, and with symmetry each pair of images that are compared: here all 24."""
+    system = System([Bead() for _ in range(4)], symmetric=[Bead])
+    found = [check(system, reduce=reduce, explore=True).statistics for reduce in ("none", "symmetry")]
+    assert [one.states for one in found] == [16, 5]
+    assert [one.collision_probability * 2**64 for one in found] == pytest.approx([16 * 15 / 2, 24 * 5 * 4 / 2])

@@ -60,8 +60,8 @@ impl Tables {
     /// How many images of a state its fingerprint is the least of, at most.
     pub fn images_compared(&self) -> u64 {
         let group = &self.model.shape().group;
-        let all = if group.is_listed() { group.elements.len().max(1) } else { group.rotations.len() };
-        self.leaves.load(Relaxed) * all as u64
+        let all = if group.is_listed() { group.elements.len() } else { group.rotations.len() };
+        self.leaves.load(Relaxed) * all.max(1) as u64
     }
 }
 
