@@ -360,9 +360,9 @@ def make_property(number: int, kind: Any, op: Op, helper: type[Process]) -> Prop
             case "down":
                 return all(p.status != "down" for p in s[Base])
             case "born":
-                return len(s[helper]) <= n % 2
+                return len(s.get(helper)) <= n % 2
             case "child":
-                return all(p.x == n % 3 and p.fuel > 0 for p in s[helper])
+                return all(p.x == n % 3 and p.fuel > 0 for p in s.get(helper))
             case "tally" if s.system.monitors:
                 return bool(s[Tally].count != 1 + n % 3)
             case "crowd" if len(s.system.monitors) > 1:
