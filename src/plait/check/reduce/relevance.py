@@ -26,8 +26,9 @@ from plait.check.reduce.decomposition import Decomposition
 from plait.check.source.classes import held
 from plait.check.source.purity import plain_type
 from plait.check.tabulate.codec import UNBORN, kind_of
+from plait.check.tabulate.evaluation import STATUSES
 from plait.check.tabulate.steprun import Outcome
-from plait.check.tabulate.tabulation import STATUSES, Tabulation, comparable
+from plait.check.tabulate.tabulation import Tabulation, comparable
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.values import text, to_data
 from plait.model.process import Process

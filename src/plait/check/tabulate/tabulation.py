@@ -11,91 +11,60 @@ the handler is not a function of its local state, the consumed messages and its 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 from typing import Any
 
-from plait._native import Failure, Store
+from plait._native import Failure
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.asymmetry import Asymmetry
 from plait.check.tabulate.codec import (
     CRASHED,
     DOWN,
-    NO_CONTENT,
     RAISED,
     UNBORN,
     UP,
-    ModelCodec,
     declared_values,
     explained,
     failed,
     kind_of,
 )
+from plait.check.tabulate.evaluation import Evaluation
 from plait.check.tabulate.guards import Guards, watched, watched_message
-from plait.check.tabulate.probe import set_order, turns
-from plait.check.tabulate.sample import Question, Sample
+from plait.check.tabulate.probe import turns
+from plait.check.tabulate.sample import Question
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
 from plait.model.monitor import Monitor
-from plait.model.process import Handler, Process, Status
-from plait.model.properties import Property
+from plait.model.process import Handler, Process
 from plait.model.system import System
-from plait.model.view import Component, View
 
-STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 _FEW_OUTCOMES = 1_000
 """A step with more outcomes runs only twice: it has shown enough results that may differ."""
 _MOST_CHOICES = 50_000
 """More outcomes of one step are an error, because no limit of the search is checked while they are tabulated."""
 
 
-Judgement = tuple[bool | None, list[Component], list[tuple[int, int]]]
-"""A property's value in a state (None: it raised an exception), the components it read in order, and the fields."""
-
-
-class Tabulation(Asymmetry):
+class Tabulation(Evaluation, Asymmetry):
     """Answers the questions of the native engine about one System.
 
     A message is passed together with the position of its sender.
     """
 
-    auxiliary: Mapping[type[Process], frozenset[str]] = {}
-    """Fields that the engine never sees (`plait.check.reduce.relevance`)."""
-
     def __init__(self, system: System, recorder: Recorder | None = None) -> None:
-        self.system = system
-        self.recorder = recorder
-        """Records coverage."""
-        self.model_codec = ModelCodec(system)
-        self.codec = self.model_codec.codec
+        super().__init__(system, recorder)
         self.interrupt = self.model_codec.interrupt
-        self.store: Store | None = None
-        """The engine's interned values, by id; set when the engine is made."""
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
-        self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
-        self._properties: Sequence[Property] = system.properties
         if recorder is not None:
             self.handlers = [tuple(recorder.handler(c, h) for h in c.__plait_handlers__) for c in system.classes]
-            self._properties = recorder.properties(system.properties)
-        self.order = set_order()
-        self.sample = Sample()
         self._guards = Guards(self.model_codec, self.handlers, self.order, self.sample, recorder)
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and the classes of their receivers."""
-        self.raised: set[str] = set()
-        """Properties that raised an exception in some state."""
-        self._evaluations_of: dict[str, int] = {}
+        self._observations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
-        self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
-        self._judgements: dict[int, dict[tuple[tuple[int, int], ...], dict[tuple[bytes, ...], Judgement]]] = {}
-        """For each property and set of fields that it read: the results, by the content of these fields."""
-        self._parts: dict[int, list[bytes]] = {}
-        """The contents of the fields of a local state, by its id."""
-        self._inboxes: dict[int, tuple[Message, ...]] = {}
-        self._monitors: dict[tuple[int, int], Monitor] = {}
 
     def foresee(self, wanted: bool) -> None:
         """Whether `armed` leaves out handlers that no message can trigger."""
@@ -214,7 +183,7 @@ class Tabulation(Asymmetry):
     def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes | Failure:
         """The state of a monitor after an event, or the exception that it raised."""
         where = f"{type(self.system.monitors[number]).__name__}.observe"
-        count = self._evaluations_of[where] = self._evaluations_of.get(where, 0) + 1
+        count = self._observations_of[where] = self._observations_of.get(where, 0) + 1
         asked = (number, where, state, index, event)
         if self.sample.takes(count):
             result = self.sample.record(where, self._observed, *asked)
@@ -244,187 +213,6 @@ class Tabulation(Asymmetry):
 
     def _answer_text(self, answer: bytes | Failure) -> str:
         return answer.message if isinstance(answer, Failure) else text(to_data(self.codec.decode(answer)))
-
-    def evaluate(
-        self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
-    ) -> Judgement:
-        """Evaluate a property in a state (component ids): its value, the components read in order, and the fields.
-
-        A field is given by its position in its class, from 1; 0 stands for the status.
-        """
-        known = self._recalled(number, locals_)
-        if known is not None:
-            return known
-        prop = self._properties[number]
-        view = View(
-            self.system,
-            lambda i: self.local_value(i, locals_[i]),
-            lambda i: self.inbox_value(inboxes[i]),
-            lambda i: self.monitor_value(i, monitors[i]),
-            self.auxiliary,
-        )
-        count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
-        place = f"property {prop.name}"
-        if self.sample.takes(count):
-            value = self.sample.record(place, self._value, prop, view)
-            contents = self._contents_of(locals_, inboxes, monitors)
-            self.sample.questions.append(Question(place, ("property", number, *contents), value))
-        else:
-            value = self._value(prop, view)
-        looked = self.order.looked
-        try:
-            view.check_relevant()
-        except ModelError as error:
-            raise explained(place, error) from None
-        for turn in turns(count, looked):
-            again = self.order.permuted(turn, self._value_again, number, locals_, inboxes, monitors)
-            if again != value:
-                first, second = ("an exception" if v is None else v for v in (value, again))
-                raise ModelError(
-                    f"property {prop.name} is not a function of the state: "
-                    f"evaluated twice, it returned {first} and then {second}",
-                    hint="a property must not use randomness, clocks, globals or the order of a set",
-                )
-        self._check_untouched(prop.name, view, locals_, inboxes, monitors)
-        fields = []
-        for index, name in view.fields_read:
-            # Fields of an unborn process cannot be read. So a read of a field also reads that the process is born.
-            fields.append((index, 0))
-            if name is not None:
-                fields.append((index, self.system.classes[index].__plait_fields__.index(name) + 1))
-                self.fields_read[prop.name].add((self.system.classes[index].__name__, name))
-                if self.recorder is not None:
-                    self.recorder.read(self.system.classes[index], {name}, f"property {prop.name}")
-        if self.recorder is not None:
-            pending = [m for kind, i in view.components_read if kind == "inbox" for m in self.inbox_value(inboxes[i])]
-            self.recorder.saw(pending, f"property {prop.name}")
-        judgement = value, list(view.components_read), fields
-        if all(kind == "local" for kind, _ in view.components_read):
-            read = tuple(sorted(set(fields)))
-            self._judgements.setdefault(number, {}).setdefault(read, {})[self._contents(read, locals_)] = judgement
-        return judgement
-
-    def _recalled(self, number: int, locals_: Sequence[int]) -> Judgement | None:
-        """The result of an earlier evaluation that read the same content. A property reads few fields of a state."""
-        for read, judgements in self._judgements.get(number, {}).items():
-            found = judgements.get(self._contents(read, locals_))
-            if found is not None:
-                return found
-        return None
-
-    def _contents(self, read: Sequence[tuple[int, int]], locals_: Sequence[int]) -> tuple[bytes, ...]:
-        """The content of these fields."""
-        contents = []
-        for index, field in read:
-            parts = self._parts.get(locals_[index])
-            if parts is None:
-                assert self.store is not None
-                parts = self._parts[locals_[index]] = self.codec.fields(self.store.local(locals_[index]))
-            contents.append(parts[field] if field < len(parts) else b"")
-        return tuple(contents)
-
-    def property_failure(
-        self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
-    ) -> Failure | None:
-        """The exception that a property raises in a state, or None."""
-        view = self._fresh_view(*self._contents_of(locals_, inboxes, monitors))
-        found = self._judged(self.system.properties[number], view, probe=True)
-        return found if isinstance(found, Failure) else None
-
-    def _value_again(
-        self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
-    ) -> bool | None:
-        return self._value_in(number, *self._contents_of(locals_, inboxes, monitors))
-
-    def _value_in(
-        self, number: int, locals_: list[bytes], inboxes: list[list[tuple[int, int, bytes]]], monitors: list[bytes]
-    ) -> bool | None:
-        """The value of a property in a state that is given by the contents of its components."""
-        # The original, which does not record coverage.
-        return self._value(self.system.properties[number], self._fresh_view(locals_, inboxes, monitors), probe=True)
-
-    def _fresh_view(
-        self, locals_: list[bytes], inboxes: list[list[tuple[int, int, bytes]]], monitors: list[bytes]
-    ) -> View:
-        """A view of fresh values, from the contents of the components."""
-        classes, decode = self.system.classes, self.codec.decode
-
-        def local(i: int) -> tuple[Status, dict[str, Any]]:
-            content = locals_[i]
-            values = () if content[0] == UNBORN else decode(content[1:])
-            return STATUSES[content[0]], dict(zip(classes[i].__plait_fields__, values, strict=False))
-
-        def monitor(i: int) -> Monitor:
-            copy: Monitor = object.__new__(type(self.system.monitors[i]))
-            copy.__dict__.update(zip(copy.__plait_fields__, decode(monitors[i]), strict=True))
-            return copy
-
-        def inbox(i: int) -> tuple[Message, ...]:
-            return tuple(self.model_codec.message(sender, m) for _, sender, m in inboxes[i])
-
-        return View(self.system, local, inbox, monitor, self.auxiliary)
-
-    def _contents_of(
-        self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
-    ) -> tuple[list[bytes], list[list[tuple[int, int, bytes]]], list[bytes]]:
-        store = self.store
-        assert store is not None
-        return [*map(store.local, locals_)], [*map(store.inbox, inboxes)], [*map(store.monitor, monitors)]
-
-    def _value(self, prop: Property, view: View, probe: bool = False) -> bool | None:
-        """The value of a property, None if it raised an exception."""
-        found = self._judged(prop, view, probe)
-        if isinstance(found, Failure):
-            self.raised.add(prop.name)
-            return None
-        return found
-
-    def _judged(self, prop: Property, view: View, probe: bool = False) -> bool | Failure:
-        self.model_codec.thread = get_ident()
-        try:
-            value = prop(view) if probe else self.order.watched(prop, view)
-        except AssertionError:
-            return False
-        except RAISED as error:
-            return failed(f"property {prop.name}", error)
-        if not isinstance(value, bool):
-            raise ModelError(
-                f"property {prop.name} returned {value!r}", hint="return True or False (or use assert and return True)"
-            )
-        return value
-
-    # -- decoded values, by the engine's ids -----------------------------------------------------------------------
-
-    def local_value(self, index: int, local: int) -> tuple[Status, dict[str, Any]]:
-        """Status and fields of a local state."""
-        # Content does not contain the class: equal fields of two classes have one id.
-        key = (self.system.classes[index], local)
-        found = self._locals.get(key)
-        if found is None:
-            assert self.store is not None
-            content = self.store.local(local)
-            names = self.system.classes[index].__plait_fields__
-            fields = dict(zip(names, self.codec.decode(content[1:]), strict=True)) if content[0] != UNBORN else {}
-            found = self._locals[key] = (STATUSES[content[0]], fields)
-        return found
-
-    def inbox_value(self, inbox: int) -> tuple[Message, ...]:
-        found = self._inboxes.get(inbox)
-        if found is None:
-            assert self.store is not None
-            found = tuple(self.model_codec.message(sender, content) for _, sender, content in self.store.inbox(inbox))
-            self._inboxes[inbox] = found
-        return found
-
-    def monitor_value(self, number: int, state: int) -> Monitor:
-        found = self._monitors.get((number, state))
-        if found is None:
-            assert self.store is not None
-            cls = type(self.system.monitors[number])
-            found = object.__new__(cls)
-            found.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(self.store.monitor(state)), strict=True))
-            self._monitors[number, state] = found
-        return found
 
     def where(self, index: int, number: int) -> str:
         """A handler's name for a message to the user."""
@@ -531,35 +319,6 @@ class Tabulation(Asymmetry):
         """The content of the fields of a process or monitor."""
         fields = thing.__plait_fields__
         return self.model_codec.fields(declared_values(thing, fields, where), fields, where)
-
-    def _check_untouched(
-        self, name: str, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
-    ) -> None:
-        """Refuse a property that changes a value that it reads: it would change other states too."""
-        assert self.store is not None
-        for kind, i in view.components_read:
-            now: list[object]
-            if kind == "local":
-                content = self.store.local(locals_[i])
-                if content[0] == UNBORN:
-                    continue
-                what, then = repr(self.system.pids[i]), [content[1:]]
-                now = [tuple(self._locals[self.system.classes[i], locals_[i]][1].values())]
-            elif kind == "monitor":
-                monitor = self._monitors[i, monitors[i]]
-                what, then = f"monitor {type(monitor).__name__}", [self.store.monitor(monitors[i])]
-                now = [declared_values(monitor, monitor.__plait_fields__, f"property {name}")]
-            else:
-                what, then = f"the inbox of {self.system.pids[i]!r}", [m for _, _, m in self.store.inbox(inboxes[i])]
-                now = list(self._inboxes[inboxes[i]])
-            try:
-                same = [self.codec.encode(value) for value in now] == then
-            except NO_CONTENT:
-                same = False
-            if not same:
-                raise ModelError(
-                    f"property {name} changes the state it looks at: {what}", hint="copy a value before changing it"
-                )
 
     # -- questions of the sample -----------------------------------------------------------------------------------
 
