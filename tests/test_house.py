@@ -93,11 +93,16 @@ def dotted(file: Path) -> str:
 
 
 @functools.cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports_of(file: Path) -> list[Import]:
     """The imports of a file."""
     name = dotted(file)
     package = name.removesuffix(".__init__") if file.name == "__init__.py" else name.rpartition(".")[0]
-    return list(imports(ast.parse(file.read_text(encoding="utf-8")), package))
+    return list(imports(tree(file), package))
 
 
 PUBLIC: dict[str, str] = {}
@@ -234,8 +239,7 @@ def test_a_file_has_the_name_of_what_it_defines() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    trees = {local(file): ast.parse(file.read_text(encoding="utf-8")) for file in [*MODULES, PLUGIN]}
-    assert [name for name, tree in trees.items() if not ast.get_docstring(tree)] == []
+    assert [local(file) for file in [*MODULES, PLUGIN] if not ast.get_docstring(tree(file))] == []
 
 
 def test_files_stay_short() -> None:
