@@ -84,6 +84,9 @@ def counter(workplace: Path) -> Path:
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
+settings.register_profile("thorough", deadline=None)
+MOST_EXAMPLES = {"quick": 5, "default": 80, "ci": 80}
+"""Limits for tests that say how many examples they want. The profile `thorough` has none, and takes twice as long."""
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
@@ -94,13 +97,11 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The profile `quick` also limits tests that say how many examples they want."""
-    if config.getoption("--hypothesis-profile") != "quick":
-        return
-    most = settings.get_profile("quick").max_examples
+    """Limit the number of examples, as the profile says."""
+    most = MOST_EXAMPLES.get(config.getoption("--hypothesis-profile") or "default")
     for item in items:
         test = getattr(item, "obj", None)
-        if is_hypothesis_test(test):
+        if most is not None and is_hypothesis_test(test):
             # Hypothesis has no public way to change the settings of a test that has its own.
             own = test._hypothesis_internal_use_settings  # type: ignore[union-attr]
             test._hypothesis_internal_use_settings = settings(own, max_examples=min(most, own.max_examples))  # type: ignore[union-attr]

@@ -384,7 +384,7 @@ class Fragile(Process):
 
 @pytest.mark.plait
 def test_it() -> System:
-    return System([Fragile()], properties=[positive])
+    return System([Fragile()], properties=[always(lambda s: True)])
 """,
     )
     result.assert_outcomes(failed=1)

@@ -29,6 +29,7 @@ from plait import (
     reachable,
     some,
 )
+from plait.check.tabulate import tabulation
 from tests.support.bad_models import Child, Note, Other, Sink, explained, node, run
 
 # -- what a handler does ---------------------------------------------------------------------------------------------
@@ -502,9 +503,9 @@ def test_a_handler_that_never_returns_is_named_when_the_time_is_up(workers: int)
     assert any("user code was still running" in w and "test_bad_models.py:" in w for w in verdict.warnings)
 
 
-@pytest.mark.slow
-def test_too_many_choices_at_once() -> None:
-    explained(lambda: run(chooses_too_much), "Node.act has more than 50,000 combinations of choices")
+def test_too_many_choices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabulation, "_MOST_CHOICES", 1_500)
+    explained(lambda: run(chooses_too_much), "Node.act has more than 1,500 combinations of choices")
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def compare(system: System, truth: Exploration) -> None:
                 assert stats.depth == truth.depth, where
             check_traces(system, verdict, truth, shortest=search == "bfs")
     # Stopping at the first violation gives a shortest counterexample of the property that is reported.
-    first = check(system, workers=2)
+    first = check(system, workers=2, explore=True)
     assert first.status == ("violated" if truth.violated else "holds")
     check_traces(system, first, truth, shortest=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -462,3 +463,27 @@ class Nobody:
 
     def hint(self) -> None:
         pass
+
+
+def test_a_database_is_closed_while_a_statement_runs(tmp_path: Path) -> None:
+    """A server that is stopped does not wait for long queries, and the query ends as one of a database that is gone."""
+    database = SqliteDatabase(tmp_path / "busy.db", schema="CREATE TABLE t (a INTEGER PRIMARY KEY)")
+    begun, ends = threading.Event(), []
+
+    def endless(db: Any) -> bytes:
+        begun.set()
+        db.execute("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n").fetchall()
+        return b""
+
+    def ask() -> None:
+        try:
+            database.read(Call("r", "t", {}, endless))
+        except DatabaseGoneError as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    begun.wait(PATIENCE)
+    database.close()
+    thread.join(PATIENCE)
+    assert len(ends) == 1

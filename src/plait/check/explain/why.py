@@ -69,14 +69,17 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
 
 
 def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
-    """Why an assertion failed in the last step: the reads of the step, and their causes."""
+    """Why the last step failed: the reads of the step, and their causes."""
     failing = events[-1]
+    roots = {len(events) - 1}
+    if failing.announced:  # a monitor may have raised, and it depends on all announcements
+        roots |= {i for i, e in enumerate(events) if e.announced}
     before = events[-2].state if len(events) > 1 else tracer.initial
     reads = [
         Read(failing.lane, name, before.fields[failing.lane].get(name), _writer(events[:-1], failing.lane, name))
         for name in failing.read
     ]
-    return Why([], _by_step(reads), _sliced(tracer, events, {len(events) - 1}))
+    return Why([], _by_step(reads), _sliced(tracer, events, roots))
 
 
 def _by_step(reads: list[Read]) -> list[Read]:

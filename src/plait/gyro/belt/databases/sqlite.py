@@ -282,9 +282,15 @@ class SqliteDatabase:
             self._readers.put(db)
 
     def close(self) -> None:
-        """Close all connections. Open transactions are rolled back."""
+        """Close all connections. Open transactions are rolled back, and statements of other threads are interrupted."""
         for db in self._opened:
-            db.close(True)
+            while True:
+                try:
+                    db.close(True)
+                    break
+                except apsw.ThreadingViolationError:  # it is in use at this moment
+                    db.interrupt()
+                    time.sleep(0.001)
 
 
 class SqliteVisit:

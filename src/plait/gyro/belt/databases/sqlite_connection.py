@@ -29,6 +29,7 @@ GONE = (
     apsw.NotADBError,
     apsw.BusyError,
     apsw.ConnectionClosedError,
+    apsw.InterruptError,  # the database is being closed
 )
 """Errors of the database, not of the application."""
 
