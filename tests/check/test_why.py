@@ -387,3 +387,30 @@ def test_the_reasons_do_not_depend_on_the_hash_seed() -> None:
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         said.add(subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout)
     assert len(said) == 1
+
+
+class Counts(Monitor):
+    """Raises at the second announcement."""
+
+    count: int = 0
+
+    def observe(self, process: Pid, event: Any) -> None:
+        self.count = {0: 1}[self.count]
+
+
+class Speaker(Process):
+    """Announces once."""
+
+    spoke: bool = False
+
+    @action(when=lambda self: not self.spoke)
+    def speak(self) -> None:
+        self.spoke = True
+        self.announce("hello")
+
+
+def test_a_monitor_that_raises_depends_on_all_announcements() -> None:
+    verdict = check(System([Speaker(), Speaker()], monitors=[Counts()]))
+    assert verdict.trace is not None
+    assert verdict.trace.why is not None
+    assert verdict.trace.why.steps == [0, 1]
