@@ -59,8 +59,8 @@ class SetOrder:
         """Call a function in the usual order of sets."""
 
     @property
-    def looked(self) -> bool:
-        """Whether the last watched call of this thread iterated a set of two or more elements."""
+    def largest(self) -> int:
+        """The size of the largest set that the last watched call of this thread iterated; 0 if no order can be seen."""
 
     def permuted(self, turn: int, function: Callable[..., _Result], /, *arguments: Any) -> _Result:
         """Call a function while sets iterate in another order: backwards, beginning with another element each turn."""

@@ -35,7 +35,7 @@ enum Mode {
 
 thread_local! {
     static MODE: Cell<Mode> = const { Cell::new(Mode::Usual) };
-    static LOOKED: Cell<bool> = const { Cell::new(false) };
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
 fn mode() -> Mode {
@@ -89,22 +89,22 @@ impl SetOrder {
         Ok(SetOrder { twins: Mutex::default() })
     }
 
-    /// Call a function in the usual order of sets. `looked` then says whether it iterated a set of several elements.
+    /// Call a function in the usual order of sets. `largest` then says how large the sets are that it iterated.
     #[pyo3(signature = (function, /, *arguments))]
     fn watched<'py>(
         &self,
         function: &Bound<'py, PyAny>,
         arguments: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        LOOKED.set(false);
+        LARGEST.set(0);
         let _during = During::start(Mode::Watched);
         function.call1(arguments)
     }
 
-    /// Whether the last watched call of this thread iterated a set of two or more elements.
+    /// The size of the largest set that the last watched call of this thread iterated; 0 if no order can be seen.
     #[getter]
-    fn looked(&self) -> bool {
-        LOOKED.get()
+    fn largest(&self) -> usize {
+        LARGEST.get()
     }
 
     /// Call a function while sets iterate in another order: backwards, beginning with another element for each `turn`.
@@ -296,7 +296,7 @@ unsafe extern "C" fn allocate(class: *mut PyTypeObject, items: ffi::Py_ssize_t) 
         match mode() {
             Mode::Usual => return original(class, items),
             Mode::Watched => {
-                LOOKED.try_with(|looked| looked.set(true)).ok(); // it may be iterated without the protocol
+                noted(2); // it may be iterated without the protocol
                 return original(class, items);
             }
             Mode::Permuted(..) => (),
@@ -316,12 +316,18 @@ unsafe fn is_set(value: *mut PyObject) -> bool {
 /// Note that a set is iterated, if an order can be seen.
 unsafe fn note(set: *mut PyObject) {
     // SAFETY: `set` is a set.
-    if unsafe { ffi::PySet_Size(set) } > 1 {
-        LOOKED.try_with(|looked| looked.set(true)).ok();
+    let size = unsafe { ffi::PySet_Size(set) };
+    if size > 1 {
+        noted(size as usize);
     }
 }
 
-/// The elements as a tuple: backwards, rotated by the turn. With three or more elements, each is the first in some turn.
+fn noted(size: usize) {
+    LARGEST.try_with(|largest| largest.set(largest.get().max(size))).ok();
+}
+
+/// The elements as a tuple: backwards, rotated by the turn. As many turns as there are elements (three or more) bring each
+/// element to each place.
 unsafe fn permuted(set: *mut PyObject, turn: usize) -> *mut PyObject {
     // SAFETY: the original function gives an iterator; PyTuple_SetItem takes the references that PyIter_Next gives.
     unsafe {

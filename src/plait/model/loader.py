@@ -103,7 +103,7 @@ class ModelFunction:
             system = self.function(**values)
         except PlaitError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             arguments = ", ".join(f"{n}={v!r}" for n, v in values.items())
             raise ModelError(
                 f"{self.name}({arguments}) raised {_describe(error)}{_place(error)}",

@@ -84,12 +84,12 @@ class Evaluation:
             self.sample.questions.append(Question(place, ("property", number, *contents), value))
         else:
             value = self._value(prop, view)
-        looked = self.order.looked
+        largest = self.order.largest
         try:
             view.check_relevant()
         except ModelError as error:
             raise explained(place, error) from None
-        for turn in turns(count, looked):
+        for turn in turns(count, largest):
             again = self.order.permuted(turn, self._value_again, number, locals_, inboxes, monitors)
             if again != value:
                 first, second = ("an exception" if v is None else v for v in (value, again))

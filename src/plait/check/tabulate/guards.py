@@ -121,7 +121,7 @@ class Guards:
         self.recorder = recorder
         self.system = model_codec.system
         self.handlers = handlers
-        self._asked: dict[tuple[type[Process], str], int] = {}
+        self._asked: dict[tuple[type[Process], str] | str, int] = {}
         self.foresee = False
         """Leave handlers out of `armed` that no message can trigger. Partial-order reduction needs this."""
         self._known: dict[tuple[int, int, int, bytes], Known] = {}
@@ -158,11 +158,13 @@ class Guards:
         if guard is None or not _only_attributes(guard):
             return False
         known = self._known_hopeless.setdefault((index, number), {})
+        key = (self.system.classes[index], self.handlers[index][number].name)
         value = _recalled(known, fields)
         if value is None:
-            value, names = self._is_false(index, guard, local)
-            again, read = self.order.permuted(0, self._is_false, index, guard, local)
-            value, names = value and again, names | read
+            value, names = self.order.watched(self._is_false, index, guard, local)
+            for turn in turns(self._asked.get(key, 0), self.order.largest, least=1):
+                again, read = self.order.permuted(turn, self._is_false, index, guard, local)
+                value, names = value and again, names | read
             self._remember(index, known, fields, names, value)
         if value and self.recorder is not None:
             self.recorder.hopeless(self.system.classes[index], self.handlers[index][number].name)
@@ -242,10 +244,10 @@ class Guards:
             self.sample.questions.append(Question(where, ("guard", index, number, local, *delivered), kind_of(value)))
         else:
             value, read = self._evaluate(index, number, local, *delivered)
-        looked = self.order.looked
+        largest = self.order.largest
         if self.recorder is not None:
             self._record(self.recorder, index, number, local, read, delivered)
-        for turn in turns(count, looked):
+        for turn in turns(count, largest):
             again = self.order.permuted(turn, self.answer, index, number, local, *delivered)
             if kind_of(again) != kind_of(value):
                 first, second = ("an exception" if isinstance(v, Failure) else v for v in (value, again))
@@ -323,6 +325,8 @@ class Guards:
             return quorum
         where = f"the quorum of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
 
+        count = self._asked[where] = self._asked.get(where, 0) + 1
+
         def ask() -> tuple[Any, set[str]]:
             process, read = self._watched(index, local)
             try:
@@ -330,14 +334,15 @@ class Guards:
             except RAISED as error:
                 return failed(where, error), read
 
-        size, read = ask()
-        again, _ = self.order.permuted(0, ask)
-        if kind_of(size) != kind_of(again):
-            first, second = ("an exception" if isinstance(v, Failure) else repr(v) for v in (size, again))
-            raise ModelError(
-                f"{where} is not a function of its inputs: evaluated twice, it was {first} and then {second}",
-                hint="a quorum must not use randomness, clocks, globals or the order of a set",
-            )
+        size, read = self.order.watched(ask)
+        for turn in turns(count, self.order.largest, least=1):
+            again, _ = self.order.permuted(turn, ask)
+            if kind_of(size) != kind_of(again):
+                first, second = ("an exception" if isinstance(v, Failure) else repr(v) for v in (size, again))
+                raise ModelError(
+                    f"{where} is not a function of its inputs: evaluated twice, it was {first} and then {second}",
+                    hint="a quorum must not use randomness, clocks, globals or the order of a set",
+                )
         if isinstance(size, Failure):
             return size
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):

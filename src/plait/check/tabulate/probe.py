@@ -13,6 +13,7 @@ from typing import Any
 
 from plait._native import SetOrder
 
+_MOST_ORDERS = 5
 _ATTENTIVE = 8
 """The first questions to each piece of code, this many, are asked five times: two random answers may be equal."""
 
@@ -50,9 +51,13 @@ def set_order() -> SetOrder:
     return SetOrder((MadeSet, MadeFrozenSet))
 
 
-def turns(count: int, again: bool = True) -> Sequence[int]:
-    """The orders in which the question number `count` is asked again. Over many questions, each element comes first."""
-    return range(4) if count <= _ATTENTIVE else [count] * again
+def turns(count: int, largest: int, least: int = 0) -> Sequence[int]:
+    """The orders in which the question number `count` is asked again, `least` times or more.
+
+    `largest` is the size of the largest set that it iterated. Up to five elements, each comes to each place.
+    """
+    wanted = min(largest, _MOST_ORDERS) if largest > 2 else int(largest == 2)  # two elements have one other order
+    return range(count, count + max(wanted, 4 if count <= _ATTENTIVE else least))
 
 
 _WAYS: dict[str, Callable[[Any], Any]] = {

@@ -65,6 +65,8 @@ class Tabulation(Evaluation, Asymmetry):
         """Types of messages, and the classes of their receivers."""
         self._observations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
+        self._largest = 0
+        """The size of the largest set that the last step iterated."""
 
     def foresee(self, wanted: bool) -> None:
         """Whether `armed` leaves out handlers that no message can trigger."""
@@ -137,7 +139,7 @@ class Tabulation(Evaluation, Asymmetry):
         else:
             outcomes = self._explore(index, local, number, messages)
         self._steps_of[key] = count
-        for turn in turns(count) if len(outcomes) <= _FEW_OUTCOMES else [count]:
+        for turn in turns(count, self._largest, least=1) if len(outcomes) <= _FEW_OUTCOMES else [count]:
             again = self.order.permuted(turn, self._explore, index, local, number, messages, True)
             if [comparable(o) for o in again] != [comparable(o) for o in outcomes]:
                 raise self.difference(index, number, outcomes, again)
@@ -190,8 +192,8 @@ class Tabulation(Evaluation, Asymmetry):
             self.sample.questions.append(Question(where, ("observe", *asked), kind_of(result)))
         else:
             result = self._observed(*asked)
-        for turn in turns(count):
-            again = self.order.permuted(turn, self._observed, *asked)
+        for turn in turns(count, self.order.largest, least=1):
+            again = self.order.permuted(turn, self._observed, *asked, True)
             if kind_of(again) != kind_of(result):
                 raise ModelError(
                     f"{where} is not a function of its state and the event: run twice, it gave "
@@ -200,13 +202,16 @@ class Tabulation(Evaluation, Asymmetry):
                 )
         return result
 
-    def _observed(self, number: int, where: str, state: bytes, index: int, event: bytes) -> bytes | Failure:
+    def _observed(
+        self, number: int, where: str, state: bytes, index: int, event: bytes, probe: bool = False
+    ) -> bytes | Failure:
         cls = type(self.system.monitors[number])
         copy = object.__new__(cls)
         copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state), strict=True))
         self.model_codec.thread = get_ident()
         try:
-            copy.observe(self.system.pids[index], self.codec.decode(event))
+            given = self.system.pids[index], self.codec.decode(event)
+            copy.observe(*given) if probe else self.order.watched(copy.observe, *given)
             return self._named(copy, where)
         except RAISED as error:
             return failed(where, error)
@@ -266,7 +271,7 @@ class Tabulation(Evaluation, Asymmetry):
         cls = self.system.classes[index]
         if notes is not None or probe:
             handler = cls.__plait_handlers__[number]  # the original, which does not record coverage
-        branches, outcomes = Branches(), []
+        branches, outcomes, largest = Branches(), [], 0
         while True:
             process = self.model_codec.process(index, local)
             if notes is not None:
@@ -284,7 +289,10 @@ class Tabulation(Evaluation, Asymmetry):
                 arguments = [given] if handler.quorum is not None else [given[0]]
             self.model_codec.thread = get_ident()
             try:
-                handler.function(process, *arguments)
+                if probe:
+                    handler.function(process, *arguments)
+                else:
+                    self.order.watched(handler.function, process, *arguments)
                 outcomes.append(self._outcome(process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
@@ -300,7 +308,9 @@ class Tabulation(Evaluation, Asymmetry):
                 outcomes.append(_failed(local, run, Failure(False, mistake.message, mistake.hint)))
             except RAISED as error:
                 outcomes.append(_failed(local, run, failed(where, error)))
+            largest = max(largest, self.order.largest)
             if not branches.advance():
+                self._largest = largest
                 return outcomes
             if len(outcomes) >= _MOST_CHOICES:
                 raise ModelError(
