@@ -427,16 +427,16 @@ def test_other_threads_see_the_usual_order() -> None:
     assert seen == [usual, usual[::-1]]
 
 
-def test_a_watched_call_tells_whether_an_order_could_be_seen() -> None:
+def test_a_watched_call_tells_how_large_the_sets_were() -> None:
     order = set_order()
     for look in (list, tuple, sorted, lambda s: next(iter(s)), lambda s: s.copy().pop(), dict.fromkeys, max):
         made = order.watched(lambda: look({*NAMES}))  # noqa: B023
         assert made
-        assert order.looked
+        assert order.largest == len(NAMES)
         order.watched(lambda: look({"one"}) and look(["one"]) if look is not max else 0)  # noqa: B023
     numbers = [1, 2]
     assert order.watched(lambda: [n for n in numbers if n in CONSTANT]) == []
-    assert not order.looked
+    assert order.largest == 0
 
 
 # -- the same verdict for every hash seed ----------------------------------------------------------------------------

@@ -545,6 +545,18 @@ def test_an_exception_is_one_of_the_handler_of_the_protocol(assume: str) -> None
     assert [e.label for e in verdict.trace.events] == ["take"]
 
 
+def test_an_assertion_in_a_guard_is_an_exception_as_without_rounds() -> None:
+    def refuses(self: Process) -> bool:
+        raise AssertionError
+
+    class Doubts(Process):
+        @action(when=refuses)
+        def act(self) -> None: ...
+
+    for verdict in (check_rounds(System([Doubts()], rounds=["Only"]), phases=1), check(System([Doubts()]))):
+        assert (verdict.status, verdict.property) == ("violated", "no_exceptions")
+
+
 def test_an_action_that_raises_after_it_has_sent() -> None:
     class Late(Process):
         done: bool = False

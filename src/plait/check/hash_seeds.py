@@ -21,12 +21,13 @@ from typing import Any
 
 from plait._native import Failure
 from plait.check.live.search import flattened
-from plait.check.tabulate.codec import RAISED, kind_of
+from plait.check.tabulate.codec import kind_of, require_users
 from plait.check.tabulate.sample import Question
 from plait.check.tabulate.steprun import Outcome
 from plait.check.tabulate.tabulation import Tabulation, comparable
 from plait.kernel.deadline import Deadline
 from plait.kernel.errors import ModelError
+from plait.kernel.places import text_of
 from plait.model.loader import load, reader_module
 from plait.model.properties import Property
 from plait.model.system import System, selected, with_properties
@@ -192,6 +193,7 @@ def _answers(
     for asked in questions:
         try:
             answers.append(tabulation.answer(asked))
-        except RAISED as error:
-            answers.append(str(error))
+        except BaseException as error:
+            require_users(error)
+            answers.append(text_of(error))
     return answers

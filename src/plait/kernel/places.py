@@ -45,11 +45,19 @@ def raised(where: str, error: BaseException) -> Raised:
             file, line = _original(name, walk.tb_lineno)
             frames.append(Frame(file, line, frame.f_code.co_qualname, linecache.getline(file, line).strip()))
         walk = walk.tb_next
+    return Raised(where, type(error).__name__, text_of(error), frames)
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception of the user, as Unicode without surrogates.
+
+    >>> text_of(ValueError("\\udc80")), text_of(KeyError(1))
+    ('\\\\udc80', '1')
+    """
     try:
-        message = str(error)
-    except Exception:  # an exception of the user may not even have a text
-        message = ""
-    return Raised(where, type(error).__name__, message, frames)
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:
+        return "(its text cannot be made: __str__ or __repr__ raises an exception)"
 
 
 def place(file: str, line: int) -> str:

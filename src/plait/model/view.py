@@ -37,6 +37,11 @@ class ProcessView:
         object.__setattr__(self, "_view", view)
         object.__setattr__(self, "_index", index)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """Its role, so that `isinstance(p, Role)` and `match` see it."""
+        return self._view.system.classes[self._index]
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise ModelError(
             f"the property changes the state it looks at: {self.id}.{name}", hint="move the change into a handler"
@@ -174,6 +179,8 @@ class View:
         always(lambda s: all(p.leader for p in s.get(Backup)))  # holds without a backup, too
         ```
         """
+        if not (isinstance(role, type) and issubclass(role, Process)):
+            raise ModelError(f"s.get({role!r}) asks for no role", hint="give the class of a process")
         first_spare = len(self.system.processes)
         found: Any = [ProcessView(self, i) for i in self.system.members(role, spares=True)]
         return tuple(p for p in found if p._index < first_spare or p.status != "unborn")

@@ -19,7 +19,7 @@ from typing import Any
 
 from plait.check.explain.tracing import Tracer
 from plait.check.source.definition import definition
-from plait.check.tabulate.codec import RAISED
+from plait.check.tabulate.codec import require_users
 from plait.kernel.trace import Clause, Event, Read, Why
 from plait.kernel.values import to_data
 from plait.model.properties import Property
@@ -149,8 +149,8 @@ def _clauses(predicate: Callable[[Any], Any], view: View) -> Iterator[Clause]:
     """The parts that decide the value of a property, each with its value. Nothing if there is no source."""
     try:
         yield from _inside(predicate, [view], set())
-    except RAISED:  # a part may raise if it is evaluated alone; the verdict does not depend on this
-        return
+    except BaseException as error:  # a part may raise if it is evaluated alone; the verdict does not depend on this
+        require_users(error)
 
 
 def _inside(function: Any, arguments: Sequence[Any], told: set[str]) -> Iterator[Clause]:

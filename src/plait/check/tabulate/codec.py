@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from plait._native import Codec, Failure
+from plait.kernel.deadline import OutOfTimeError
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
-from plait.kernel.places import raised, user_line
+from plait.kernel.places import raised, text_of, user_line
 from plait.kernel.trace import Raised
 from plait.model.message import Message
 from plait.model.process import Process
@@ -21,8 +22,6 @@ from plait.model.system import System
 UP, CRASHED, DOWN, UNBORN = range(4)
 """The first byte of a local state; the canonical bytes of the tuple of its fields follow."""
 
-RAISED = (Exception, SystemExit)
-"""Exceptions of user code that Plait explains. A keyboard interrupt is not one of them."""
 NO_CONTENT = (TypeError, ValueError, OverflowError)
 """What the codec raises on a value that no state can hold."""
 _UNDECLARED = ("_id", "_run", "_reads")
@@ -31,6 +30,12 @@ _UNDECLARED = ("_id", "_run", "_reads")
 
 class StuckError(BaseException):
     """Raised in user code that does not return when the search must stop. It is no mistake of the model."""
+
+
+def require_users(error: BaseException) -> None:
+    """Raise an exception again that is not one of user code: Ctrl-C, and those by which Plait ends user code."""
+    if isinstance(error, KeyboardInterrupt | OutOfTimeError | StuckError):
+        raise error
 
 
 class ModelCodec:
@@ -117,10 +122,8 @@ def explained(where: str, error: BaseException) -> PlaitError:
     if isinstance(error, PlaitError):
         known = error.placed or where in error.message
         return error if known else error.at(where, kind=ModelError)
-    line = user_line(error)
-    return ModelError(
-        f"{where} raised {type(error).__name__}: {error}{line}", hint=f"fix {where}, or guard against the case"
-    )
+    message = f"{where} raised {type(error).__name__}: {text_of(error)}{user_line(error)}"
+    return ModelError(message, hint=f"fix {where}, or guard against the case")
 
 
 def failed(where: str, error: BaseException) -> Failure:

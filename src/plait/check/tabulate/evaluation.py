@@ -12,7 +12,7 @@ from typing import Any
 
 from plait._native import Failure, Store
 from plait.check.cover.recorder import Recorder
-from plait.check.tabulate.codec import NO_CONTENT, RAISED, UNBORN, ModelCodec, declared_values, explained, failed
+from plait.check.tabulate.codec import NO_CONTENT, UNBORN, ModelCodec, declared_values, explained, failed, require_users
 from plait.check.tabulate.probe import set_order, turns
 from plait.check.tabulate.sample import Question, Sample
 from plait.kernel.errors import ModelError
@@ -162,7 +162,8 @@ class Evaluation:
             value = prop(view) if probe else self.order.watched(prop, view)
         except AssertionError:
             return False
-        except RAISED as error:
+        except BaseException as error:
+            require_users(error)
             return failed(f"property {prop.name}", error)
         if not isinstance(value, bool):
             raise ModelError(

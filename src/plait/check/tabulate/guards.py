@@ -6,7 +6,6 @@ not once per local state.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import dis
 import functools
@@ -16,7 +15,7 @@ from typing import Any
 
 from plait._native import Failure, SetOrder
 from plait.check.cover.recorder import Recorder
-from plait.check.tabulate.codec import RAISED, UP, ModelCodec, declared_values, failed, kind_of
+from plait.check.tabulate.codec import UP, ModelCodec, declared_values, failed, kind_of, require_users
 from plait.check.tabulate.probe import turns
 from plait.check.tabulate.sample import Question, Sample
 from plait.kernel.errors import ModelError
@@ -175,7 +174,8 @@ class Guards:
         process, names = self._watched(index, local)
         try:
             return not guard(process, Unread()), names
-        except (LookedAtError, *RAISED):  # an exception comes again when there is a message
+        except BaseException as error:  # an exception of the user comes again when there is a message
+            require_users(error)
             return False, names
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
@@ -217,7 +217,8 @@ class Guards:
             self.recorder.read(type(message), set(handler.same), f"quorum of {handler.name}")
         try:
             same = tuple(getattr(message, name) for name in handler.same)
-        except RAISED as error:
+        except BaseException as error:
+            require_users(error)
             return failed(f"the quorum of {self.system.classes[index].__name__}.{handler.name}", error)
         return self.model_codec.codec.encode(same)
 
@@ -266,9 +267,11 @@ class Guards:
         recorder.read(self.system.classes[index], read, by)
         guard: Any = self.system.classes[index].__plait_handlers__[number].where
         if delivered:
-            with contextlib.suppress(*RAISED):
-                message = watched_message(self.model_codec.message(*delivered), recorder.noting(by))
+            message = watched_message(self.model_codec.message(*delivered), recorder.noting(by))
+            try:
                 guard(self._watched(index, local)[0], message)
+            except BaseException as error:  # the evaluation before this one has reported it
+                require_users(error)
 
     def _watched(self, index: int, local: bytes) -> tuple[Process, set[str]]:
         """A process that records its reads, and the set of the names that were read."""
@@ -291,7 +294,8 @@ class Guards:
         value: Value
         try:
             value = bool(guard(process, *message) if probe else self.order.watched(guard, process, *message))
-        except RAISED as error:
+        except BaseException as error:
+            require_users(error)
             value = failed(where, error)
         names = cls.__plait_fields__
         if self.model_codec.local(UP, declared_values(process, names, where), names, where) != local:
@@ -331,7 +335,8 @@ class Guards:
             process, read = self._watched(index, local)
             try:
                 return quorum(process), read
-            except RAISED as error:
+            except BaseException as error:
+                require_users(error)
                 return failed(where, error), read
 
         size, read = self.order.watched(ask)

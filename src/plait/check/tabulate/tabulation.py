@@ -21,13 +21,13 @@ from plait.check.reduce.asymmetry import Asymmetry
 from plait.check.tabulate.codec import (
     CRASHED,
     DOWN,
-    RAISED,
     UNBORN,
     UP,
     declared_values,
     explained,
     failed,
     kind_of,
+    require_users,
 )
 from plait.check.tabulate.evaluation import Evaluation
 from plait.check.tabulate.guards import Guards, watched, watched_message
@@ -35,6 +35,7 @@ from plait.check.tabulate.probe import turns
 from plait.check.tabulate.sample import Question
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError, PlaitError
+from plait.kernel.places import text_of
 from plait.kernel.values import text, to_data
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -213,7 +214,8 @@ class Tabulation(Evaluation, Asymmetry):
             given = self.system.pids[index], self.codec.decode(event)
             copy.observe(*given) if probe else self.order.watched(copy.observe, *given)
             return self._named(copy, where)
-        except RAISED as error:
+        except BaseException as error:
+            require_users(error)
             return failed(where, error)
 
     def _answer_text(self, answer: bytes | Failure) -> str:
@@ -296,7 +298,8 @@ class Tabulation(Evaluation, Asymmetry):
                 outcomes.append(self._outcome(process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
-                message = f"{where}: assertion failed{f': {error}' if str(error) else ''}"
+                said = text_of(error)
+                message = f"{where}: assertion failed{f': {said}' if said else ''}"
                 outcomes.append(_failed(local, run, Failure(True, message)))
             except NoSlotError as error:
                 outcomes.append(_failed(local, run, Failure(False, error.message, error.hint)))
@@ -306,7 +309,8 @@ class Tabulation(Evaluation, Asymmetry):
                     raise mistake from None
                 # After a spawn, this branch may be impossible. The engine decides that.
                 outcomes.append(_failed(local, run, Failure(False, mistake.message, mistake.hint)))
-            except RAISED as error:
+            except BaseException as error:
+                require_users(error)
                 outcomes.append(_failed(local, run, failed(where, error)))
             largest = max(largest, self.order.largest)
             if not branches.advance():

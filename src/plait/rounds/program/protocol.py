@@ -133,7 +133,7 @@ class Protocol(abc.ABC):
             cls = self.system.classes[self.system.index[sender]]
             if not plays(cls, handler.quorum.role):
                 return False
-        with blamed(process, handler):
+        with blamed(process, handler, guard=True):
             return handler.where is None or bool(handler.where(process, delivered(sender, message)))
 
     def _size(self, process: Process, handler: Handler) -> int:
@@ -142,7 +142,7 @@ class Protocol(abc.ABC):
             return 1
         if isinstance(quorum, Quorum):
             return self.system.quorum_size(quorum)
-        with blamed(process, handler):
+        with blamed(process, handler, guard=True):
             size = quorum if isinstance(quorum, int) else quorum(process)
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ModelError(f"the quorum of {where(type(process), handler)} is {size!r}", hint="give 1 or more")
@@ -152,7 +152,7 @@ class Protocol(abc.ABC):
         """The actions whose guard holds."""
         for handler in self.of(process):
             if handler.kind == "action":
-                with blamed(process, handler):
+                with blamed(process, handler, guard=True):
                     enabled = handler.where is None or handler.where(process)
                 if enabled:
                     yield handler
@@ -205,13 +205,18 @@ class Protocol(abc.ABC):
 
 
 @contextlib.contextmanager
-def blamed(process: Process, handler: Handler) -> Iterator[None]:
+def blamed(process: Process, handler: Handler, *, guard: bool = False) -> Iterator[None]:
     """Make an error of the model name the handler, not the turn that runs it.
 
-    An exception of the user's code is a violation. The checker shows the run to it.
+    An exception of the user's code is a violation. The checker shows the run to it. In a guard or the size of a quorum, a
+    failed assertion is an exception as any other: only handlers have assertions.
     """
     try:
         yield
+    except AssertionError as error:
+        if not guard:
+            raise
+        raise RuntimeError("an assertion failed in a guard") from error
     except PlaitError as error:
         name = f"{process.id.role}.{handler.name}"
         error = error if error.placed else ModelError(f"{name}: {error.message}", hint=error.hint, placed=True)
