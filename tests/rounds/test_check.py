@@ -546,12 +546,16 @@ def test_an_exception_is_one_of_the_handler_of_the_protocol(assume: str) -> None
 
 
 def test_an_assertion_in_a_guard_is_an_exception_as_without_rounds() -> None:
-    def refuses(self: Process) -> bool:
+    def refuses(self: Process, m: Item) -> bool:
         raise AssertionError
 
     class Doubts(Process):
-        @action(when=refuses)
-        def act(self) -> None: ...
+        @init
+        def start(self) -> None:
+            self.send(self.id, Item(1))
+
+        @on(Item, where=refuses)
+        def take(self, m: Item) -> None: ...
 
     for verdict in (check_rounds(System([Doubts()], rounds=["Only"]), phases=1), check(System([Doubts()]))):
         assert (verdict.status, verdict.property) == ("violated", "no_exceptions")
