@@ -8,6 +8,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MODEL = """
 import pytest
 from plait import Process, System, action, always, reachable
@@ -66,7 +68,6 @@ def test_counter() -> System:
     )
 
 
-@pytest.mark.slow
 def test_a_failure_is_the_counterexample_and_its_replay(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -100,7 +101,6 @@ def test_counter() -> System:
     assert "reproduced: property small is violated after 2 steps" in replayed.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 def test_the_summary_in_ci_has_one_line_for_each_failure(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
@@ -137,7 +137,6 @@ def test_counter() -> System:
     result.stdout.fnmatch_lines(["property positive is inconclusive", said])
 
 
-@pytest.mark.slow
 def test_the_model_is_checked_once(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -199,7 +198,6 @@ def test_ordinary():
     result.stdout.fnmatch_lines(["*counter?positive? PASSED*", "*test_model?three? PASSED*", "*test_ordinary PASSED*"])
 
 
-@pytest.mark.slow
 def test_parametrized_models(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -223,7 +221,6 @@ def test_counter(limit: int) -> System:
     assert replayed.ret == 0
 
 
-@pytest.mark.slow
 def test_marks_selection_and_skips_work_as_ever(pytester: pytest.Pytester) -> None:
     body = """
 @pytest.mark.plait
@@ -369,7 +366,6 @@ def test_it() -> System:
     result.stdout.fnmatch_lines(["*too many*"])
 
 
-@pytest.mark.slow
 def test_an_exception_fails_every_property_with_the_run(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
@@ -422,7 +418,6 @@ def test_explored() -> System:
     result.stdout.no_fnmatch_line("*raise the limit*")
 
 
-@pytest.mark.slow
 def test_a_long_counterexample_is_abridged(pytester: pytest.Pytester) -> None:
     body = """
 @pytest.mark.plait
@@ -443,7 +438,6 @@ def test_the_plugin_does_not_import_plait_until_it_is_used(pytester: pytest.Pyte
     result.assert_outcomes(passed=1)
 
 
-@pytest.mark.slow
 def test_the_mark_is_documented(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.plait(search=*"])

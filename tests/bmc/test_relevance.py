@@ -15,6 +15,8 @@ from plait.bmc.language.program import NEVER, Expr, Program, Read
 from tests.bmc import encodings
 from tests.bmc.programs import Random
 
+pytestmark = pytest.mark.slow
+
 
 def relevance(program: Program, *names: str, watched: frozenset[int] = frozenset()) -> Relevance:
     variables = {v for v in program.variables if v.name in names}

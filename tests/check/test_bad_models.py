@@ -504,8 +504,8 @@ def test_a_handler_that_never_returns_is_named_when_the_time_is_up(workers: int)
 
 
 def test_too_many_choices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tabulation, "_MOST_CHOICES", 1_500)
-    explained(lambda: run(chooses_too_much), "Node.act has more than 1,500 combinations of choices")
+    monkeypatch.setattr(tabulation, "_MOST_CHOICES", 500)
+    explained(lambda: run(chooses_too_much), "Node.act has more than 500 combinations of choices")
 
 
 @pytest.mark.parametrize(

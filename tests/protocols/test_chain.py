@@ -11,8 +11,9 @@ from plait.kernel.trace import Trace
 from plait.protocols.chain import Reader, chain
 from tests.oracle.explorer import explore
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -36,7 +37,6 @@ def test_short_chains_and_lucky_ones(parameters: dict[str, Any]) -> None:
     assert check(chain(**parameters)).status == "holds"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "states", "transitions"),
     [
@@ -112,7 +112,6 @@ TWINS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("parameters", "lengths"), TWINS)
 def test_the_oracle_agrees_on_the_twins(parameters: dict[str, Any], lengths: dict[str, int]) -> None:
     system = chain(**parameters)
@@ -122,7 +121,6 @@ def test_the_oracle_agrees_on_the_twins(parameters: dict[str, Any], lengths: dic
     assert check(system, keep_going=True).statistics.states == truth.states
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("parameters", "lengths"), TWINS)
 def test_reductions_agree_on_the_twins(parameters: dict[str, Any], lengths: dict[str, int]) -> None:
     for search in ("bfs", "dfs"):
@@ -135,13 +133,11 @@ def violated(system: System, **options: Any) -> dict[str, int]:
     return {p.name: len(p.trace) for p in properties if p.status == "violated" and p.trace is not None}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("faulty", "name"), [("any", "linearizable"), ("head", "linearizable"), ("resend", "answers")])
 def test_random_walks_find_the_faults(faulty: Any, name: str) -> None:
     assert check(chain(faulty=faulty), search="random").property == name
 
 
-@pytest.mark.slow
 def test_reductions_agree() -> None:
     for parameters in ({}, {"readers": 2, "reads": 1, "writers": 1}):
         verdict = check(chain(**parameters), reduce="auto")  # type: ignore[arg-type]

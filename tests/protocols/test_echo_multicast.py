@@ -17,6 +17,8 @@ from plait.protocols.echo_multicast import (
 from tests.oracle.explorer import explore
 from tests.support.agreement import check_traces
 
+pytestmark = pytest.mark.slow
+
 QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by one"])
 ATTACK = pytest.mark.parametrize("attack", ["groups", "both"])
 
@@ -41,7 +43,6 @@ def liar(pid: dict[str, str]) -> bool:
     return "Byzantine" in pid["#pid"]
 
 
-@pytest.mark.slow
 @QUORUM
 @ATTACK
 @pytest.mark.parametrize(
@@ -61,7 +62,6 @@ def test_several_messages(quorum: bool) -> None:
         assert check(echo_multicast(*setting, messages=2, quorum=quorum)).status == "holds"
 
 
-@pytest.mark.slow
 @QUORUM
 @TWIN
 def test_the_twins_are_violated(twin: str, quorum: bool) -> None:
@@ -92,7 +92,6 @@ def test_the_shortest_counterexample(twin: str, quorum: bool, length: int) -> No
     assert delivered(verdict) == ["a", "b"]
 
 
-@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("setting", "options", "violated"),

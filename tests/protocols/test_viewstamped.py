@@ -10,6 +10,8 @@ from plait import ModelError, System, check
 from plait.protocols.viewstamped import Backup, Client, viewstamped
 from tests.oracle.explorer import explore
 
+pytestmark = pytest.mark.slow
+
 QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by one"])
 
 
@@ -32,7 +34,6 @@ def test_it_replicates(parameters: dict[str, int], quorum: bool) -> None:
     assert verdict.warnings == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "states", "transitions"),
     [
@@ -64,7 +65,6 @@ TWINS = [
 ]
 
 
-@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(("faulty", "sizes", "lengths"), TWINS)
 def test_the_oracle_agrees_on_the_twins(faulty: Any, sizes: Any, lengths: dict[str, int], quorum: bool) -> None:
@@ -76,7 +76,6 @@ def test_the_oracle_agrees_on_the_twins(faulty: Any, sizes: Any, lengths: dict[s
     assert violated(system) == lengths
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("quorum", "length"), [(True, 12), (False, 15)], ids=["quorum", "one by one"])
 def test_the_oracle_agrees_on_the_twin_without_a_table(quorum: bool, length: int) -> None:
     """One by one it takes longer until nothing is left to do: the PrepareOks that nobody needs are taken, too."""
@@ -126,12 +125,10 @@ def test_a_primary_without_a_table_executes_a_request_twice(quorum: bool) -> Non
     assert primary["commit"] == 2
 
 
-@pytest.mark.slow
 def test_without_repeats_nobody_needs_the_table() -> None:
     assert check(viewstamped(faulty="table", repeats=0)).status == "holds"
 
 
-@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("faulty", "names"),
@@ -144,7 +141,6 @@ def test_random_walks_find_the_faults(faulty: Any, names: set[str], quorum: bool
 # -- reductions ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @QUORUM
 def test_reductions_agree(quorum: bool) -> None:
     verdict = check(viewstamped(quorum=quorum), reduce="auto")

@@ -12,6 +12,8 @@ from tests.oracle.explorer import evaluate, explore
 from tests.oracle.replay import replay
 from tests.support.agreement import check_traces
 
+pytestmark = pytest.mark.slow
+
 QUORUM = pytest.mark.parametrize("quorum", [True, False], ids=["quorum", "one by one"])
 
 TWINS: dict[str, dict[str, Any]] = {
@@ -41,7 +43,6 @@ def epochs(history: dict[str, Any]) -> list[int]:
 # -- safety -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     "parameters",
@@ -63,7 +64,6 @@ def test_it_is_safe(parameters: dict[str, Any], quorum: bool) -> None:
     assert verdict.bound is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, {"proposals": 2}, {"leaders": 3, "restless": 0}], ids=str)
 def test_reductions_agree(parameters: dict[str, Any]) -> None:
     verdict = check(zab(**parameters), reduce="auto")
@@ -85,7 +85,6 @@ def test_one_of_two_leaders_gets_a_quorum_of_three(quorum: bool) -> None:
     assert check(zab(2, 3, restless=0, specification="live", quorum=quorum)).status == "holds"
 
 
-@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize("leaders", [3, 4])
 def test_divided_followers_establish_nobody(leaders: int, quorum: bool) -> None:
@@ -118,7 +117,6 @@ def test_a_restless_follower_is_enough(quorum: bool) -> None:
 # -- twins ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @QUORUM
 @TWIN
 def test_the_twins_are_violated(twin: str, quorum: bool) -> None:
@@ -139,7 +137,6 @@ def test_the_twins_are_violated(twin: str, quorum: bool) -> None:
     assert not evaluate(system, end, next(p for p in system.properties if p.name == "primary_integrity"))
 
 
-@pytest.mark.slow
 @QUORUM
 @TWIN
 def test_random_walks_find_the_twins(twin: str, quorum: bool) -> None:
@@ -147,7 +144,6 @@ def test_random_walks_find_the_twins(twin: str, quorum: bool) -> None:
     assert check(system, search="random", walks=300_000).property in ("primary_integrity", "prefix_consistency")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "quorum", "integrity", "consistency"),
     [
@@ -165,14 +161,12 @@ def test_the_shortest_counterexamples(twin: str, quorum: bool, integrity: int, c
     assert lengths == {"primary_integrity": integrity, "prefix_consistency": consistency}
 
 
-@pytest.mark.slow
 @TWIN
 def test_reductions_find_the_twins(twin: str) -> None:
     verdict = check(zab(**TWINS[twin], faulty=twin), reduce="auto")  # type: ignore[arg-type]
     assert verdict.property == "primary_integrity"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("twin", ["eager", "promise"])
 def test_it_takes_more_to_notice(twin: str) -> None:
     """As the module says: two restless followers, or two changes."""
@@ -182,7 +176,6 @@ def test_it_takes_more_to_notice(twin: str) -> None:
 # -- size -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @QUORUM
 @pytest.mark.parametrize(
     ("parameters", "violated"),
@@ -203,7 +196,6 @@ def test_the_oracle_agrees(parameters: dict[str, Any], violated: set[str], quoru
     check_traces(system, verdict, truth, shortest=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "states", "transitions"),
     [

@@ -26,6 +26,8 @@ from tests.gyro.belt.engines import Postgresql
 from tests.gyro.belt.runs import GENERATED, board_routes, run
 from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_application_has_every_class() -> None:
     assert {r.classed for r in board_routes().values()} == {"local", "global", "local/global"}
@@ -39,7 +41,6 @@ def test_quiet_runs_are_serializable(seed: int) -> None:
     assert {e.kind for e in cluster.events} == {"read", "local", "global"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_runs_with_deaths_are_serializable(seed: int) -> None:
     faults, cluster = run(seed, **ROUGH)
@@ -47,7 +48,6 @@ def test_runs_with_deaths_are_serializable(seed: int) -> None:
     assert len(cluster.events) > 80
 
 
-@pytest.mark.slow
 @needs_postgresql
 @pytest.mark.parametrize("seed", range(200, 203))
 def test_runs_on_postgresql_are_serializable(seed: int) -> None:
@@ -55,7 +55,6 @@ def test_runs_on_postgresql_are_serializable(seed: int) -> None:
     assert faults == []
 
 
-@pytest.mark.slow
 @needs_postgresql
 def test_parallel_local_operations_on_postgresql_have_no_cycle() -> None:
     faults, _ = run(300, engine=ParallelPostgresql, without=GENERATED)
