@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from plait.gyro.belt.databases.database import Database
-from plait.gyro.belt.databases.postgresql_server import PostgresServer, programs
+from plait.gyro.belt.databases.postgresql_server import PostgresServer
 from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import FencedError, Log
@@ -22,6 +22,7 @@ from plait.gyro.belt.node import Node
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Token
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
+from tests.gyro.belt.variants import needs_postgresql
 from tests.support.patience import PATIENCE
 
 SCHEMA = """
@@ -31,7 +32,6 @@ CREATE TABLE pets (
 INSERT INTO people (id, name) VALUES (1, 'ada'), (2, 'bob');
 INSERT INTO pets VALUES (2, 'cat');
 """
-needs_postgresql = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed (Debian: postgresql)")
 Quiet: Callable[[str], None] = lambda _: None  # noqa: E731
 
 
