@@ -20,7 +20,8 @@ _INTERRUPTED = 3
 _NEAR = 1.0
 """Seconds. A closed terminal sends SIGHUP several times: signals that follow each other this closely count once."""
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_terminated = threading.Event()
+_ended = float("-inf")
+"""The time of the last signal that ended the command."""
 
 
 def main() -> int:
@@ -42,28 +43,19 @@ def prepare() -> None:
     """Let Ctrl-C raise a KeyboardInterrupt, and SIGTERM and SIGHUP do the same as Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         return
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _interrupt_if_terminated)
-    else:
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    for number in heeded:
-        signal.signal(number, _do_nothing)
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    # Python's own handlers wait for the next instruction of Python. Code in C may run for hours before that, but some of
-    # it knows SIGINT. So a thread turns the signal into SIGINT at once.
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=_forward, args=(reader, heeded), daemon=True).start()
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
 
 
-def _forward(reader: int, heeded: list[int]) -> None:
-    last = -_NEAR
-    while numbers := os.read(reader, 64):
-        if not set(numbers).isdisjoint(heeded) and time.monotonic() - last >= _NEAR:
-            last = time.monotonic()
-            _terminated.set()
-            os.kill(os.getpid(), signal.SIGINT)
+def _end(number: int, frame: FrameType | None) -> None:
+    """Act as Ctrl-C. It raises the exception itself: a SIGINT that follows at once could be missed by a wait in C."""
+    global _ended
+    if time.monotonic() - _ended >= _NEAR:
+        _ended = time.monotonic()
+        raise KeyboardInterrupt
 
 
 def _quit(number: int, frame: FrameType | None) -> None:
@@ -75,12 +67,3 @@ def _quit(number: int, frame: FrameType | None) -> None:
             said = b'{"error":{"kind":"interrupted","message":"interrupted","hint":null,"exit_code":3}}\n'
             os.write(1, said)
     os._exit(_INTERRUPTED)
-
-
-def _interrupt_if_terminated(number: int, frame: FrameType | None) -> None:
-    if _terminated.is_set():
-        raise KeyboardInterrupt
-
-
-def _do_nothing(number: int, frame: FrameType | None) -> None:
-    pass

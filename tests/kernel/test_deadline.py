@@ -1,13 +1,18 @@
-"""The clock of a check: code of Python is interrupted at the deadline, and never after the block has ended."""
+"""The clock of a check: code of Python is interrupted at the deadline, and never after the block has ended.
+
+A call of C code is interrupted until it ends, whenever the exception comes to the thread that waits for it.
+"""
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
 import pytest
 
-from plait.kernel.deadline import Deadline, OutOfTimeError
+from plait.kernel.deadline import Deadline, OutOfTimeError, interruptible
+from tests.support.patience import PATIENCE, until
 
 
 def endless() -> None:
@@ -70,3 +75,82 @@ def test_a_clock_without_end() -> None:
     with clock.enforced():
         assert (clock.left, clock.over) == (None, False)
     assert Deadline(0).over
+
+
+class Call:
+    """A call that ends when it was interrupted three times, or after a long time."""
+
+    def __init__(self) -> None:
+        self.left = 3
+        self.over = threading.Event()
+        self.calls = self.ended = 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        assert self.over.wait(PATIENCE), "it was not interrupted"
+        self.ended += 1
+
+    def interrupt(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.over.set()
+
+
+def test_a_signal_that_another_thread_receives() -> None:
+    """Such a signal does not end a wait in the main thread. Neither does one that arrives just before the wait."""
+    call = Call()
+
+    def signalled() -> None:
+        time.sleep(0.2)  # the main thread waits
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        call()
+
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruptible(signalled, call.interrupt)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (call.calls, call.ended) == (1, 1)
+
+
+def test_a_call_at_the_deadline() -> None:
+    call = Call()
+    with pytest.raises(OutOfTimeError), Deadline(0.05).enforced():
+        interruptible(call, call.interrupt)
+    assert call.calls == call.ended
+
+
+def test_ctrl_c_while_the_thread_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    call, start = Call(), threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        until(lambda: call.calls == 1, "the call begins")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(call, call.interrupt)
+    assert (call.calls, call.ended) == (1, 1)
+
+
+def test_a_thread_that_begins_after_ctrl_c_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    call, start = Call(), threading.Thread.start
+    late: list[threading.Thread] = []
+
+    def interrupted(thread: threading.Thread) -> None:
+        late.append(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(call, call.interrupt)
+    start(late[0])
+    late[0].join(PATIENCE)
+    assert call.calls == 0
+
+
+def test_an_error_of_the_call() -> None:
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 // 0, lambda: None)

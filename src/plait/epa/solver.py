@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from plait.epa.events import Event
+from plait.kernel.deadline import interruptible
 from plait.kernel.extras import needs
 
 with needs("epa"):
@@ -38,8 +39,7 @@ def decide(
     timeout: float = 60.0,
 ) -> Answer:
     """Whether the event `late` can occur before `early`. `threads`: the thread of each event, in observed order."""
-    solver = z3.Solver()
-    solver.set("timeout", int(timeout * 1000))
+    solver = _solver(timeout)
     times = [z3.Int(f"x{i}") for i in range(len(threads))]
     last: dict[int, int] = {}
     for i, thread in enumerate(threads):
@@ -49,12 +49,19 @@ def decide(
         solver.add(*(times[source] < times[i] for source in before[i]))
     solver.add(*_exclusions(sections, times))
     solver.add(times[late] < times[early])
-    result = solver.check()
+    result = interruptible(solver.check, solver.ctx.interrupt)
     if result == z3.sat:
         model = solver.model()
         value = [model.eval(t, model_completion=True).as_long() for t in times]
         return Answer(True, sorted(range(len(times)), key=lambda i: (value[i], i)))
     return Answer(False if result == z3.unsat else None)
+
+
+def _solver(timeout: float) -> z3.Solver:
+    solver = z3.Solver()
+    solver.set("timeout", int(timeout * 1000))
+    solver.set("ctrl_c", False)  # Ctrl-C is for Python: Z3 would take it and answer "unknown"
+    return solver
 
 
 def _exclusions(sections: Sequence[Section], times: Sequence[Any]) -> list[Any]:
@@ -74,8 +81,7 @@ def _exclusions(sections: Sequence[Section], times: Sequence[Any]) -> list[Any]:
 def formula_decides(steps: Sequence[Event], *, benign_same_value: bool = False, timeout: float = 600.0) -> bool | None:
     """Whether the formula Φ ∧ R is satisfiable: two dependent events can occur in reversed order."""
     times = [z3.Int(f"x{i}") for i in range(len(steps))]
-    solver = z3.Solver()
-    solver.set("timeout", int(timeout * 1000))
+    solver = _solver(timeout)
     edges, sections = _structure(steps)
     solver.add(*(times[a] < times[b] for a, b in edges))
     solver.add(*_exclusions(sections, times))
@@ -87,7 +93,7 @@ def formula_decides(steps: Sequence[Event], *, benign_same_value: bool = False, 
     if not reversed_pairs:
         return False
     solver.add(z3.Or(reversed_pairs))
-    result = solver.check()
+    result = interruptible(solver.check, solver.ctx.interrupt)
     return None if result == z3.unknown else bool(result == z3.sat)
 
 

@@ -28,6 +28,7 @@ from plait.gyro.sql.terms import (
     Same,
     Term,
 )
+from plait.kernel.deadline import interruptible
 from plait.kernel.extras import needs
 
 with needs("gyro"):
@@ -36,6 +37,8 @@ with needs("gyro"):
 _Value = tuple[z3.BoolRef, z3.ArithRef]
 _Truth = tuple[z3.BoolRef, z3.BoolRef]
 Key = Parameter | Generated
+_QUICK = 1_000_000
+"""Units of work of Z3, about a second. Nearly all questions need a thousandth. Only the others are worth a thread."""
 
 
 class Solver:
@@ -44,6 +47,7 @@ class Solver:
     def __init__(self) -> None:
         self.questions = 0
         self._solver = z3.Solver()
+        self._solver.set("ctrl_c", False)  # Ctrl-C is for Python: Z3 would take it and answer "unknown", a conflict
         self._strings: dict[str, z3.ArithRef] = {}
         self._fresh = itertools.count()
         self._formulas: dict[tuple[Entry, int], tuple[z3.BoolRef, dict[Key, Kind | None]]] = {}
@@ -83,7 +87,11 @@ class Solver:
         self.questions += 1
         self._solver.push()
         self._solver.add(*formulas)
+        self._solver.set("rlimit", _QUICK)
         answer = self._solver.check()
+        if answer == z3.unknown:
+            self._solver.set("rlimit", 0)
+            answer = interruptible(self._solver.check, self._solver.ctx.interrupt)
         self._solver.pop()
         return bool(answer != z3.unsat)
 

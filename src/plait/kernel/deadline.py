@@ -2,18 +2,25 @@
 
 The native engine watches the time itself. Python code is interrupted by an exception in its thread. This works between
 two instructions of Python: a call of C code that does not return (`list(range(10**12))`, `time.sleep`) is not interrupted.
+If the C code can be interrupted, as Z3 can, `interruptible` makes the call: the deadline and Ctrl-C end it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Lock, Timer, get_ident
+from threading import Event, Lock, Thread, Timer, get_ident
+from typing import TypeVar
 
 GRACE = 2.0
 """Seconds to make a counterexample readable, if the search has used up all the time."""
+_TURN = 0.05
+"""Seconds after which a thread that waits for a call notices an exception."""
+_AGAIN = 0.02
+"""Seconds between two interruptions of a call."""
+T = TypeVar("T")
 
 
 class OutOfTimeError(BaseException):
@@ -97,6 +104,45 @@ class Deadline:
                 yield
         except (OutOfTimeError, KeyboardInterrupt):
             self.missed = True
+
+
+def interruptible(call: Callable[[], T], interrupt: Callable[[], None]) -> T:
+    """The result of a call, which is made in another thread. An exception in this thread is raised when the call has ended.
+
+    CPython handles a signal in the main thread, between two instructions. A signal does not end a wait without a timeout
+    if it arrives just before the wait begins, or in another thread. The exception of a deadline never ends one. So this
+    thread waits in short turns. `interrupt` is repeated until the call has ended: Z3 ignores it before it begins, and
+    while it reads a formula.
+
+    >>> interruptible(lambda: 6 * 7, interrupt=lambda: None)
+    42
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+    begun, given_up, done = Event(), Event(), Event()
+
+    def work() -> None:
+        begun.set()
+        if not given_up.is_set():
+            try:
+                results.append(call())
+            except BaseException as error:
+                errors.append(error)
+        done.set()
+
+    try:
+        Thread(target=work, daemon=True).start()
+        while not done.wait(_TURN):
+            pass
+    except BaseException:
+        # The exception may come from `start`. Then the thread exists or not. If it begins after this line, it does nothing.
+        given_up.set()
+        while begun.is_set() and not done.wait(_AGAIN):
+            interrupt()
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:

@@ -1,17 +1,16 @@
 """The interface to Z3: SMT-LIB text in, a model or `unsat` out. No other file uses Z3.
 
-Z3 works in a thread of its own (`_asked`). Python handles signals only in the main thread, between two instructions: it
-waits there, so that Ctrl-C is never missed, whatever Z3 does.
+Z3 works in a thread of its own (`_asked`), so that Ctrl-C is never missed, whatever Z3 does.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from plait.bmc.encoding.witness import Model
+from plait.kernel.deadline import interruptible
 from plait.kernel.extras import needs
 
 with needs("bmc"):
@@ -127,33 +126,13 @@ def _solver(text: str, context: z3.Context) -> z3.Solver:
 
 
 def _asked(context: z3.Context, question: Callable[..., T], *arguments: Any) -> T:
-    """The answer of Z3 to a question. An exception in this thread (Ctrl-C) interrupts Z3 and is raised when Z3 has ended.
+    """The answer of Z3 to a question. Ctrl-C and a deadline interrupt Z3.
 
     >>> context = z3.Context()
     >>> _asked(context, z3.Solver(ctx=context).check)
     sat
     """
-    answers: list[T] = []
-    errors: list[BaseException] = []
-    done = threading.Event()
-
-    def ask() -> None:
-        try:
-            answers.append(question(*arguments))
-        except BaseException as error:
-            errors.append(error)
-        done.set()
-
-    threading.Thread(target=ask, daemon=True).start()
-    try:
-        done.wait()
-    except BaseException:
-        while not done.wait(0.02):
-            context.interrupt()  # Z3 ignores it if it has not begun, or is reading a formula
-        raise
-    if errors:
-        raise errors[0]
-    return answers[0]
+    return interruptible(lambda: question(*arguments), context.interrupt)
 
 
 def _model(model: z3.ModelRef, wanted: list[z3.FuncDeclRef] | None = None) -> Model:
