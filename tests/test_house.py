@@ -22,6 +22,7 @@ STACK = (
     {"kernel"},
     {"report"},
     {"model"},
+    {"ir"},
     {"check", "bmc", "epa", "gyro", "protocols"},
     {"rounds"},
     {"bench"},

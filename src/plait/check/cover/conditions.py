@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from plait.check.source.definition import definition, leaves
+from plait.ir.definition import definition, leaves
 
 Skipped = Literal["", "part", "all"]
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from plait.check.explain.tracing import Tracer
-from plait.check.source.definition import definition
 from plait.check.tabulate.codec import require_users
+from plait.ir.definition import definition
 from plait.kernel.trace import Clause, Event, Read, Why
 from plait.kernel.values import to_data
 from plait.model.properties import Property
@@ -34,7 +34,9 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     runner = tracer.runner
     locals_, inboxes, monitors, _ = runner.engine.components(tracer.state)
     tabulation, system = runner.tabulation, runner.system
-    _, components, fields = tabulation.evaluate(number, locals_, inboxes, monitors)
+    _, components = tabulation.evaluate(number, locals_, inboxes, monitors)
+    # What a process has in its fields also depends on whether it runs.
+    fields = {(i, at) for kind, i, position in components if kind == "field" for at in (0, position)}
     view = View(
         system,
         lambda i: tabulation.local_value(i, locals_[i]),
@@ -43,14 +45,14 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     )
     last = events[-1].state if events else tracer.initial
     reads = []
-    for index, position in sorted(set(fields)):  # a property may have read them in the order of a set
+    for index, position in sorted(fields):  # a property may have read them in the order of a set
         lane = tracer.names[index]
         if position:
             name = system.classes[index].__plait_fields__[position - 1]
             reads.append(Read(lane, name, last.fields[lane].get(name), _writer(events, lane, name)))
         elif (step := _standing(events, lane)) is not None or lane in last.status:
             reads.append(Read(lane, "status", last.status.get(lane, "up"), step))
-    for kind, index in sorted(set(components)):
+    for kind, index, _ in sorted(components):
         if kind == "monitor":
             name = type(system.monitors[index]).__name__
             step = next((i for i, e in reversed([*enumerate(events)]) if e.announced), None)
@@ -112,9 +114,9 @@ def _writer(events: Sequence[Event], lane: str, name: str, before: int | None = 
     return None
 
 
-def _of_inboxes(tracer: Tracer, components: Sequence[tuple[str, int]], events: Sequence[Event]) -> set[int]:
+def _of_inboxes(tracer: Tracer, components: Sequence[tuple[str, int, int]], events: Sequence[Event]) -> set[int]:
     """The steps that sent the pending messages of inboxes that were read."""
-    read = {tracer.names[index] for kind, index in components if kind == "inbox"}
+    read = {tracer.names[index] for kind, index, _ in components if kind == "inbox"}
     pending = {m for lane in read for m in (events[-1].state.pending.get(lane, []) if events else [])}
     return {i for i, event in enumerate(events) if pending & {*event.sent}}
 

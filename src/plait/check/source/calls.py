@@ -13,8 +13,8 @@ from typing import Any
 from plait.check.source import purity
 from plait.check.source.classes import is_library
 from plait.check.source.dataflow import Node, Value, union
-from plait.check.source.definition import UNKNOWN, static_value, value_of
 from plait.check.source.expressions import Expressions, accepts
+from plait.ir.definition import UNKNOWN, static_value, value_of
 from plait.model.message import Message
 from plait.model.process import Process
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from plait.check.source.definition import UNKNOWN, codes, value_of
+from plait.ir.definition import UNKNOWN, codes, value_of
 from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.process import Process

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from plait.check.source import purity
 from plait.check.source.classes import Classes
-from plait.check.source.definition import definition, is_constant
+from plait.ir.definition import definition, is_constant
 from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.system import System

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from plait.check.source import purity
 from plait.check.source.classes import Classes
 from plait.check.source.dataflow import EscapeError, Flow, Graph, Node, annotated
-from plait.check.source.definition import UNKNOWN, bindings, definition, static_value
+from plait.ir.definition import UNKNOWN, bindings, definition, static_value
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process

@@ -11,8 +11,8 @@ from typing import Any
 
 from plait.check.source import purity
 from plait.check.source.dataflow import GLOBAL, EscapeError, Flow, Node, Value, parameters_of, union
-from plait.check.source.definition import UNKNOWN, Definition, is_constant, is_data, static_value, value_of
 from plait.check.source.inference import TypeInference
+from plait.ir.definition import UNKNOWN, Definition, is_constant, is_data, static_value, value_of
 from plait.model.process import Process
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from plait.check.source import purity
 from plait.check.source.dataflow import Flow, annotated
-from plait.check.source.definition import Definition, bindings, static_value
+from plait.ir.definition import Definition, bindings, static_value
 from plait.model.process import Process
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from plait.check.source import purity
 from plait.check.source.calls import Calls
 from plait.check.source.dataflow import Flow, Node, Value, union
-from plait.check.source.definition import Definition, leaves, static_value
+from plait.ir.definition import Definition, leaves, static_value
 
 
 class Body(Calls):

@@ -8,52 +8,156 @@ import dataclasses
 import enum
 import functools
 import inspect
+import os
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from plait.kernel import STARTED
 from plait.kernel.pid import Pid
 
 Definition = ast.FunctionDef | ast.Lambda
 UNKNOWN = object()
 """The value of a name cannot be determined."""
+MUTATORS = frozenset(
+    [
+        "add",
+        "append",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "remove",
+        "reverse",
+        "setdefault",
+        "sort",
+        "update",
+        "difference_update",
+        "intersection_update",
+        "symmetric_difference_update",
+        "appendleft",
+        "popleft",
+        "extendleft",
+        "rotate",
+    ]
+)
+"""Methods that change the object that they are called on."""
+_SLACK = 5.0
+"""Seconds. A module is read before it imports Plait."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+class Source(NamedTuple):
+    """A file of Python source: its functions by name and first line, and the names that functions assign outside."""
+
+    tree: ast.Module
+    functions: dict[tuple[str, int], list[Definition]]
+    rebound: frozenset[str]
+    """The names of all `global` and `nonlocal` statements."""
+    changed: frozenset[str]
+    """The names of variables whose value a function of the file changes in place, as `seen.add(x)` does."""
 
 
 def definition(function: types.FunctionType) -> Definition | None:
     """The syntax tree of a function (its own code, not that of a function that it wraps); None without source."""
-    code = function.__code__
+    source = source_of(function.__code__)
+    return None if source is None else definition_in(source, function.__code__)
+
+
+def definition_in(source: Source, code: types.CodeType) -> Definition | None:
+    """The syntax tree of a function of a source file; None if it is not there, or if the file has changed."""
+    found = source.functions.get((code.co_name, code.co_firstlineno), [])
+    found = [node for node in found if _is_of(node, code)]
+    if len(found) > 1:
+        # The code of a nested lambda is in the range of both lambdas.
+        found.sort(key=lambda node: _span(node)[1])
+        found.sort(key=lambda node: _span(node)[0], reverse=True)
+    return found[0] if found and _same_code(source.tree, code) else None
+
+
+def source_of(code: types.CodeType) -> Source | None:
+    """The source file of a function; None if there is none."""
     try:
         lines, _ = inspect.findsource(code)
-        tree = _parsed("".join(lines), code.co_filename)
+        return _parsed("".join(lines), code.co_filename)
     except (OSError, TypeError, SyntaxError, ValueError, IndexError):
         return None
-    found = [node for node in _definitions(tree).get(code.co_name, []) if _is_of(node, code)]
-    # The code of a nested lambda is in the range of both lambdas.
-    found.sort(key=lambda node: _span(node)[1])
-    found.sort(key=lambda node: _span(node)[0], reverse=True)
-    return found[0] if found and _same_code(tree, code) else None
 
 
 @functools.lru_cache(maxsize=64)
-def _parsed(text: str, filename: str) -> ast.Module:
-    return ast.parse(text, filename)
+def _parsed(text: str, filename: str) -> Source:
+    tree = ast.parse(text, filename)
+    functions: dict[tuple[str, int], list[Definition]] = {}
+    rebound: set[str] = set()
+    changed: set[str] = set()
+    todo: list[Any] = [tree]
+    while todo:
+        node = todo.pop()
+        kind = type(node)
+        if kind is ast.FunctionDef:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            functions.setdefault((node.name, first), []).append(node)
+        elif kind is ast.Lambda:
+            functions.setdefault(("<lambda>", node.lineno), []).append(node)
+        elif kind is ast.Global or kind is ast.Nonlocal:
+            rebound.update(node.names)
+        elif kind is ast.Attribute:
+            if node.attr in MUTATORS and type(node.value) is ast.Name:
+                changed.add(node.value.id)
+        elif kind is ast.Subscript and type(node.ctx) is not ast.Load and type(node.value) is ast.Name:
+            changed.add(node.value.id)
+        for name in node._fields:
+            inner = getattr(node, name, None)
+            if type(inner) is list:
+                todo.extend(part for part in inner if isinstance(part, ast.AST))
+            elif isinstance(inner, ast.AST) and type(inner) is not ast.Load:
+                todo.append(inner)
+    return Source(tree, functions, frozenset(rebound), frozenset(changed))
 
 
 @functools.lru_cache(maxsize=64)
-def _codes(tree: ast.Module) -> list[types.CodeType]:
-    """The code of every function of a module."""
-
-    return list(codes(compile(tree, "<source>", "exec", dont_inherit=True)))[1:]
+def _codes(tree: ast.Module) -> dict[tuple[str, int], list[types.CodeType]]:
+    """The code of every function of a module, by name and first line."""
+    found: dict[tuple[str, int], list[types.CodeType]] = {}
+    for code in codes(compile(tree, "<source>", "exec", dont_inherit=True)):
+        found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+    return found
 
 
 def _same_code(tree: ast.Module, code: types.CodeType) -> bool:
     """Whether the function was compiled from this source. (pytest rewrites assertions, which changes the code.)"""
-    names = {n for c in codes(code) for n in (*c.co_varnames, *c.co_names)}
-    if any(name.startswith("@py_") for name in names):
+    if _is_old(code.co_filename):
         return True
-    known = [c for c in _codes(tree) if c.co_name == code.co_name and c.co_firstlineno == code.co_firstlineno]
-    return any(c.co_code == code.co_code and c.co_names == code.co_names for c in known)
+    if any(_said(known) == _said(code) for known in _codes(tree).get((code.co_name, code.co_firstlineno), [])):
+        return True
+    names = {n for c in codes(code) for n in (*c.co_varnames, *c.co_names)}
+    return any(name.startswith("@py_") for name in names)
+
+
+def _is_old(file: str) -> bool:
+    """Whether a file has not changed since it was imported. Compiling it again takes as long as parsing it."""
+    try:
+        return os.stat(file).st_mtime + _SLACK < STARTED  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _said(constant: Any) -> Any:
+    """What a code object or a constant in it says, apart from places in the source and names of variables.
+
+    >>> _said(1) == _said(True), _said((lambda: 1).__code__) == _said((lambda: 1).__code__)
+    (False, True)
+    """
+    if isinstance(constant, types.CodeType):
+        names = (constant.co_names, constant.co_freevars)
+        return constant.co_code, names, [_said(inner) for inner in constant.co_consts]
+    if isinstance(constant, tuple):
+        return [_said(inner) for inner in constant]
+    if isinstance(constant, frozenset):
+        return type(constant), {(type(inner), repr(inner)) for inner in constant}
+    return type(constant), repr(constant)
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -64,20 +168,7 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from codes(constant)
 
 
-@functools.lru_cache(maxsize=64)
-def _definitions(tree: ast.Module) -> dict[str, list[Definition]]:
-    """The functions and lambdas of a module, by name."""
-    found: dict[str, list[Definition]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            found.setdefault(getattr(node, "name", "<lambda>"), []).append(node)
-    return found
-
-
 def _is_of(node: Definition, code: types.CodeType) -> bool:
-    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-    if min([node.lineno, *(d.lineno for d in decorators)]) != code.co_firstlineno:
-        return False
     arguments = node.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     names += [a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None]

@@ -1,0 +1,172 @@
+"""Functions and methods of the standard library that the virtual machine knows."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import functools
+import itertools
+import math
+import operator
+import types
+from typing import Any
+
+_PLAIN = (
+    "abs all any bool chr dict divmod enumerate filter float frozenset int iter len list map max min next ord pow range "
+    "repr reversed round set sorted str sum tuple zip"
+)
+_QUALIFIED: dict[types.ModuleType, str] = {
+    itertools: "accumulate chain combinations combinations_with_replacement dropwhile filterfalse islice pairwise "
+    "permutations product repeat starmap takewhile",
+    functools: "reduce",
+    math: "ceil floor gcd isqrt prod",
+    copy: "copy deepcopy",
+}
+NAMES: dict[Any, str] = {getattr(builtins, name): name for name in _PLAIN.split()}
+NAMES |= {
+    getattr(module, name): f"{module.__name__}.{name}" for module, names in _QUALIFIED.items() for name in names.split()
+}
+NAMES[itertools.chain.from_iterable] = "itertools.chain.from_iterable"
+NAMES[dict.fromkeys] = "dict.fromkeys"
+"""What a call of this object is called in `CallBuiltin`."""
+
+ITERATORS = frozenset(
+    [
+        "enumerate",
+        "filter",
+        "iter",
+        "map",
+        "reversed",
+        "zip",
+        *(n for n in NAMES.values() if n.startswith("itertools.")),
+    ]
+)
+"""Their result is an iterator. It stands only where something consumes it at once."""
+
+CALLED: dict[str, tuple[int, int | None]] = {
+    "map": (0, None),
+    "filter": (0, 1),
+    "functools.reduce": (0, 2),
+    "itertools.accumulate": (1, 2),
+    "itertools.dropwhile": (0, 1),
+    "itertools.filterfalse": (0, 1),
+    "itertools.takewhile": (0, 1),
+    "itertools.starmap": (0, None),
+}
+"""Functions that call an argument: its position, and with how many arguments it is called (None: it depends)."""
+
+KEYWORDS: dict[str, frozenset[str]] = {
+    name: frozenset(keywords.split())
+    for name, keywords in {
+        "sorted": "key reverse",
+        "min": "key default",
+        "max": "key default",
+        "sum": "start",
+        "enumerate": "start",
+        "zip": "strict",
+        "math.prod": "start",
+        "itertools.accumulate": "initial",
+        "itertools.product": "repeat",
+    }.items()
+}
+"""The keyword arguments of functions."""
+
+METHODS = frozenset(
+    [
+        "add",
+        "append",
+        "clear",
+        "copy",
+        "count",
+        "difference",
+        "difference_update",
+        "discard",
+        "endswith",
+        "extend",
+        "find",
+        "format",
+        "get",
+        "index",
+        "insert",
+        "intersection",
+        "intersection_update",
+        "isalpha",
+        "isdecimal",
+        "isdigit",
+        "isdisjoint",
+        "issubset",
+        "issuperset",
+        "items",
+        "join",
+        "keys",
+        "lower",
+        "lstrip",
+        "partition",
+        "pop",
+        "popitem",
+        "remove",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "reverse",
+        "rfind",
+        "rstrip",
+        "setdefault",
+        "sort",
+        "split",
+        "startswith",
+        "strip",
+        "symmetric_difference",
+        "symmetric_difference_update",
+        "union",
+        "update",
+        "upper",
+        "values",
+    ]
+)
+"""Methods of built-in types."""
+METHOD_KEYWORDS = {"sort": frozenset({"key", "reverse"})}
+
+TYPES: dict[Any, str] = {
+    cls: cls.__name__ for cls in (bool, bytes, dict, float, frozenset, int, list, range, set, str, tuple, type(None))
+}
+"""Built-in types of values, by the names that `IsInstance` uses."""
+
+BINARY: dict[Any, str] = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.pow: "**",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+}
+COMPARISONS: dict[Any, str] = {
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.gt: ">",
+    operator.ge: ">=",
+    operator.is_: "is",
+    operator.is_not: "is not",
+}
+UNARY: dict[Any, str] = {operator.neg: "-", operator.pos: "+", operator.invert: "~", operator.not_: "not"}
+"""Functions of `operator`, as operators."""
+
+
+def name_of(value: Any) -> str | None:
+    """The name of a built-in function, or of an unbound method of a built-in type (`str.lower`); None if not known."""
+    try:
+        name = NAMES.get(value)
+    except TypeError:
+        return None
+    unbound = name is None and isinstance(value, types.MethodDescriptorType)
+    if unbound and value.__objclass__ in TYPES and value.__name__ in METHODS:
+        return f"{value.__objclass__.__name__}.{value.__name__}"
+    return name

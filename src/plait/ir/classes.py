@@ -1,0 +1,409 @@
+"""The classes of a program: what the virtual machine must know of each class whose instances it can meet.
+
+Methods, properties and constants of classes are lowered when the program uses a name that a class defines. An instance
+of a class that is not in the table makes the virtual machine bail.
+"""
+
+from __future__ import annotations
+
+import abc
+import ast
+import dataclasses
+import enum
+import itertools
+import types
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+from plait.ir import nodes
+from plait.ir.frame import NO_CONTENT, is_code, unwrapped
+from plait.ir.nodes import Expression
+from plait.ir.parameters import Parameters, Supplied, parameters_of
+from plait.ir.scope import Instance, Static
+from plait.model.message import Message
+from plait.model.monitor import Monitor
+from plait.model.process import Process
+
+if TYPE_CHECKING:
+    from plait.ir.effects import Effects
+    from plait.ir.program import Lowering
+
+RECEIVER = "(value)"
+"""The parameter for the value on which a static method or a class method is called."""
+_HARMLESS = frozenset(
+    [
+        "__repr__",
+        "__str__",
+        "__format__",
+        "__init_subclass__",
+        "__class_getitem__",
+        "__getnewargs__",
+        "__getstate__",
+        "__setstate__",
+        "__replace__",
+        "__reduce__",
+        "__reduce_ex__",
+        "__copy__",
+        "__deepcopy__",
+        "__sizeof__",
+        "__dir__",
+        "__subclasshook__",
+        "__set_name__",
+        "__rich_repr__",
+    ]
+)
+"""Special methods that change nothing which the virtual machine computes. (It bails on the text of instances.)"""
+_LIBRARY: tuple[str, ...] = (
+    "abc",
+    "builtins",
+    "collections",
+    "collections.abc",
+    "dataclasses",
+    "enum",
+    "functools",
+    "typing",
+)
+_LIBRARY += ("plait.model.message", "plait.model.process", "plait.model.monitor", "typing_extensions")
+_DEEPEST = 100
+"""No state holds a value that is nested more deeply."""
+_NO_CALL = ast.Pass()
+"""Stands for a call without arguments, where there is none in the source."""
+_FACTORIES: dict[type, Expression] = {
+    list: nodes.ListDisplay([]),
+    tuple: nodes.TupleDisplay([]),
+    dict: nodes.DictDisplay([], []),
+}
+_FACTORIES |= {f: nodes.CallBuiltin(f.__name__, [], {}) for f in (set, frozenset, int, str, bool, float)}
+
+
+def is_values(cls: type) -> bool:
+    """Whether a class has values: an enum, a named tuple, a dataclass, a message."""
+    return issubclass(cls, enum.Enum) or _is_named_tuple(cls) or dataclasses.is_dataclass(cls)
+
+
+def _is_named_tuple(cls: type) -> bool:
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def _is_generated(value: Any) -> bool:
+    value = getattr(value, "__func__", value)
+    if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith("<"):
+        return True
+    return getattr(value, "__module__", None) in _LIBRARY
+
+
+class Classes:
+    """The table of classes."""
+
+    def __init__(self, lowering: Lowering) -> None:
+        self.lowering = lowering
+        self.order: list[type] = []
+        self._numbers: dict[type, int] = {}
+        self._objections: dict[type, str | None] = {}
+        self._fields: dict[type, tuple[str, ...]] = {}
+        self._members: dict[type, dict[str, Any]] = {}
+        self._used: dict[str, None] = {}
+        self._shapes: dict[tuple[str, int, tuple[str, ...]], str] = {}
+        self._plain: dict[str, int] = {}
+        self._swept: set[int] = set()
+        self.methods: dict[tuple[type, str], int] = {}
+        """Functions of the program, by class and name of a method."""
+        self.properties: dict[tuple[type, str], int] = {}
+        self._constants: dict[tuple[type, str], bytes] = {}
+        self._asked: set[tuple[type, Any]] = set()
+
+    # -- the table -------------------------------------------------------------------------------------------------
+
+    def number(self, cls: type) -> int:
+        """The number of a class. A class that is new gets the next one."""
+        found = self._numbers.get(cls)
+        if found is None:
+            found = self._numbers[cls] = len(self.order)
+            self.order.append(cls)
+        return found
+
+    def fields(self, cls: type) -> tuple[str, ...]:
+        """The fields of a class."""
+        found = self._fields.get(cls)
+        if found is None:
+            if issubclass(cls, Process | Monitor):
+                found = cls.__plait_fields__
+            elif _is_named_tuple(cls):
+                found = tuple(cls._fields)  # type: ignore[attr-defined]
+            elif dataclasses.is_dataclass(cls):
+                found = tuple(f.name for f in dataclasses.fields(cls))
+            else:
+                found = ()
+            self._fields[cls] = found
+        return found
+
+    def objection(self, cls: type) -> str | None:
+        """Why values of this class cannot be lowered; None if they can."""
+        if cls not in self._objections:
+            self._objections[cls] = self._objection(cls)
+        return self._objections[cls]
+
+    def _objection(self, cls: type) -> str | None:
+        name = cls.__name__
+        if issubclass(cls, Process | Monitor):
+            return f"{name} as a value"
+        if type(cls) not in (type, abc.ABCMeta, enum.EnumType) or not is_values(cls) or cls is Message:
+            return f"{name}(…)"
+        for base in cls.__mro__:
+            if base.__module__ in _LIBRARY:
+                continue
+            for key, value in base.__dict__.items():
+                special = key.startswith("__") and key.endswith("__") and key not in _HARMLESS
+                special = special and callable(getattr(value, "__func__", value)) and not isinstance(value, type)
+                if (special and not _is_generated(value)) or (key == "_missing_" and issubclass(cls, enum.Enum)):
+                    return f"{name}, which defines {key}"
+        if issubclass(cls, enum.Enum):
+            if issubclass(cls, enum.Flag) or cls._member_type_ is not object:  # type: ignore[attr-defined]
+                return f"{name}, an enum that is also another type"
+            return None
+        if _is_named_tuple(cls):
+            return None
+        return self._record_objection(cls)
+
+    @staticmethod
+    def _record_objection(cls: type) -> str | None:
+        params: Any = cls.__dataclass_params__  # type: ignore[attr-defined]
+        made = {key for base in cls.__mro__[:-1] for key in base.__dict__}
+        if not params.init or ("__eq__" in made) != params.eq or ("__lt__" in made) != params.order:
+            return f"{cls.__name__}, a dataclass with inherited methods"
+        for field in cls.__dataclass_fields__.values():  # type: ignore[attr-defined]
+            if field._field_type is dataclasses._FIELD_INITVAR or not field.compare:  # type: ignore[attr-defined]
+                return f"{cls.__name__}.{field.name}, a field with special rules"
+        return None
+
+    def meet(self, value: Any, depth: int = 0) -> str | None:
+        """Put the classes of the objects in a value into the table. Returns why one of them cannot be lowered."""
+        if depth > _DEEPEST:  # no state can hold it
+            return "a value that is nested too deeply"
+        found: str | None = None
+        parts: Iterable[Any] = ()
+        if isinstance(value, enum.Enum):
+            found = self._add(type(value))
+        elif isinstance(value, tuple | list | set | frozenset):
+            found = self._add(type(value)) if hasattr(value, "_fields") else None
+            parts = value
+        elif isinstance(value, dict):
+            parts = itertools.chain(value, value.values())
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            found = self._add(type(value))
+            parts = (getattr(value, name, None) for name in self.fields(type(value)))
+        for part in parts:
+            objection = self.meet(part, depth + 1)
+            found = found or objection
+        return found
+
+    def _add(self, cls: type) -> str | None:
+        objection = self.objection(cls)
+        if objection is None:
+            self.number(cls)
+        return objection
+
+    def sweep(self, names: dict[str, Any]) -> None:
+        """Put the classes of a module into the table: a function that CPython runs may make instances of them."""
+        if id(names) in self._swept:
+            return
+        self._swept.add(id(names))
+        for value in list(names.values()):
+            if isinstance(value, type) and value not in self._numbers and is_values(value):
+                own = value.__module__
+                if own == "plait.model.linearizability" or not own.startswith(("plait.model.", "plait.kernel.")):
+                    self._add(value)
+
+    # -- constructors ----------------------------------------------------------------------------------------------
+
+    def parameters(self, cls: type) -> Parameters:
+        """The parameters of the constructor."""
+        if _is_named_tuple(cls):
+            names = self.fields(cls)
+            defaults = cls._field_defaults  # type: ignore[attr-defined]
+            return Parameters(names, frozenset(names), tuple(n for n in names if n not in defaults))
+        fields = [f for f in dataclasses.fields(cls) if f.init]
+        missing = dataclasses.MISSING
+        required = tuple(f.name for f in fields if f.default is missing and f.default_factory is missing)
+        positional = tuple(f.name for f in fields if not f.kw_only)
+        return Parameters(positional, frozenset(f.name for f in fields), required)
+
+    def filled(self, cls: type, given: dict[str, Expression], frame: Effects, node: ast.AST) -> list[Expression]:
+        """A value for each field, in order: those that are given, and defaults."""
+        names = list(self.fields(cls))
+        if not set(given) <= set(names):
+            raise frame.refused(node, f"arguments of {cls.__name__}(…)")
+        if _is_named_tuple(cls):
+            defaults = cls._field_defaults  # type: ignore[attr-defined]
+            return [given[n] if n in given else frame.constant(defaults[n], node) for n in names]
+        found: list[Expression] = []
+        for field in dataclasses.fields(cls):
+            if field.name in given:
+                found.append(given[field.name])
+            elif field.default is not dataclasses.MISSING:
+                found.append(frame.constant(field.default, node))
+            elif field.default_factory is not dataclasses.MISSING:
+                found.append(self._from_factory(field.default_factory, frame, node))
+            else:
+                raise frame.refused(node, f"arguments of {cls.__name__}(…)")
+        return found
+
+    def _from_factory(self, factory: Any, frame: Effects, node: ast.AST) -> Expression:
+        factory = unwrapped(factory)
+        if isinstance(factory, type) and factory in _FACTORIES:
+            return _FACTORIES[factory]
+        if isinstance(factory, types.FunctionType) and not parameters_of(factory).required:
+            return frame.call(factory, [], _NO_CALL)
+        if isinstance(factory, type) and self.objection(factory) is None and not self.parameters(factory).required:
+            return frame.made(factory, {}, node)
+        raise frame.refused(node, "default_factory that is no function")
+
+    # -- attributes ------------------------------------------------------------------------------------------------
+
+    def use(self, name: str) -> None:
+        """Note that the program reads an attribute of this name of some value."""
+        self._used[name] = None
+
+    def call(self, name: str, count: int, keywords: tuple[str, ...]) -> str:
+        """Note that the program calls a method of some value. Returns the name of the method in the table.
+
+        Calls with other numbers of arguments, or with keywords, reach other variants of the method, by other names.
+        """
+        shape = (name, count, keywords)
+        found = self._shapes.get(shape)
+        if found is None:
+            plain = not keywords and self._plain.setdefault(name, count) == count
+            found = name if plain else f"{name}/{'/'.join([str(count), *keywords])}"
+            self._shapes[shape] = found
+        return found
+
+    def members(self, cls: type) -> dict[str, Any]:
+        """What the class and its bases define, except fields and special methods."""
+        found = self._members.get(cls)
+        if found is None:
+            found = {}
+            for base in reversed(cls.__mro__):
+                if base.__module__ not in _LIBRARY:
+                    found.update({k: v for k, v in base.__dict__.items() if not k.startswith("_")})
+            for name in (*self.fields(cls), *(cls.__members__ if issubclass(cls, enum.Enum) else ())):
+                found.pop(name, None)
+            self._members[cls] = found
+        return found
+
+    def defines(self, name: str) -> bool:
+        """Whether a class of the table has a method of this name."""
+        return any(name in self.members(cls) for cls in self.order if not issubclass(cls, Process))
+
+    def complete(self) -> None:
+        """Lower the methods, properties and constants that the program uses. This may use more names and classes."""
+        before = -1
+        while before != len(self._asked):
+            before = len(self._asked)
+            for cls in list(self.order):
+                if issubclass(cls, Process) or (not is_values(cls) and not issubclass(cls, Monitor)):
+                    continue  # to a property, a process has fields only
+                members = self.members(cls)
+                if members:
+                    for name in [n for n in members if n in self._used]:
+                        self._attribute(cls, name, members[name])
+                    for shape, called in [s for s in self._shapes.items() if s[0][0] in members]:
+                        self._method(cls, shape, called, members[shape[0]])
+
+    def _attribute(self, cls: type, name: str, value: Any) -> None:
+        if (cls, name) in self._asked:
+            return
+        self._asked.add((cls, name))
+        if isinstance(value, property):
+            getter = unwrapped(value.fget)
+            if isinstance(getter, types.FunctionType) and len(parameters_of(getter).positional) == 1:
+                supplied = ((parameters_of(getter).positional[0], Instance(cls)),)
+                self.properties[cls, name] = self.lowering.variant(getter, supplied, None, None)
+        elif not is_code(value) and not hasattr(type(value), "__get__"):
+            try:
+                self._constants[cls, name] = self.lowering.encode(value)
+            except NO_CONTENT:
+                return
+            self.meet(value)
+
+    def _method(self, cls: type, shape: tuple[str, int, tuple[str, ...]], called: str, value: Any) -> None:
+        if (cls, shape) in self._asked:
+            return
+        self._asked.add((cls, shape))
+        _, count, keywords = shape
+        function = unwrapped(value.__func__ if isinstance(value, classmethod) else value)
+        if not isinstance(function, types.FunctionType) or (cls, called) in self.methods:
+            return
+        parameters = parameters_of(function)
+        first: tuple[Supplied, ...] = ((RECEIVER, None),)
+        names = list(parameters.positional)
+        if isinstance(value, classmethod):
+            first += ((names.pop(0), Static(cls)),)
+        elif not isinstance(value, staticmethod):
+            first = ((names.pop(0), Instance(cls)),) if names else ()
+        supplied = (*first, *((n, None) for n in names[:count]), *((k, None) for k in keywords))
+        given = [n for n, _ in supplied]
+        fits = count <= len(names) and set(keywords) <= parameters.keywords and len(set(given)) == len(given)
+        if fits and first and not parameters.kwarg and set(parameters.required) <= set(given):
+            self.methods[cls, called] = self.lowering.variant(function, supplied, None, None)
+
+    # -- the result ------------------------------------------------------------------------------------------------
+
+    def finished(self) -> list[nodes.Class]:
+        """The table."""
+        by_class: dict[type, tuple[dict[str, int], dict[str, int], dict[str, bytes]]] = {}
+        for number, found in enumerate((self.methods, self.properties, self._constants)):
+            for (cls, name), value in found.items():  # type: ignore[attr-defined]
+                by_class.setdefault(cls, ({}, {}, {}))[number][name] = value
+        texts = [n for n in self._used if n.startswith("__class__")]
+        return [self._entry(cls, *by_class.get(cls, ({}, {}, {})), texts) for cls in self.order]
+
+    def _entry(
+        self,
+        cls: type,
+        methods: dict[str, int],
+        properties: dict[str, int],
+        constants: dict[str, bytes],
+        texts: list[str],
+    ) -> nodes.Class:
+        encode = self.lowering.encode
+        fields: list[str] = list(self.fields(cls))
+        values: list[bytes] = []
+        kind: Literal["enum", "tuple", "record", "message", "process", "monitor"] = "record"
+        mutable, equal, ordered = False, True, False
+        if issubclass(cls, enum.Enum):
+            kind, fields = "enum", [m.name for m in cls]
+            for member in cls:
+                try:
+                    values.append(encode(member.value))
+                except NO_CONTENT:
+                    values.append(b"")
+        elif issubclass(cls, Process | Monitor):
+            kind = "process" if issubclass(cls, Process) else "monitor"
+            mutable, equal = True, False
+        elif _is_named_tuple(cls):
+            kind, ordered = "tuple", True
+        elif dataclasses.is_dataclass(cls):
+            params: Any = cls.__dataclass_params__  # type: ignore[attr-defined]
+            kind = "message" if issubclass(cls, Message) else "record"
+            mutable, equal, ordered = not params.frozen, params.eq, params.order
+        elif cls is Message:
+            kind = "message"
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        for text in texts:
+            attribute = text.partition(".")[2]
+            constants[text] = encode(getattr(cls, attribute) if attribute else name)
+        bases = [i for i, other in enumerate(self.order) if issubclass(cls, other)]
+        return nodes.Class(
+            name=name,
+            kind=kind,
+            fields=fields,
+            values=values,
+            mutable=mutable,
+            equal=equal,
+            ordered=ordered,
+            hashable=cls.__hash__ is not None,
+            bases=bases,
+            methods=methods,
+            properties=properties,
+            constants=constants,
+        )

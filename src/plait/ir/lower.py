@@ -1,0 +1,182 @@
+"""The entry: from a System to a Program, and a report on each function that a user wrote."""
+
+from __future__ import annotations
+
+import gc
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from plait.ir import nodes
+from plait.ir.frame import unwrapped
+from plait.ir.parameters import Supplied, parameters_of
+from plait.ir.parts.quantifiers import parts_of
+from plait.ir.program import Lowering
+from plait.ir.reason import Reason
+from plait.ir.scope import VIEW, Instance, Kind
+from plait.model.monitor import Monitor
+from plait.model.process import Handler, Process, Quorum
+from plait.model.properties import Property
+from plait.model.system import System
+
+
+class FunctionReport(NamedTuple):
+    """A handler, guard, quorum size, property or monitor: whether the virtual machine runs it."""
+
+    label: str
+    """`Server.vote`, `guard of Server.vote`, `quorum of Server.win`, `property agreement`, `History.observe`."""
+    file: str
+    line: int
+    reason: Reason | None
+    """Why CPython runs it; None if it does not."""
+
+
+class Lowered(NamedTuple):
+    """A program, and a report on each function."""
+
+    program: nodes.Program
+    functions: list[FunctionReport]
+    classes: list[type]
+    """The classes of the program, as they are numbered in it."""
+
+
+class _Entry(NamedTuple):
+    label: str
+    function: Any
+    number: int | None
+    reason: Reason | None
+    pure: bool
+    """Whether it must not have effects: a guard, a quorum size, a property, a monitor."""
+
+
+class _HandlerEntries(NamedTuple):
+    step: _Entry | None
+    """None: it runs before the first step, once, in CPython."""
+    guard: _Entry | None
+    quorum: _Entry | None
+    several: bool
+
+
+def lower(system: System, encode: Callable[[object], bytes]) -> Lowered:
+    """Lower the functions of a System. `encode` makes the canonical bytes of a value."""
+    collecting = gc.isenabled()
+    gc.disable()  # a syntax tree has many objects, none of which is garbage
+    try:
+        return _Systems(system, encode).lowered()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+class _Systems:
+    """Lowers one System."""
+
+    def __init__(self, system: System, encode: Callable[[object], bytes]) -> None:
+        self.system = system
+        self.lowering = Lowering(system, encode)
+        self.entries: list[_Entry] = []
+
+    def entry(self, label: str, function: Any, kinds: tuple[Kind | None, ...], *, pure: bool = True) -> _Entry:
+        """A function that the engine calls with arguments of these kinds."""
+        found = self._entry(label, unwrapped(function), kinds, pure)
+        self.entries.append(found)
+        return found
+
+    def _entry(self, label: str, function: Any, kinds: tuple[Kind | None, ...], pure: bool) -> _Entry:
+        if not isinstance(function, types.FunctionType):
+            reason = Reason(f"a {type(function).__name__} as a function", "", 0)
+            return _Entry(label, function, None, reason, pure)
+        parameters = parameters_of(function)
+        supplied: list[Supplied] = list(zip(parameters.positional, kinds, strict=False))
+        code = function.__code__
+        if len(supplied) < len(kinds) or not set(parameters.required) <= {n for n, _ in supplied} or parameters.kwarg:
+            what = "function with **kwargs" if parameters.kwarg else "parameters"
+            reason = Reason(what, code.co_filename, code.co_firstlineno)
+            return _Entry(label, function, None, reason, pure)
+        number = self.lowering.variant(function, tuple(supplied), None, None, keep=VIEW in kinds)
+        return _Entry(label, function, number, None, pure)
+
+    def lowered(self) -> Lowered:
+        """The program and the reports."""
+        system, lowering = self.system, self.lowering
+        classes = list(dict.fromkeys(system.classes))
+        for cls in classes:
+            lowering.classes.number(cls)
+        for monitor in system.monitors:
+            lowering.classes.number(type(monitor))
+        for thing in (*system.processes, *system.monitors):
+            for name in thing.__plait_fields__:
+                lowering.classes.meet(thing.__dict__[name])
+        handlers = [[self._handler(cls, h) for h in cls.__plait_handlers__] for cls in classes]
+        monitors = [self._monitor(monitor) for monitor in system.monitors]
+        properties = [self._judged(p) for p in system.properties]
+        lowering.complete()
+        program = nodes.Program(
+            functions=lowering.finished(),
+            classes=lowering.classes.finished(),
+            processes=[
+                nodes.Process(lowering.classes.number(cls), pid.role, pid.index, classes.index(cls))
+                for cls, pid in zip(system.classes, system.pids, strict=True)
+            ],
+            first_spare=len(system.processes),
+            handlers=[[self._made(h) for h in of_class] for of_class in handlers],
+            monitors=[(cls, self._native(entry)) for cls, entry in monitors],
+            properties=[self._property(*judged) for judged in properties],
+        )
+        return Lowered(program, [self._report(entry) for entry in self.entries], lowering.classes.order)
+
+    def _handler(self, cls: type[Process], handler: Handler) -> _HandlerEntries:
+        where = f"{cls.__name__}.{handler.name}"
+        kinds: tuple[Kind | None, ...] = (Instance(cls),)
+        if handler.kind == "message":
+            kinds += (None,)
+        guard = quorum = None
+        if handler.where is not None:
+            guard = self.entry(f"guard of {where}", handler.where, kinds)
+        if handler.quorum is not None and not isinstance(handler.quorum, int | Quorum):
+            quorum = self.entry(f"quorum of {where}", handler.quorum, kinds[:1])
+        step = None if handler.kind == "init" else self.entry(where, handler.function, kinds, pure=False)
+        return _HandlerEntries(step, guard, quorum, handler.quorum is not None)
+
+    def _monitor(self, monitor: Monitor) -> tuple[int, _Entry]:
+        cls = type(monitor)
+        entry = self.entry(f"{cls.__name__}.observe", cls.observe, (Instance(cls), None, None))
+        return self.lowering.classes.number(cls), entry
+
+    def _reason(self, entry: _Entry) -> Reason | None:
+        if entry.number is None:
+            return entry.reason
+        reason = self.lowering.reasons.get(entry.number)
+        if reason is None and entry.pure and entry.number in self.lowering.effects:
+            code = entry.function.__code__
+            return Reason("an effect, which only handlers may have", code.co_filename, code.co_firstlineno)
+        return reason
+
+    def _native(self, entry: _Entry | None) -> int | None:
+        return None if entry is None or self._reason(entry) is not None else entry.number
+
+    def _made(self, entries: _HandlerEntries) -> nodes.Handler:
+        return nodes.Handler(
+            step=self._native(entries.step),
+            guard=self._native(entries.guard),
+            guarded=entries.guard is not None,
+            quorum=self._native(entries.quorum),
+            several=entries.several,
+        )
+
+    def _judged(self, prop: Property) -> tuple[_Entry, bool, list[nodes.Part]]:
+        entry = self.entry(f"property {prop.name}", prop.predicate, (VIEW,))
+        if entry.number is None or entry.number in self.lowering.reasons:
+            return entry, True, []
+        return entry, *parts_of(self.lowering, entry.function)
+
+    def _property(self, entry: _Entry, every: bool, parts: list[nodes.Part]) -> nodes.Property | None:
+        number = self._native(entry)
+        if any(part.function in self.lowering.reasons for part in parts):
+            parts = []
+        return None if number is None else nodes.Property(number, every, parts)
+
+    def _report(self, entry: _Entry) -> FunctionReport:
+        code = getattr(entry.function, "__code__", None)
+        file, line = ("", 0) if code is None else (code.co_filename, code.co_firstlineno)
+        return FunctionReport(entry.label, file, line, self._reason(entry))
