@@ -2,8 +2,9 @@
 //!
 //! Each folder begins with a paragraph about what comes in, what goes out, and which file to open first. Open
 //! `python/engine.rs` first: it has what Python calls. A model comes in through `python`, is tabulated in `system`, and is
-//! searched by `search`, with the reductions of `por` and `symmetry`. `live` checks temporal properties. `epa` does not
-//! depend on any of these. `util` has small tools. `docs/internals/architecture.md` follows one check through.
+//! searched by `search`, with the reductions of `por` and `symmetry`. `live` checks temporal properties. `vm` executes
+//! models that were lowered from Python. `epa` does not depend on any of these. `util` has small tools.
+//! `docs/internals/architecture.md` follows one check through.
 
 pub mod epa;
 pub mod live;
@@ -12,6 +13,7 @@ pub mod search;
 pub mod symmetry;
 pub mod system;
 mod util;
+pub mod vm;
 
 #[cfg(feature = "extension")]
 mod python;
@@ -27,6 +29,8 @@ mod _native {
     use crate::python::canon::Codec;
     #[pymodule_export]
     use crate::python::engine::{_test_hooks, Engine, Store, Transition};
+    #[pymodule_export]
+    use crate::python::machine::Machine;
     #[pymodule_export]
     use crate::python::report::{Counters, Failure, Finding, LivenessReport, SearchReport};
     #[pymodule_export]

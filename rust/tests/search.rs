@@ -7,20 +7,23 @@ use _native::search::run::{Strategy, run};
 use _native::search::test_hooks::TestHooks;
 use _native::symmetry::audit::Evidence;
 use _native::symmetry::group::Group;
-use _native::system::hash;
+use _native::symmetry::images::Images;
 use _native::system::model::{
-    Armed, Component, Content, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network,
-    Observed, Outcome, Parts, PropertyKind, Result, Shape, Status, field_bit,
+    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Observed,
+    Outcome, Parts, PropertyKind, Quantifier, Result, Shape, Status,
 };
 use _native::system::successors::View;
 use _native::system::tables::Tables;
+use _native::system::values::Values;
 use std::sync::Arc;
 
 /// n counters that go from 0 to k, each step tells a collector which takes the messages in any order.
 ///
-/// A local state is its number. Message i is "counter i made a step"; the collector (the last process) counts them.
+/// A local state has one field, its number. A message says "I made a step"; the collector (the last process) counts them.
 struct Counters {
     shape: Shape,
+    values: Values,
+    images: Images,
     limit: u32,
     tell: bool,
 }
@@ -36,10 +39,20 @@ impl Counters {
             duplications: None,
             faults: vec![],
             properties: vec![PropertyKind::Always],
+            quantifiers: vec![Quantifier::default()],
             history: false,
             group: Group::default(),
         };
-        Counters { shape, limit, tell }
+        Counters { shape, values: Values::default(), images: Images::default(), limit, tell }
+    }
+
+    /// The local state with a number, and the number of a local state.
+    fn local(&self, number: u32) -> LocalId {
+        self.values.local_of(Status::Up, &[self.values.field(&number.to_le_bytes())])
+    }
+
+    fn number(&self, local: LocalId) -> u32 {
+        u32::from_le_bytes(self.values.field_content(self.values.fields(local)[0]).try_into().unwrap())
     }
 
     fn counters(&self) -> usize {
@@ -52,13 +65,25 @@ impl Model for Counters {
         &self.shape
     }
 
+    fn values(&self) -> &Values {
+        &self.values
+    }
+
+    fn images(&self) -> &Images {
+        &self.images
+    }
+
+    fn asked(&self) -> u64 {
+        0
+    }
+
     fn initial(&self) -> Result<Initial> {
-        Ok(Initial { locals: vec![0; self.shape.processes], ..Initial::default() })
+        Ok(Initial { locals: vec![self.local(0); self.shape.processes], ..Initial::default() })
     }
 
     fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
         let is_counter = process < self.counters();
-        Ok(if is_counter && local < self.limit {
+        Ok(if is_counter && self.number(local) < self.limit {
             vec![Armed { handler: 0, count: 0 }]
         } else if is_counter {
             vec![]
@@ -77,8 +102,9 @@ impl Model for Counters {
 
     fn step(&self, process: usize, local: LocalId, _: u16, _: &[MessageId]) -> Result<Vec<Outcome>> {
         let tells = self.tell && process < self.counters();
-        let sends = if tells { vec![(self.counters() as u16, process as u32)] } else { vec![] };
-        Ok(vec![Outcome { local: local + 1, sends, ..Outcome::default() }])
+        let sends =
+            if tells { vec![(self.counters() as u16, self.values.message(process as u16, b""))] } else { vec![] };
+        Ok(vec![Outcome { local: self.local(self.number(local) + 1), sends, ..Outcome::default() }])
     }
 
     fn crash(&self, _: usize, local: LocalId, _: bool) -> Result<LocalId> {
@@ -94,73 +120,16 @@ impl Model for Counters {
     }
 
     /// Not all counters are at their limit.
-    fn evaluate(&self, _: usize, parts: &Parts) -> Result<Evaluation> {
+    fn evaluate(&self, _: usize, _: usize, parts: &Parts) -> Result<Evaluation> {
         let mut found = Evaluation { value: Some(false), ..Evaluation::default() };
         for (process, &local) in parts.locals.iter().enumerate().take(self.counters()) {
-            found.reads.push(Component::Local(process as u16));
-            found.fields |= field_bit(process, 0);
-            if local < self.limit {
+            found.reads.push(Component::Field(process as u16, 1));
+            if self.number(local) < self.limit {
                 found.value = Some(true);
                 break;
             }
         }
         Ok(found)
-    }
-
-    fn altered(&self, process: usize, before: LocalId, after: LocalId) -> u64 {
-        if before == after { 0 } else { field_bit(process, 0) }
-    }
-
-    fn status(&self, _: LocalId) -> Status {
-        Status::Up
-    }
-
-    fn begins(&self, _message: MessageId, _heads: &[Vec<u8>]) -> bool {
-        true
-    }
-    fn sender(&self, message: MessageId) -> u16 {
-        message as u16
-    }
-
-    fn local_hash(&self, local: LocalId) -> u64 {
-        hash::content(&local.to_le_bytes())
-    }
-
-    fn message_hash(&self, message: MessageId) -> u64 {
-        hash::content(&message.to_be_bytes())
-    }
-
-    fn monitor_hash(&self, _: MonitorId) -> u64 {
-        0
-    }
-
-    // Without symmetry there is nothing but the identity.
-    fn names(&self, _: Content) -> Vec<u16> {
-        vec![]
-    }
-
-    fn renamed_hash(&self, content: Content, _: &[u16]) -> u64 {
-        match content {
-            Content::Local(local) => self.local_hash(local),
-            Content::Message(message) => self.message_hash(message),
-            Content::Monitor(state) => self.monitor_hash(state),
-        }
-    }
-
-    fn local_image(&self, local: LocalId, _: usize) -> LocalId {
-        local
-    }
-
-    fn message_image(&self, message: MessageId, _: usize) -> MessageId {
-        message
-    }
-
-    fn monitor_image(&self, state: MonitorId, _: usize) -> MonitorId {
-        state
-    }
-
-    fn event_image(&self, event: EventId, _: usize) -> EventId {
-        event
     }
 
     fn asymmetry(&self, _: usize, _: Evidence) -> Fault {

@@ -5,8 +5,19 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 from plait.check.options import Options
+from plait.check.tabulate.native_shape import NativeSystem
 
 _Result = TypeVar("_Result")
+_StepOutcome = tuple[
+    list[bytes | None],
+    list[tuple[int, bytes]],
+    list[bytes],
+    list[tuple[int, bytes]],
+    list[tuple[int, bool]],
+    list[bytes],
+    bool,
+]
+"""Fields (None: unchanged), sends, events, spawns, expected slots, choices, and whether no slot was free."""
 
 __all__ = [
     "Codec",
@@ -17,6 +28,7 @@ __all__ = [
     "Failure",
     "Finding",
     "LivenessReport",
+    "Machine",
     "ReversibilityReport",
     "SearchReport",
     "SetOrder",
@@ -49,6 +61,47 @@ class Codec:
 
     def decode(self, content: bytes) -> Any:
         """A fresh value."""
+
+@final
+class Machine:
+    """The virtual machine, for tests. A question that it cannot answer raises LookupError with the reason.
+
+    States are given by the canonical bytes of their fields, messages by the position of the sender and their bytes.
+    """
+
+    def __new__(cls, program: bytes, *, fifo: bool = True) -> Machine:
+        """`fifo`: the order of sends matters."""
+
+    def call(
+        self, function: int, arguments: Sequence[bytes], order: int = 0
+    ) -> tuple[bytes | None, list[bytes], str | None]:
+        """Call a function: its result, the arguments afterwards, and why the machine gave up (or None)."""
+
+    def step(
+        self, process: int, handler: int, fields: Sequence[bytes], messages: Sequence[tuple[int, bytes]]
+    ) -> tuple[list[_StepOutcome], int]:
+        """The outcomes of a step, and the fields that it read, as bits."""
+
+    def guard(
+        self, process: int, handler: int, fields: Sequence[bytes], message: tuple[int, bytes] | None = None
+    ) -> tuple[bool, int]:
+        """The value of a guard, and the fields that it read, as bits."""
+
+    def quorum(self, process: int, handler: int, fields: Sequence[bytes]) -> int:
+        """The number of messages that a handler takes."""
+
+    def observe(self, monitor: int, fields: Sequence[bytes], by: int, event: bytes) -> list[bytes | None]:
+        """The fields of a monitor after an event (None: unchanged)."""
+
+    def property(
+        self,
+        property: int,
+        locals: Sequence[tuple[int, Sequence[bytes]]],
+        inboxes: Sequence[Sequence[tuple[int, bytes]]],
+        monitors: Sequence[Sequence[bytes]],
+        part: int | None = None,
+    ) -> tuple[bool, list[tuple[str, int, int]]]:
+        """The value of a property (or of one of its parts) in a state, and what it read."""
 
 @final
 class SetOrder:
@@ -145,6 +198,15 @@ class Counters:
     @property
     def python_calls(self) -> int: ...
     @property
+    def native_answers(self) -> int:
+        """Questions that the virtual machine has answered."""
+    @property
+    def local_states(self) -> int:
+        """Distinct local states, with those of monitors."""
+    @property
+    def local_bytes(self) -> int:
+        """The memory that local states take, with the contents of their fields."""
+    @property
     def table_bytes(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
@@ -220,11 +282,24 @@ class Engine:
         symmetry: Sequence[Sequence[int]],
         rotations: Sequence[Sequence[int]],
         pids: Sequence[tuple[str, int]],
+        native: NativeSystem | None = None,
     ) -> Engine: ...
     @property
     def store(self) -> Store: ...
     @property
     def python_calls(self) -> int: ...
+    @property
+    def native_answers(self) -> int:
+        """How many questions ran natively."""
+    @property
+    def native_left(self) -> int:
+        """How many questions native functions left to Python."""
+    @property
+    def native_reasons(self) -> list[str]:
+        """Why functions that can run natively left single questions to Python."""
+    @property
+    def local_states(self) -> tuple[int, int]:
+        """How many distinct local states (with those of monitors) there are, and the memory that they take."""
     @property
     def images(self) -> int:
         """How many images of a state its fingerprint is the least of, at most; 1 without symmetry."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plait.check.reduce.decomposition import Decomposition, decompose
-from plait.check.source.definition import definition
+from plait.ir.definition import definition
 from plait.model.loader import load
 from plait.model.process import Process, action
 from plait.model.properties import always

@@ -10,7 +10,6 @@ import pytest
 from plait import (
     Message,
     ModelError,
-    Monitor,
     Pid,
     Process,
     System,
@@ -36,75 +35,8 @@ from plait.report.html import report
 from plait.report.itf import load_trace, save_trace
 from plait.report.text import verdict_text
 from plait.rounds.check import check_rounds
-
-
-class Ping(Message):
-    n: int = 0
-
-
-def lookup(number: int) -> int:
-    return {0: 1, 1: 2, 2: 3}[number]
-
-
-class Counter(Process):
-    """Goes to 3, and raises there if it is `broken` where the test says."""
-
-    n: int = 0
-    broken: str = ""
-    calls: int = 0
-
-    @action(when=lambda self: lookup(self.n) > 0 if self.broken == "guard" else self.n < 4)
-    def up(self) -> None:
-        self.calls += 1
-        self.n = lookup(self.n) if self.broken == "handler" else self.n + 1
-        self.announce(self.n)
-        self.send(Sink.pid(0), Ping(self.n))
-
-
-class Sink(Process):
-    got: int = 0
-    broken: str = ""
-
-    @on(Ping, where=lambda self, m: self.broken != "message" or lookup(m.n) > 0)
-    def take(self, m: Ping) -> None:
-        self.got += 1
-
-    @on(
-        Ping,
-        quorum=lambda self: 2 if self.broken != "quorum" else lookup(2 + self.got) - 1,
-        where=lambda self, m: False,
-    )
-    def gather(self, ms: Any) -> None:
-        pass
-
-
-class Watch(Monitor):
-    broken: str = ""
-
-    def observe(self, process: Any, event: Any) -> None:
-        if self.broken == "monitor":
-            lookup(event)
-
-
-def predicate(s: Any) -> bool:
-    counter = s[Counter][0]
-    return counter.broken != "property" or lookup(counter.n) > 0
-
-
-PLACES = {
-    "handler": ("Counter.up", 4),
-    "guard": ("the guard of Counter.up", 4),
-    "message": ("the guard of Sink.take", 4),
-    "quorum": ("the quorum of Sink.gather", 3),
-    "monitor": ("Watch.observe", 3),
-    "property": ("property fine", 3),
-}
-"""Where it raises, and the length of a shortest run to it, by hand."""
-
-
-def system(broken: str = "", *properties: Any) -> System:
-    given = properties or (always(predicate, name="fine"),)
-    return System([Counter(broken=broken), Sink(broken=broken)], monitors=[Watch(broken=broken)], properties=given)
+from tests.support import raising
+from tests.support.raising import PLACES, Counter, Ping, Sink, lookup, predicate, system
 
 
 @pytest.mark.parametrize("broken", PLACES)
@@ -120,7 +52,7 @@ def test_the_shortest_run_the_state_and_the_users_traceback(broken: str, tmp_pat
     frames = trace.exception.frames
     assert frames[-1].function == "lookup"
     assert frames[-1].code == "return {0: 1, 1: 2, 2: 3}[number]"
-    assert {pathlib.Path(frame.file).name for frame in frames} == {"test_exceptions.py"}
+    assert {pathlib.Path(frame.file).name for frame in frames} == {"raising.py"}
     told = f"{where} raised KeyError: 3"
     for shown in (verdict_text(verdict), report(verdict)):
         assert told in shown
@@ -138,7 +70,7 @@ def test_a_fixed_model_does_not_reproduce_it(monkeypatch: pytest.MonkeyPatch) ->
         trace = check(system(broken)).trace
         assert trace is not None
         with monkeypatch.context() as patched:
-            patched.setitem(globals(), "lookup", lambda number: number + 1)
+            patched.setattr(raising, "lookup", lambda number: number + 1)
             with pytest.raises(TraceError, match=words):
                 list(replay(system(broken), trace))
 

@@ -195,13 +195,13 @@ LONG_RUNS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", LONG_RUNS)
 def test_shortening_ends_after_a_number_of_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
-    executed = tidy.executed
+    followed = tidy.followed
 
     def counting(runner: Runner, steps: Sequence[Transition]) -> Any:
         counted.append(len(steps))
-        return executed(runner, steps)
+        return followed(runner, steps)
 
-    monkeypatch.setattr(tidy, "executed", counting)
+    monkeypatch.setattr(tidy, "followed", counting)
     assert LONG_RUNS[name]().status == "violated"
     whole, longest = sum(counted), max(counted)
     counted.clear()

@@ -69,6 +69,10 @@ def test_the_json_of_a_verdict(counter: Path, capsys: pytest.CaptureFixture[str]
         "seconds": (float,),
         "states_per_second": (float,),
         "python_calls": (int,),
+        "native_answers": (int,),
+        "native_share": (float,),
+        "local_states": (int,),
+        "bytes_per_local_state": (float,),
         "search": (str,),
         "workers": (int,),
         "stack_operations": (int,),
@@ -81,6 +85,10 @@ def test_the_json_of_a_verdict(counter: Path, capsys: pytest.CaptureFixture[str]
     for key, allowed in types.items():
         assert isinstance(verdict[key], allowed), key
     assert (verdict["verdict"], verdict["property"], verdict["bound"], verdict["trace"]) == ("holds", None, None, None)
+    assert verdict["local_states"] == 6, "the states of one process, without messages"
+    assert verdict["native_answers"] > 0
+    _, verdict = run_json(capsys, "check", "counter.py", "-p", "limit=5", "--workers", "1", "--native", "off")
+    assert (verdict["native_answers"], verdict["native_share"], verdict["local_states"]) == (0, 0.0, 6)
     assert (verdict["states"], verdict["transitions"], verdict["search"], verdict["workers"]) == (6, 5, "bfs", 1)
     assert [(p["name"], p["kind"], p["status"]) for p in verdict["properties"]] == [
         ("small", "always", "holds"),
@@ -294,6 +302,34 @@ def test_show_looks_at_temporal_properties_too(
         (note,) = (r["reason"] for r in verdict["reduction_notes"] if r["name"] == "decomposition")
         assert note.startswith("auxiliary: Toggle.up" if auxiliary else "every field is relevant")
     assert fields["Toggle.up"]["reason"][-1].startswith("property finished reads it")
+
+
+def test_show_tells_which_functions_need_python(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "show", "counter.py", "--native")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].endswith("functions, all native")
+    assert re.search(r"^  property small +native$", out, re.MULTILINE)
+    slow = counter.read_text().replace("self.number += 1", "try: self.number += 1\n        finally: pass")
+    Path("slow.py").write_text(slow)
+    line = 1 + next(i for i, text in enumerate(slow.splitlines()) if "try:" in text)
+    out = run(capsys, "show", "slow.py", "--native")[1]
+    assert out.startswith("counter: 4 functions, 3 of them native\n"), "the guard, the handler, two properties"
+    assert re.search(rf"^  Counter\.tick +Python  try statement, slow.py:{line}$", out, re.MULTILINE)
+    code, facts = run_json(capsys, "show", "slow.py", "--native")
+    assert code == 0
+    (refused,) = (f for f in facts["native"] if not f["native"])
+    assert refused["reason"] == {"construct": "try statement", "file": refused["file"], "line": line}
+    assert all(f["reason"] is None for f in facts["native"] if f["native"])
+
+
+def test_show_does_not_list_what_runs_once(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first state is always computed in Python. A model of nothing else has no functions."""
+    Path("idle.py").write_text(
+        "from plait import Process, System, init\n\n\nclass Idle(Process):\n    number: int = 0\n\n"
+        "    @init\n    def begin(self):\n        self.number = 1\n\n\n"
+        "def idle() -> System:\n    return System([Idle()])\n"
+    )
+    assert run(capsys, "show", "idle.py", "--native")[1] == "idle: no functions\n"
 
 
 def test_show_of_a_model_with_a_required_parameter(counter: Path, capsys: pytest.CaptureFixture[str]) -> None:

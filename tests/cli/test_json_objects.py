@@ -35,7 +35,12 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 COMMANDS = [command for command in PLACES if takes_json(command)]
 GOOD: dict[str, list[list[str]]] = {
     "check": [["counter.py"], ["counter.py", "-p", "most=1"], ["counter.py", "--timeout", "0"], ["loud.py"]],
-    "show": [["counter.py"], ["counter.py", "-p", "limit=2", "--decomposition"], ["loud.py"]],
+    "show": [
+        ["counter.py"],
+        ["counter.py", "-p", "limit=2", "--decomposition"],
+        ["counter.py", "--native"],
+        ["loud.py"],
+    ],
     "graph": [["counter.py"], ["counter.py", "-o", "g.svg"], ["loud.py"]],
     "diff": [["t.json", "t.json"], ["t.json", "counter.py", "-p", "most=0"]],
     "bmc": [["peterson", "--depth", "2"], ["peterson", "--slice", "turn", "--depth", "1"]],

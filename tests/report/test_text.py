@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from plait.kernel.trace import Trace
 from plait.kernel.verdict import PropertyResult, Reduction
+from plait.report.html import report
 from plait.report.text import trace_text, verdict_text
 from tests.report import samples
 
@@ -253,6 +254,20 @@ def test_statistics_are_derived_correctly() -> None:
     assert "321 (0.36% of transitions)" in text  # 321 of 88,421
     assert "3.0 MiB (255 B per state)" in text  # 3 · 2²⁰ / 12,345
     assert "192.9 KiB (16.0 B per state)" in text
+    assert "questions" not in text, "all were asked to Python"
+    assert "local states" not in text
+
+
+def test_statistics_tell_who_answered() -> None:
+    verdict = samples.verdict()
+    native = msgspec.structs.replace(verdict.statistics, native_answers=11_143, local_states=1_500, local_bytes=90_000)
+    verdict = msgspec.structs.replace(verdict, statistics=native)
+    text = verdict_text(verdict, width=120)
+    assert "11,464 (2.8% to Python)" in text  # 321 of 321 + 11,143
+    assert "1,500 (60 B each)" in text
+    page = report(verdict)
+    assert "<dt>questions</dt><dd>11,464 (2.8% to Python)</dd>" in page
+    assert "<dt>local states</dt><dd>1,500 (60 B each)</dd>" in page
 
 
 def test_an_example_that_does_not_exist_is_no_violation_that_was_found() -> None:

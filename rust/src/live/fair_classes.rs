@@ -152,7 +152,7 @@ impl<'a> FairClasses<'a> {
         via: TransitionRef,
         mut each: impl FnMut(ClassId),
     ) -> Result<()> {
-        let expansion = view.expansion(node)?;
+        let expansion = view.tables.expansion(node)?;
         let details = &expansion.details[via.index as usize];
         if details.kind != Kind::Step {
             return Ok(());

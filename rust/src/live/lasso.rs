@@ -51,14 +51,14 @@ impl Run {
     fn follow(&mut self, view: &mut View, graph: &Graph, path: &[(StateId, u32)]) -> Result<()> {
         for &(from, edge) in path {
             let via = graph.transition_refs(view, from)?[edge as usize];
-            let expansion = view.expansion(graph.component(from, via.process as usize))?;
+            let expansion = view.tables.expansion(graph.component(from, via.process as usize))?;
             let wanted = &expansion.details[via.index as usize];
             let there = view.fingerprint(&graph.state(graph.targets(from)[edge as usize]));
             let shape = view.tables.model.shape();
             let image = |process: usize| shape.group.moves(via.process as usize, process);
             let here = view.fingerprint(&self.state);
             let fits = |step: &Step| {
-                let details = &step.expansion.details[step.transition];
+                let details = &step.details;
                 let alike = details.kind == wanted.kind && details.handler == wanted.handler && image(step.process);
                 let exact = graph.state(from) != self.state
                     || (step.process, step.transition) == (via.process as usize, via.index as usize);

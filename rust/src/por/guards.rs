@@ -16,15 +16,17 @@ impl Relations {
     pub fn unseen_guard(&self, tables: &Tables) -> Result<Option<String>> {
         let mut pairs = 0;
         for (process, handler) in self.split_quorums() {
-            let (locals, messages): (Vec<LocalId>, Vec<MessageId>) = {
-                let inner = tables.inner.lock();
-                let armed = inner
-                    .armed
-                    .iter()
-                    .filter(|((of, _), armed)| *of == process && armed.iter().any(|armed| armed.handler == handler));
-                let sent = inner.handlers.iter().filter(|((to, _), known)| *to == process && known.contains(&handler));
-                (armed.map(|((_, local), _)| *local).collect(), sent.map(|((_, message), _)| *message).collect())
-            };
+            let (mut locals, mut messages): (Vec<LocalId>, Vec<MessageId>) = Default::default();
+            tables.answers.armed.for_each(|&(of, local), armed| {
+                if of == process && armed.iter().any(|armed| armed.handler == handler) {
+                    locals.push(local);
+                }
+            });
+            tables.answers.handlers.for_each(|&(to, message), known| {
+                if to == process && known.contains(&handler) {
+                    messages.push(message);
+                }
+            });
             pairs += locals.len() * messages.len();
             if pairs > MOST_PAIRS {
                 return Ok(Some(

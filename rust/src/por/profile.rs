@@ -4,66 +4,67 @@ use crate::por::effects::{Effects, KnownEffects, Label, Mail, Profile, Tag};
 use crate::system::expander::Expander;
 use crate::system::inbox;
 use crate::system::model::{Armed, LocalId, Network, RAISED, Result, Status};
-use crate::system::tables::{Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
+use crate::system::tables::{Details, Expansion, Kind, NO_BUDGET, Node, NodeId, ReductionTables, Tables, Transition};
 use std::sync::Arc;
 
 impl Tables {
     /// What partial-order reduction needs to know of a node. The effects of its transitions become known; with symmetry also
     /// those of its images, which are in no state that the search visits.
     pub fn profile(&self, node: NodeId) -> Result<Arc<Profile>> {
-        if let Some(found) = self.inner.lock().profiles.get(&node) {
+        if let Some(found) = self.reductions.lock().profiles.get(&node) {
             return Ok(found.clone());
         }
         let mut waiting = vec![node];
         while let Some(next) = waiting.pop() {
             self.profile_one(next)?;
             let images = self.model.shape().group.generators.iter().map(|&element| self.image(next, element));
-            waiting.extend(images.filter(|image| !self.inner.lock().profiles.contains_key(image)));
+            waiting.extend(images.filter(|image| !self.reductions.lock().profiles.contains_key(image)));
         }
         self.profile_one(node)
     }
 
     fn profile_one(&self, node: NodeId) -> Result<Arc<Profile>> {
-        let known = |inner: &Inner| inner.profiles.get(&node).cloned();
-        if let Some(found) = known(&self.inner.lock()) {
+        let known = |tables: &ReductionTables| tables.profiles.get(&node).cloned();
+        if let Some(found) = known(&self.reductions.lock()) {
             return Ok(found);
         }
         let expansion = self.expansion(node)?;
         let _filling = self.fill();
-        let mut inner = self.inner.lock();
-        if let Some(found) = known(&inner) {
+        let profile = Expander { tables: self, node }.profile(expansion)?;
+        let mut tables = self.reductions.lock();
+        if let Some(found) = known(&tables) {
             return Ok(found);
         }
-        let profile = Expander { model: &*self.model, inner: &mut inner, node }.profile(&expansion)?;
-        let shared = inner.shared_profiles.get(&profile).cloned().unwrap_or_else(|| Arc::new(profile));
-        inner.shared_profiles.insert(shared.clone());
-        inner.profiles.insert(node, shared.clone());
+        let shared = tables.shared_profiles.get(&profile).cloned().unwrap_or_else(|| Arc::new(profile));
+        tables.shared_profiles.insert(shared.clone());
+        tables.profiles.insert(node, shared.clone());
         Ok(shared)
     }
 
     /// The effects of the transitions that were profiled so far.
     pub fn known_effects<T>(&self, look: impl FnOnce(&KnownEffects) -> T) -> T {
-        look(&self.inner.lock().known_effects)
+        look(&self.known_effects.lock())
     }
 }
 
-impl Expander<'_, '_> {
+impl Expander<'_> {
     /// The profile of the node. Notes the effects of its transitions.
-    fn profile(mut self, expansion: &Expansion) -> Result<Profile> {
-        let node = self.inner.nodes[self.node as usize];
-        let pending = self.inner.inboxes[node.inbox as usize].clone();
+    fn profile(self, expansion: Expansion) -> Result<Profile> {
+        let (tables, model) = (self.tables, &*self.tables.model);
+        let node = *tables.node(self.node);
+        let pending = tables.inbox(node.inbox);
         let armed = self.armed_in(node.process, node.local)?;
         let mut profile = Profile { process: node.process, armed: armed.to_vec(), ..Profile::default() };
         profile.transitions = expansion.transitions.len() as u32;
         for &armed in armed.iter() {
-            self.inner.known_effects.note_count(node.process, armed);
+            tables.known_effects.lock().note_count(node.process, armed);
         }
-        let deliverable = inbox::deliverable(self.model, &pending);
+        let deliverable = inbox::deliverable(model, pending);
         for &message in pending.iter() {
-            let sender = self.model.sender(message);
+            let sender = model.sender(message);
             for &handler in self.handlers(node.process, message)?.iter() {
-                self.inner.known_effects.note_sender((node.process, handler), sender);
-                let guard = self.inner.guards.get(&(node.process, node.local, handler, message));
+                tables.known_effects.lock().note_sender((node.process, handler), sender);
+                let guard = tables.answers.guards.get(&(node.process, node.local, handler, message));
                 let accepted = guard.is_some_and(|group| group.is_some_and(|group| group != RAISED))
                     && armed.iter().any(|a| a.handler == handler)
                     && deliverable.contains(&message);
@@ -72,11 +73,11 @@ impl Expander<'_, '_> {
         }
         profile.mail.sort_unstable();
         profile.mail.dedup();
-        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
+        for (transition, details) in expansion.transitions.iter().zip(expansion.details) {
             let label = self.label(node.process, details);
             profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
             let effects = self.effects(node, &armed, transition, details)?;
-            self.inner.known_effects.note(&label, effects);
+            tables.known_effects.lock().note(&label, effects);
             profile.enabled.push(label);
         }
         profile.enabled.sort_unstable();
@@ -85,7 +86,7 @@ impl Expander<'_, '_> {
     }
 
     fn label(&self, process: u16, details: &Details) -> Label {
-        let mut senders: Vec<u16> = details.consumed.iter().map(|&m| self.model.sender(m)).collect();
+        let mut senders: Vec<u16> = details.consumed.iter().map(|&m| self.tables.model.sender(m)).collect();
         senders.sort_unstable();
         let (tag, senders) = match details.kind {
             Kind::Step => (Tag::Step(details.handler), senders),
@@ -97,9 +98,10 @@ impl Expander<'_, '_> {
         Label { process, tag, senders }
     }
 
-    fn effects(&mut self, node: Node, armed: &[Armed], transition: &Transition, details: &Details) -> Result<Effects> {
-        let shape = self.model.shape();
-        let after = self.inner.nodes[transition.target as usize];
+    fn effects(&self, node: Node, armed: &[Armed], transition: &Transition, details: &Details) -> Result<Effects> {
+        let (tables, model) = (self.tables, &*self.tables.model);
+        let shape = model.shape();
+        let after = tables.node(transition.target);
         let mut effects = Effects {
             altered: if details.spawns().is_empty() { transition.altered } else { u64::MAX },
             announces: shape.monitors > 0 && !details.events().is_empty(),
@@ -107,7 +109,7 @@ impl Expander<'_, '_> {
         };
         for &(to, message) in details.sends() {
             effects.reaches.insert(to);
-            effects.initiates |= !details.consumed.iter().any(|&m| self.model.sender(m) == to);
+            effects.initiates |= !details.consumed.iter().any(|&m| model.sender(m) == to);
             effects.feeds.extend(self.handlers(to, message)?.iter().map(|&handler| (to, handler)));
         }
         let mut arms = |process: u16, now: &[Armed], before: &[Armed]| {
@@ -122,7 +124,7 @@ impl Expander<'_, '_> {
         }
         effects.spawns.extend(details.spawns().iter().map(|&(slot, _)| slot));
         effects.expects.extend(details.expected().iter().map(|&(slot, _)| slot));
-        let known_effects = &mut self.inner.known_effects;
+        let mut known_effects = tables.known_effects.lock();
         if transition.budget == NO_BUDGET && details.failure().is_none() {
             if node.local != after.local {
                 known_effects.note_move(node.process, node.local, after.local);
@@ -136,7 +138,7 @@ impl Expander<'_, '_> {
     }
 
     /// The handlers that may run in a local state; none where the process does not run.
-    fn armed_in(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
-        if self.model.status(local) == Status::Up { self.armed(process, local) } else { Ok(Arc::new([])) }
+    fn armed_in(&self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+        if self.tables.model.status(local) == Status::Up { self.armed(process, local) } else { Ok(Arc::new([])) }
     }
 }

@@ -5,8 +5,8 @@
 //! dataclasses, named tuples) are written as their qualified names; a codec remembers the classes that it has seen.
 
 use crate::python::class::{Class, ClassKind};
-use crate::python::encoding;
 use crate::python::set_order;
+use crate::system::encoding;
 use parking_lot::Mutex;
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyTypeError, PyValueError};

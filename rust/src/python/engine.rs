@@ -6,6 +6,8 @@ use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
 use crate::live::product::Product;
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::python::model::PyModel;
+use crate::python::native::NativeModel;
+use crate::python::native_shape::NativeShape;
 use crate::python::options::SearchOptions;
 use crate::python::report::{Counters, Failure, LivenessReport, SearchReport, raised};
 use crate::search::control::Control;
@@ -13,7 +15,7 @@ use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
 use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::{Group, LISTED};
-use crate::system::model::{CrashFault, Model, Network, PropertyKind, Shape};
+use crate::system::model::{CrashFault, Model, Network, PropertyKind, Quantifier, Shape};
 use crate::system::successors::View;
 use crate::system::tables::{Kind, Tables};
 use parking_lot::Mutex;
@@ -41,26 +43,23 @@ pub struct Store {
 impl Store {
     #[pyo3(signature = (id, /))]
     fn local<'py>(&self, py: Python<'py>, id: u32) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.model.local_content(id))
+        PyBytes::new(py, &self.model.values().local_content(id))
     }
 
     #[pyo3(signature = (id, /))]
     fn monitor<'py>(&self, py: Python<'py>, id: u32) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.model.monitor_content(id))
+        PyBytes::new(py, &self.model.values().monitor_content(id))
     }
 
     /// Pending messages as (message id, sender, content).
     #[pyo3(signature = (id, /))]
     fn inbox<'py>(&self, py: Python<'py>, id: u32) -> Vec<(u32, u16, Bound<'py, PyBytes>)> {
-        // The tables' lock comes before the GIL.
-        let messages = py.detach(|| self.tables.inbox(id));
-        messages.iter().map(|&m| message(py, &self.model, m)).collect()
+        self.tables.inbox(id).iter().map(|&m| message(py, &self.model, m)).collect()
     }
 }
 
 fn message<'py>(py: Python<'py>, model: &PyModel, id: u32) -> (u32, u16, Bound<'py, PyBytes>) {
-    let (sender, content) = model.message_content(id);
-    (id, sender, PyBytes::new(py, &content))
+    (id, model.values().sender(id), PyBytes::new(py, model.values().message_content(id)))
 }
 
 /// One transition out of a state: who did what, and the state after it.
@@ -72,7 +71,7 @@ pub struct Transition {
 
 impl Transition {
     fn details(&self) -> &crate::system::tables::Details {
-        &self.step.expansion.details[self.step.transition]
+        &self.step.details
     }
 }
 
@@ -115,7 +114,7 @@ impl Transition {
 
     #[getter]
     fn events<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        self.details().events().iter().map(|&e| PyBytes::new(py, &self.model.event_content(e))).collect()
+        self.details().events().iter().map(|&e| PyBytes::new(py, self.model.values().event_content(e).1)).collect()
     }
 
     #[getter]
@@ -149,6 +148,8 @@ impl Transition {
 #[pyclass(module = "plait._native")]
 pub struct Engine {
     model: Arc<PyModel>,
+    /// The model that runs natively and asks `model` for the rest.
+    native: Option<Arc<NativeModel>>,
     tables: Arc<Tables>,
     last: Option<Arc<Control>>,
 }
@@ -156,7 +157,7 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, rotations, pids))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, rotations, pids, native = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
@@ -172,6 +173,7 @@ impl Engine {
         symmetry: Vec<Vec<u16>>,
         rotations: Vec<Vec<u16>>,
         pids: Vec<(String, usize)>,
+        native: Option<NativeShape>,
     ) -> PyResult<Engine> {
         let network = match (network, duplications) {
             ("unordered", _) | ("duplicating", Some(_)) => Network::Bag,
@@ -188,7 +190,7 @@ impl Engine {
                 CrashFault { may_crash, budget, recovers }
             })
             .collect();
-        let properties = properties
+        let properties: Vec<PropertyKind> = properties
             .iter()
             .map(|kind| match kind.as_str() {
                 "always" => Ok(PropertyKind::Always),
@@ -198,14 +200,31 @@ impl Engine {
                 _ => Err(PyValueError::new_err(format!("unknown kind of property {kind:?}"))),
             })
             .collect::<PyResult<_>>()?;
+        let quantifiers = vec![Quantifier::default(); properties.len()];
         let none = symmetry.is_empty() && rotations.is_empty();
         let listed = if TestHooks::current().leaves_out("listing") { 0 } else { LISTED };
         let group = if none { Group::default() } else { Group::new(processes, &symmetry, &rotations, listed) };
-        let shape =
-            Shape { processes, monitors, network, lossy, losses, duplications, faults, properties, history, group };
+        let shape = Shape {
+            processes,
+            monitors,
+            network,
+            lossy,
+            losses,
+            duplications,
+            faults,
+            properties,
+            quantifiers,
+            history,
+            group,
+        };
         let model = Arc::new(PyModel::new(tabulation, shape, pids));
-        let tables = Arc::new(Tables::new(model.clone()));
-        Ok(Engine { model, tables, last: None })
+        let native = native.map(|shape| NativeModel::new(model.clone(), shape)).transpose();
+        let native = native.map_err(|error| PyValueError::new_err(format!("not a program: {error}")))?.map(Arc::new);
+        let asked: Arc<dyn Model> = match &native {
+            Some(native) => native.clone(),
+            None => model.clone(),
+        };
+        Ok(Engine { model, native, tables: Arc::new(Tables::new(asked)), last: None })
     }
 
     #[getter]
@@ -216,6 +235,30 @@ impl Engine {
     #[getter]
     fn python_calls(&self) -> u64 {
         self.model.calls()
+    }
+
+    /// How many questions ran natively.
+    #[getter]
+    fn native_answers(&self) -> u64 {
+        self.native.as_ref().map_or(0, |native| native.answered())
+    }
+
+    /// How many questions native functions left to Python.
+    #[getter]
+    fn native_left(&self) -> u64 {
+        self.native.as_ref().map_or(0, |native| native.left())
+    }
+
+    /// Why functions that can run natively left single questions to Python.
+    #[getter]
+    fn native_reasons(&self) -> Vec<&'static str> {
+        self.native.as_ref().map_or_else(Vec::new, |native| native.reasons())
+    }
+
+    /// How many distinct local states (with those of monitors) there are, and the memory that they take.
+    #[getter]
+    fn local_states(&self) -> (usize, usize) {
+        self.model.values().locals_size()
     }
 
     /// How many images of a state its fingerprint is the least of, at most.
@@ -251,12 +294,11 @@ impl Engine {
 
     /// Of a state: local ids, inbox ids, monitor ids, budgets.
     #[pyo3(signature = (state, /))]
-    fn components(&self, py: Python, state: Vec<u32>) -> (Vec<u32>, Vec<u32>, Vec<u32>, Vec<u32>) {
+    fn components(&self, state: Vec<u32>) -> (Vec<u32>, Vec<u32>, Vec<u32>, Vec<u32>) {
         let shape = self.model.shape();
         let (nodes, rest) = state.split_at(shape.processes);
         let (monitors, budgets) = rest.split_at(shape.monitors);
-        let nodes: Vec<_> = py.detach(|| nodes.iter().map(|&n| self.tables.node(n)).collect());
-        let (locals, inboxes) = nodes.iter().map(|n| (n.local, n.inbox)).unzip();
+        let (locals, inboxes) = nodes.iter().map(|&n| self.tables.node(n)).map(|n| (n.local, n.inbox)).unzip();
         (locals, inboxes, monitors.to_vec(), budgets.to_vec())
     }
 
@@ -271,7 +313,7 @@ impl Engine {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<SearchReport> {
         let strategy = options.strategy()?;
-        let control = Arc::new(Control::new(&self.model.shape().clone(), options.for_states(por, dpor)?)?);
+        let control = Arc::new(Control::new(&self.tables.model.shape().clone(), options.for_states(por, dpor)?)?);
         self.last = Some(control.clone());
         self.watch(py, &control, strategy, progress, |tick| run(&self.tables, &control, strategy, tick))?;
         SearchReport::new(py, &control, self.counters(py, &control, strategy))
@@ -295,7 +337,7 @@ impl Engine {
             return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
         }
         let por = if por { Some(options.partial_order()?) } else { None };
-        let control = Control::new(&self.model.shape().clone(), options.for_runs())?;
+        let control = Control::new(&self.tables.model.shape().clone(), options.for_runs())?;
         let lassos: Mutex<Vec<Option<StemAndCycle>>> = Mutex::default();
         let (silent, bytes) = (AtomicBool::new(false), AtomicUsize::new(0));
         // Counted as a search without a visited set is: the graph has its own.
@@ -432,6 +474,7 @@ impl Engine {
         let (table, tables) = py.detach(|| (control.visited.bytes(), self.tables.bytes()));
         let stateless = strategy == Strategy::Stateless;
         let width = self.model.shape().width();
+        let (local_states, local_bytes) = self.model.values().locals_size();
         Counters {
             states: if stateless { control.visits.load(Relaxed) as usize } else { control.visited.len() },
             transitions: control.transitions.load(Relaxed),
@@ -443,8 +486,11 @@ impl Engine {
             stack_operations_saved: control.stack_operations_saved.load(Relaxed),
             seconds: control.started.elapsed().as_secs_f64(),
             python_calls: self.model.calls(),
+            native_answers: self.native_answers(),
+            local_states,
+            local_bytes,
             table_bytes: table,
-            memory_bytes: table + tables + self.model.bytes() + frontier * (width + 2) * 8,
+            memory_bytes: table + tables + self.model.values().bytes() + frontier * (width + 2) * 8,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The values that searches return to Python: counters, findings, reports, and faults as exceptions.
 
 use crate::python::engine::Transition;
+use crate::python::native::Disagreement;
 use crate::search::control::{Control, Limit};
 use crate::system::model::{self, Fault};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,6 +23,11 @@ pub struct Counters {
     pub stack_operations_saved: u64,
     pub seconds: f64,
     pub python_calls: u64,
+    /// Questions that the virtual machine has answered.
+    pub native_answers: u64,
+    /// Distinct local states, with those of monitors, and the memory that they take.
+    pub local_states: usize,
+    pub local_bytes: usize,
     pub table_bytes: usize,
     pub memory_bytes: usize,
 }
@@ -129,10 +136,12 @@ fn name(limit: Limit) -> &'static str {
     }
 }
 
-/// A fault as the exception to raise: what Python raised comes back as it was, the rest is wrong with the model.
+/// A fault as the exception to raise: what Python raised comes back as it was, a disagreement is an internal error, the rest
+/// is wrong with the model.
 pub fn raised(fault: Fault) -> PyErr {
     match fault.downcast::<PyErr>() {
         Ok(error) => *error,
+        Err(fault) if fault.is::<Disagreement>() => PyRuntimeError::new_err(fault.to_string()),
         Err(fault) => {
             let hint = fault.downcast_ref::<model::Failure>().and_then(|failure| failure.hint.clone());
             Python::attach(|py| model_error(py, &fault.to_string(), hint).unwrap_or_else(|error| error))

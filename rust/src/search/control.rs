@@ -128,7 +128,7 @@ impl Control {
     pub fn new(shape: &Shape, options: Options) -> io::Result<Control> {
         Ok(Control {
             visited: Visited::new(options.memory, options.max_states)?,
-            reads: PropertyReads::new(shape.properties.len()),
+            reads: PropertyReads::new(&shape.quantifiers),
             kinds: shape.properties.clone(),
             open: (0..shape.properties.len() + 2).map(|_| AtomicBool::new(true)).collect(),
             options,

@@ -115,10 +115,10 @@ impl DporTransitions {
         if let Some(known) = self.nodes.get(&node) {
             return Ok(known.clone());
         }
-        let expansion = view.expansion(node)?;
+        let expansion = view.tables.expansion(node)?;
         let whose = view.tables.node(node);
         let (mut ids, mut all) = (Vec::new(), Dependence::default());
-        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
+        for (transition, details) in expansion.transitions.iter().zip(expansion.details) {
             let id = self.number(whose.process as usize, whose.local, transition, details, &ids);
             all.join(&self[id].dependence);
             ids.push(id);

@@ -22,8 +22,8 @@ pub(crate) const BATCH: usize = 512;
 const MOST: usize = 2 * BATCH;
 /// How far ahead slots are prefetched.
 const AHEAD: usize = 16;
-/// One worker expands a round alone if the model was asked more often than once in this many states of the last round. The
-/// model answers one worker at a time, and a question takes longer than to expand this many states.
+/// One worker expands a round alone if Python was asked more often than once in this many states of the last round. Python
+/// answers one worker at a time, and a question takes longer than to expand this many states.
 const ASKING: usize = 128;
 
 /// A search layer by layer, with workers of type `W`.
@@ -51,7 +51,7 @@ pub(crate) fn run<W: Send, L: Layered<W>>(
     let mut asking = false;
     while !control.stopped() {
         let Some(size) = search.begin() else { break };
-        let asked = tables.fillings();
+        let asked = tables.model.asked();
         let alone = workers.len() == 1 || size < L::SMALL || asking;
         if alone {
             search.expand(&mut workers[0], true);
@@ -63,7 +63,7 @@ pub(crate) fn run<W: Send, L: Layered<W>>(
                 }
             });
         }
-        asking = (tables.fillings() - asked) * ASKING > size;
+        asking = (tables.model.asked() - asked) as usize * ASKING > size;
         search.merge(workers, alone)?;
     }
     Ok(())

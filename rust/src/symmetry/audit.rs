@@ -8,12 +8,12 @@
 //! group, and than orbits of nodes. Those that are larger than `MOST_IMAGES` are audited in part, and the verdict says so.
 
 use crate::symmetry::group::Group;
-use crate::system::expander::Expander;
+use crate::system::expander::{Expander, consumable};
 use crate::system::inbox;
 use crate::system::model::{
     Armed, EventId, Failure, Fault, LocalId, MessageId, Model, MonitorId, Network, Outcome, Result, Status, Truth,
 };
-use crate::system::tables::{InboxId, Inner, NodeId, Tables};
+use crate::system::tables::{InboxId, NodeId, Tables};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -108,19 +108,39 @@ pub(crate) fn audit_limit(group: &Group, audited: u64) -> u64 {
 }
 
 impl Tables {
-    /// The node that a generator of the group moves a node to.
-    pub fn image(&self, node: NodeId, generator: usize) -> NodeId {
-        self.inner.lock().image(&*self.model, node, generator)
+    /// The node that a generator of the group (or the identity) moves a node to.
+    pub fn image(&self, node: NodeId, element: usize) -> NodeId {
+        let key = (node, element as u16);
+        if element == 0 {
+            return node;
+        }
+        if let Some(&known) = self.reductions.lock().images.get(&key) {
+            return known;
+        }
+        let model = &*self.model;
+        let from = self.node(node);
+        let process = model.shape().group.elements[element][from.process as usize];
+        let local = model.local_image(from.local, element);
+        let pending = self.inbox_image(from.inbox, element);
+        let last = if model.shape().history { self.last(&self.inbox_image(from.last, element)) } else { from.last };
+        let image = self.node_of(process as usize, local, &pending, last);
+        self.reductions.lock().images.insert(key, image);
+        image
+    }
+
+    fn inbox_image(&self, inbox: InboxId, element: usize) -> Vec<MessageId> {
+        let model = &*self.model;
+        let moved: Vec<MessageId> = self.inbox(inbox).iter().map(|&m| model.message_image(m, element)).collect();
+        inbox::insert(model, &[], &moved)
     }
 
     /// The nodes that all elements of a listed group move a node to, with their hashes.
     pub fn images(&self, node: NodeId, images: &mut [NodeId], hashes: &mut [u64]) {
-        let mut inner = self.inner.lock();
         images[0] = node;
         for (at, &(before, generator)) in self.model.shape().group.words.iter().enumerate() {
-            images[at + 1] = inner.image(&*self.model, images[before], generator);
+            images[at + 1] = self.image(images[before], generator);
         }
-        hashes.iter_mut().zip(images).for_each(|(hash, image)| *hash = inner.nodes[*image as usize].hash);
+        hashes.iter_mut().zip(images).for_each(|(hash, image)| *hash = self.node(*image).hash);
     }
 
     /// Make sure that the initial state is its own image.
@@ -153,7 +173,7 @@ impl Tables {
 
     /// Make sure that the model gives corresponding answers to a question and all its images.
     pub(crate) fn audit_question(&self, question: Question) -> Result<()> {
-        if !self.inner.lock().audited.insert(question.clone()) {
+        if !self.reductions.lock().audited.insert(question.clone()) {
             return Ok(());
         }
         let group = &self.model.shape().group;
@@ -170,7 +190,7 @@ impl Tables {
                 }
                 if images >= limit {
                     self.sampled.store(true, Relaxed);
-                } else if self.inner.lock().audited.insert(image.clone()) {
+                } else if self.reductions.lock().audited.insert(image.clone()) {
                     images += 1;
                     waiting.push_back(image);
                 }
@@ -183,24 +203,22 @@ impl Tables {
     /// All that the model was asked to find the transitions of a node.
     fn questions(&self, node: NodeId) -> Result<Vec<Question>> {
         let _filling = self.fill();
-        let mut inner = self.inner.lock();
-        let from = inner.nodes[node as usize];
+        let from = *self.node(node);
         let (process, local) = (from.process, from.local);
         let mut questions = Vec::new();
         if from.status == Status::Up {
             questions.push(Question::Armed(process, local));
-            let pending = inner.inboxes[from.inbox as usize].clone();
-            let mut expander = Expander { model: &*self.model, inner: &mut inner, node };
+            let expander = Expander { tables: self, node };
             let armed = expander.armed(process, local)?;
-            let deliverable = expander.deliverable(&pending);
+            let deliverable = expander.deliverable(self.inbox(from.inbox));
             for &message in &deliverable {
                 let handlers = expander.handlers(process, message)?;
                 let asked = armed.iter().filter(|armed| armed.count > 0 && handlers.contains(&armed.handler));
                 questions.extend(asked.map(|armed| Question::Guard(process, local, armed.handler, message)));
             }
-            expander.ask_guards(process, local, &armed, &deliverable)?;
+            let candidates = expander.candidates(process, local, &armed, &deliverable)?;
             for &armed in armed.iter() {
-                let consumed = expander.consumable(process, local, armed, &deliverable);
+                let consumed = consumable(armed, &candidates);
                 questions.extend(consumed.into_iter().map(|set| Question::Step(process, local, armed.handler, set)));
             }
             let faults = self.model.shape().faults.iter().filter(|fault| fault.may_crash[process as usize]);
@@ -217,8 +235,7 @@ impl Tables {
             return Ok(Answer::Monitor(observed.map_err(|failure| Fails::from(&*failure))));
         }
         let _filling = self.fill();
-        let mut inner = self.inner.lock();
-        let mut expander = Expander { model: &*self.model, inner: &mut inner, node: NodeId::MAX };
+        let expander = Expander { tables: self, node: NodeId::MAX };
         let compared = |outcomes: &[Outcome]| Answer::Outcomes(compared(&*self.model, outcomes, 0));
         Ok(match *question {
             Question::Armed(process, local) => Answer::Armed(expander.armed(process, local)?.to_vec()),
@@ -356,36 +373,5 @@ impl ComparedOutcome {
             expected,
             fails: self.fails,
         }
-    }
-}
-
-impl Inner {
-    /// Asked for generators only, and for the identity.
-    fn image(&mut self, model: &dyn Model, node: NodeId, element: usize) -> NodeId {
-        if element == 0 {
-            return node;
-        }
-        if let Some(&known) = self.images.get(&(node, element as u16)) {
-            return known;
-        }
-        let from = self.nodes[node as usize];
-        let process = model.shape().group.elements[element][from.process as usize];
-        let local = model.local_image(from.local, element);
-        let pending = self.inbox_image(model, from.inbox, element);
-        let last = if model.shape().history {
-            let last = self.inbox_image(model, from.last, element);
-            self.last(model, &last)
-        } else {
-            from.last
-        };
-        let image = self.node(model, process as usize, local, pending, last);
-        self.images.insert((node, element as u16), image);
-        image
-    }
-
-    fn inbox_image(&self, model: &dyn Model, inbox: InboxId, element: usize) -> Vec<MessageId> {
-        let moved: Vec<MessageId> =
-            self.inboxes[inbox as usize].iter().map(|&m| model.message_image(m, element)).collect();
-        inbox::insert(model, &[], &moved)
     }
 }

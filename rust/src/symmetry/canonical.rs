@@ -13,7 +13,6 @@ use crate::system::hash;
 use crate::system::model::{Content, LocalId, MessageId, Model, MonitorId, Network, Shape};
 use crate::system::tables::{NodeId, Tables};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -29,7 +28,7 @@ struct Piece {
 }
 
 enum Kind {
-    Node { process: u16, local: LocalId, inbox: Arc<[MessageId]>, last: Option<Arc<[MessageId]>> },
+    Node { process: u16, local: LocalId, inbox: Box<[MessageId]>, last: Option<Box<[MessageId]>> },
     Monitor { number: usize, state: MonitorId },
 }
 
@@ -229,8 +228,9 @@ impl Canonical {
             return known;
         }
         let there = tables.node(node);
-        let last = tables.model.shape().history.then(|| tables.inbox(there.last));
-        let kind = Kind::Node { process: there.process, local: there.local, inbox: tables.inbox(there.inbox), last };
+        let last = tables.model.shape().history.then(|| tables.inbox(there.last).into());
+        let kind =
+            Kind::Node { process: there.process, local: there.local, inbox: tables.inbox(there.inbox).into(), last };
         if self.of_nodes.len() <= node as usize {
             self.of_nodes.resize(node as usize + 1, UNMET);
         }

@@ -7,4 +7,5 @@
 pub mod audit;
 pub(crate) mod canonical;
 pub mod group;
+pub mod images;
 pub(crate) mod orbit;

@@ -8,11 +8,14 @@ use crate::symmetry::canonical::Canonical;
 use crate::system::hash;
 use crate::system::model::{Component, MessageId, MonitorId, Result, Shape, Truth};
 use crate::system::reads::PropertyReads;
-use crate::system::successors::{Successor, TransitionRef, UNMET, View, bit};
+use crate::system::successors::{Successor, TransitionRef, View, bit};
 use crate::system::tables::{Expansion, NodeId, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// Where a node was not met yet.
+const UNMET: u64 = u64::MAX;
 
 /// What a view keeps for symmetry; nothing without it.
 #[derive(Default)]
@@ -25,7 +28,9 @@ pub(crate) struct Orbits {
     /// Per node, its images and their hashes.
     images: Vec<NodeId>,
     image_hashes: Vec<u64>,
-    /// Per transition in `View::hot`, what it adds to the fingerprint of each image.
+    /// Per node, where its part of `deltas` begins; `UNMET` if the node was not audited.
+    deltas_of: Vec<u64>,
+    /// Per transition, what it adds to the fingerprint of each image.
     deltas: Vec<u64>,
     /// Per message, the hashes of its images.
     messages: FxHashMap<MessageId, Vec<u64>>,
@@ -89,23 +94,20 @@ impl View<'_> {
         let mut after = Vec::new();
         for process in (0..self.processes).filter(|&process| processes & bit(process) != 0) {
             let node = state[process];
-            let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
-            if range == UNMET {
-                range = self.expand(node)?;
-            }
-            for index in range.0..range.1 {
-                let hot = self.hot[index as usize];
-                let via = TransitionRef { process: process as u16, index: index - range.0 };
-                if hot.plain && listed {
-                    let start = index as usize * sums.len();
+            self.audit_node(node)?;
+            let transitions = self.tables.expansion(node)?.transitions;
+            for (index, transition) in transitions.iter().enumerate() {
+                let via = TransitionRef { process: process as u16, index: index as u32 };
+                if transition.plain && listed {
+                    let start = self.orbits.deltas_of[node as usize] as usize + index * sums.len();
                     let deltas = &self.orbits.deltas[start..start + sums.len()];
                     let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
                     let fingerprint = hash::orbit(least.expect("the identity is an image"));
-                    each(Successor { fingerprint, via, moves: hot.moves, fails: false });
+                    each(Successor { fingerprint, via, moves: transition.leads_on(), fails: false });
                     continue;
                 }
-                let mut successor = Successor { fingerprint: 0, via, moves: hot.moves, fails: false };
-                if !hot.plain {
+                let mut successor = Successor { fingerprint: 0, via, moves: transition.leads_on(), fails: false };
+                if !transition.plain {
                     let own = self.own_fingerprint(state);
                     let Some(involved) = self.involved(state, own, via)? else { continue };
                     successor = involved;
@@ -249,20 +251,18 @@ impl View<'_> {
     /// The values of all that a property may read in images.
     fn read_scope(&mut self, property: usize, state: &[u32], key: &mut Vec<u32>) {
         key.clear();
-        for &component in &self.orbits.scopes[property] {
-            if let Component::Local(i) | Component::Inbox(i) = component {
-                self.nodes.at(self.tables, state[i as usize]);
-            }
-            key.push(self.nodes.value(self.processes, state, component));
+        for at in 0..self.orbits.scopes[property].len() {
+            key.push(self.value(state, self.orbits.scopes[property][at]));
         }
     }
 
     /// A property was seen to read a component: it may read its images as well.
     pub(crate) fn widen(&mut self, property: usize, component: Component) {
         let group = &self.tables.model.shape().group;
+        let places = |process: u16| group.places(process as usize).iter().copied().chain([process]);
         let images: Vec<Component> = match component {
-            Component::Local(process) => group.places(process as usize).iter().map(|&p| Component::Local(p)).collect(),
-            Component::Inbox(process) => group.places(process as usize).iter().map(|&p| Component::Inbox(p)).collect(),
+            Component::Field(process, part) => places(process).map(|place| Component::Field(place, part)).collect(),
+            Component::Inbox(process) => places(process).map(Component::Inbox).collect(),
             Component::Monitor(_) => vec![component],
         };
         for image in images {
@@ -273,16 +273,31 @@ impl View<'_> {
         }
     }
 
-    /// What the transitions of a node add to the fingerprints of the images.
-    pub(crate) fn load_deltas(&mut self, node: NodeId, expansion: &Expansion) {
-        if self.orbits.size == 0 {
-            return;
+    /// Make sure that what a node can do is symmetric, before its transitions are taken.
+    fn audit_node(&mut self, node: NodeId) -> Result<()> {
+        let id = node as usize;
+        if self.orbits.deltas_of.get(id).is_some_and(|&begin| begin != UNMET) {
+            return Ok(());
         }
+        self.tables.audit(node)?;
+        let begin = self.orbits.deltas.len() as u64;
+        if self.orbits.size > 0 {
+            self.load_deltas(node, self.tables.expansion(node)?);
+        }
+        if self.orbits.deltas_of.len() <= id {
+            self.orbits.deltas_of.resize(id + 1, UNMET);
+        }
+        self.orbits.deltas_of[id] = begin;
+        Ok(())
+    }
+
+    /// What the transitions of a node add to the fingerprints of the images.
+    fn load_deltas(&mut self, node: NodeId, expansion: Expansion) {
         let tables = self.tables;
         let group = &tables.model.shape().group;
         let process = tables.node(node).process;
         let before = self.image_hashes(node).to_vec();
-        for (transition, details) in expansion.transitions.iter().zip(&expansion.details) {
+        for (transition, details) in expansion.transitions.iter().zip(expansion.details) {
             let start = self.orbits.deltas.len();
             let after = self.image_hashes(transition.target).to_vec();
             self.orbits.deltas.extend(after.iter().zip(&before).map(|(after, before)| after.wrapping_sub(*before)));

@@ -4,54 +4,57 @@ use crate::system::model::{
     Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, RAISED, Result, Status, Truth,
 };
 use crate::system::quorum::Candidate;
-use crate::system::tables::{Bundle, Details, Expansion, Inner, Kind, NO_BUDGET, Node, NodeId, Transition};
+use crate::system::tables::{Bundle, Details, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
 use crate::system::{hash, inbox, quorum};
-use parking_lot::MutexGuard;
 use std::sync::Arc;
 
 /// Computes the transitions of one node.
-pub(crate) struct Expander<'a, 'b> {
-    pub model: &'a dyn Model,
-    pub inner: &'a mut MutexGuard<'b, Inner>,
+pub(crate) struct Expander<'t> {
+    pub tables: &'t Tables,
     pub node: NodeId,
 }
 
-impl Expander<'_, '_> {
-    /// Ask the model, with the tables open to others meanwhile.
-    fn ask<T>(&mut self, question: impl FnOnce(&dyn Model) -> T) -> T {
-        let model = self.model;
-        MutexGuard::unlocked(self.inner, || question(model))
+/// The transitions so far, and their details.
+#[derive(Default)]
+struct Found {
+    transitions: Vec<Transition>,
+    details: Vec<Details>,
+}
+
+impl<'t> Expander<'t> {
+    fn model(&self) -> &'t dyn Model {
+        &*self.tables.model
     }
 
-    pub(super) fn expand(mut self) -> Result<Expansion> {
-        let node = self.inner.nodes[self.node as usize];
-        let pending = self.inner.inboxes[node.inbox as usize].clone();
-        let mut expansion = Expansion::default();
+    pub(super) fn expand(self) -> Result<(Vec<Transition>, Vec<Details>)> {
+        let node = *self.tables.node(self.node);
+        let pending = self.tables.inbox(node.inbox);
+        let mut found = Found::default();
         match node.status {
             Status::Up => {
-                self.steps(node, &pending, &mut expansion)?;
-                self.crashes(node, &pending, &mut expansion)?;
+                self.steps(node, pending, &mut found)?;
+                self.crashes(node, pending, &mut found)?;
             }
             Status::Down => {
                 let outcomes = self.recover(node.process, node.local)?;
-                self.outcomes(Kind::Recover, 0, &[], &pending, &outcomes, &mut expansion);
+                self.outcomes(Kind::Recover, 0, &[], pending, &outcomes, &mut found);
             }
             Status::Crashed | Status::Unborn => {}
         }
-        self.network(node, &pending, &mut expansion);
-        Ok(expansion)
+        self.network(node, pending, &mut found);
+        Ok((found.transitions, found.details))
     }
 
-    fn steps(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
+    fn steps(&self, node: Node, pending: &[MessageId], found: &mut Found) -> Result<()> {
         let process = node.process;
         let deliverable = self.deliverable(pending);
         let armed = self.armed(process, node.local)?;
-        self.ask_guards(process, node.local, &armed, &deliverable)?;
+        let candidates = self.candidates(process, node.local, &armed, &deliverable)?;
         for &armed in armed.iter() {
-            for consumed in self.consumable(process, node.local, armed, &deliverable) {
+            for consumed in consumable(armed, &candidates) {
                 let outcomes = self.step(process, node.local, armed.handler, &consumed)?;
-                let rest = inbox::remove(self.model, pending, &consumed);
-                self.outcomes(Kind::Step, armed.handler, &consumed, &rest, &outcomes, expansion);
+                let rest = inbox::remove(self.model(), pending, &consumed);
+                self.outcomes(Kind::Step, armed.handler, &consumed, &rest, &outcomes, found);
             }
         }
         Ok(())
@@ -60,45 +63,22 @@ impl Expander<'_, '_> {
     /// The messages that may be consumed now. By content, not by id: the order of transitions must not depend on the order of
     /// discovery.
     pub fn deliverable(&self, pending: &[MessageId]) -> Vec<MessageId> {
-        let mut deliverable = inbox::deliverable(self.model, pending);
-        deliverable.sort_by_cached_key(|&m| (self.model.sender(m), self.model.message_hash(m)));
+        let mut deliverable = inbox::deliverable(self.model(), pending);
+        deliverable.sort_by_cached_key(|&m| (self.model().sender(m), self.model().message_hash(m)));
         deliverable
-    }
-
-    /// The sets of messages that a handler may consume, once its guards are known (`ask_guards`). A message on which the guard
-    /// raised an exception is a set of its own.
-    pub fn consumable(
-        &self,
-        process: u16,
-        local: LocalId,
-        armed: Armed,
-        deliverable: &[MessageId],
-    ) -> Vec<Vec<MessageId>> {
-        if armed.count == 0 {
-            return vec![Vec::new()];
-        }
-        let candidate = |&message: &MessageId| {
-            let group = (*self.inner.guards.get(&(process, local, armed.handler, message))?)?;
-            Some(Candidate { message, sender: self.model.sender(message), group })
-        };
-        let (raised, candidates): (Vec<Candidate>, Vec<Candidate>) =
-            deliverable.iter().filter_map(candidate).partition(|candidate| candidate.group == RAISED);
-        let mut sets = quorum::sets(&candidates, armed.count as usize);
-        sets.extend(raised.into_iter().map(|candidate| vec![candidate.message]));
-        sets
     }
 
     /// One transition per outcome of a handler that left `rest` in the inbox.
     fn outcomes(
-        &mut self,
+        &self,
         kind: Kind,
         handler: u16,
         consumed: &[MessageId],
         rest: &[MessageId],
         outcomes: &Arc<[Outcome]>,
-        expansion: &mut Expansion,
+        found: &mut Found,
     ) {
-        let process = self.inner.nodes[self.node as usize].process;
+        let process = self.tables.node(self.node).process;
         for (choice, outcome) in outcomes.iter().enumerate() {
             let mut others: Vec<(u16, Bundle)> = Vec::new();
             for &(slot, local) in &outcome.spawns {
@@ -114,32 +94,32 @@ impl Expander<'_, '_> {
                     others.push((to, Bundle { birth: None, messages: vec![message] }));
                 }
             }
-            let rest = inbox::insert(self.model, rest, &own);
-            let last = self.inner.last(self.model, consumed);
-            let target = self.inner.node(self.model, process as usize, outcome.local, rest, last);
+            let rest = inbox::insert(self.model(), rest, &own);
+            let last = self.tables.last(consumed);
+            let target = self.tables.node_of(process as usize, outcome.local, &rest, last);
             let outcome = Some((outcomes.clone(), choice));
             let details = Details { kind, handler, consumed: consumed.to_vec(), outcome };
-            self.push(expansion, target, NO_BUDGET, others, details);
+            self.push(found, target, NO_BUDGET, others, details);
         }
     }
 
-    fn crashes(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) -> Result<()> {
-        for (index, fault) in self.model.shape().faults.iter().enumerate() {
+    fn crashes(&self, node: Node, pending: &[MessageId], found: &mut Found) -> Result<()> {
+        for (index, fault) in self.model().shape().faults.iter().enumerate() {
             if fault.may_crash[node.process as usize] {
                 let local = self.crash(node.process, node.local, fault.recovers)?;
-                let last = self.inner.last(self.model, &[]);
-                let target = self.inner.node(self.model, node.process as usize, local, pending.to_vec(), last);
-                let budget = self.model.shape().crash_budget(index) as u8;
+                let last = self.tables.last(&[]);
+                let target = self.tables.node_of(node.process as usize, local, pending, last);
+                let budget = self.model().shape().crash_budget(index) as u8;
                 let details = Details { kind: Kind::Crash, handler: index as u16, consumed: vec![], outcome: None };
-                self.push(expansion, target, budget, Vec::new(), details);
+                self.push(found, target, budget, Vec::new(), details);
             }
         }
         Ok(())
     }
 
     /// Losses and copies of pending messages.
-    fn network(&mut self, node: Node, pending: &[MessageId], expansion: &mut Expansion) {
-        let shape = self.model.shape();
+    fn network(&self, node: Node, pending: &[MessageId], found: &mut Found) {
+        let shape = self.model().shape();
         let mut changes: Vec<(Kind, u8, MessageId, Vec<MessageId>)> = Vec::new();
         if shape.lossy {
             let budget = shape.loss_budget().map_or(NO_BUDGET, |b| b as u8);
@@ -147,143 +127,150 @@ impl Expander<'_, '_> {
         }
         if let Some(budget) = shape.duplication_budget() {
             changes.extend(inbox::distinct(pending).into_iter().map(|message| {
-                (Kind::Duplicate, budget as u8, message, inbox::insert(self.model, pending, &[message]))
+                (Kind::Duplicate, budget as u8, message, inbox::insert(self.model(), pending, &[message]))
             }));
         }
-        changes.sort_by_key(|(kind, _, message, _)| (*kind as u8, self.model.message_hash(*message)));
+        changes.sort_by_key(|(kind, _, message, _)| (*kind as u8, self.model().message_hash(*message)));
         for (kind, budget, message, after) in changes {
-            let target = self.inner.node(self.model, node.process as usize, node.local, after, node.last);
+            let target = self.tables.node_of(node.process as usize, node.local, &after, node.last);
             let details = Details { kind, handler: 0, consumed: vec![message], outcome: None };
-            self.push(expansion, target, budget, Vec::new(), details);
+            self.push(found, target, budget, Vec::new(), details);
         }
     }
 
-    fn push(
-        &mut self,
-        expansion: &mut Expansion,
-        target: NodeId,
-        budget: u8,
-        others: Vec<(u16, Bundle)>,
-        details: Details,
-    ) {
-        let start = expansion.deliveries.len() as u32;
-        let shape = self.model.shape();
+    fn push(&self, found: &mut Found, target: NodeId, budget: u8, others: Vec<(u16, Bundle)>, details: Details) {
+        let (model, tables) = (self.model(), self.tables);
+        let shape = model.shape();
         let additive = shape.network == Network::Bag
             && others.iter().all(|(to, bundle)| {
                 let stops = |f: &CrashFault| !f.recovers && f.may_crash[*to as usize];
                 bundle.birth.is_none() && !shape.faults.iter().any(stops)
             });
         let mut sent = 0u64;
+        let mut deliveries = Vec::with_capacity(others.len());
         for (to, bundle) in others {
             for &message in bundle.messages.iter().filter(|_| additive) {
-                sent = sent.wrapping_add(hash::pending(to as usize, self.model.message_hash(message)));
+                sent = sent.wrapping_add(hash::pending(to as usize, model.message_hash(message)));
             }
-            let bundle = self.inner.bundle(bundle);
-            expansion.deliveries.push((to, bundle));
+            deliveries.push((to, tables.bundle(bundle)));
         }
-        let altered = self.altered(target);
-        let node = |id: NodeId| self.inner.nodes[id as usize];
-        expansion.transitions.push(Transition {
+        let (before, after) = (tables.node(self.node), tables.node(target));
+        let special = !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some();
+        let simple = budget == NO_BUDGET && !special;
+        found.transitions.push(Transition {
+            delta: after.hash.wrapping_sub(before.hash).wrapping_add(sent),
+            altered: model.values().altered(before.process as usize, before.local, after.local),
+            history: after.last_hash.wrapping_sub(before.last_hash),
             target,
-            deliveries: (start, expansion.deliveries.len() as u32),
+            deliveries: tables.push_deliveries(&deliveries),
             budget,
             moves: details.kind == Kind::Step,
-            altered,
-            special: !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some(),
             additive,
-            delta: node(target).hash.wrapping_sub(node(self.node).hash).wrapping_add(sent),
-            history: node(target).last_hash.wrapping_sub(node(self.node).last_hash),
+            simple,
+            plain: simple && (additive || deliveries.is_empty()),
         });
-        expansion.details.push(details);
+        found.details.push(details);
     }
 
-    fn altered(&mut self, target: NodeId) -> u64 {
-        let (before, after) = (self.inner.nodes[self.node as usize], self.inner.nodes[target as usize]);
-        let model = self.model;
-        let bits = || model.altered(before.process as usize, before.local, after.local);
-        *self.inner.altered.entry((before.process, before.local, after.local)).or_insert_with(bits)
-    }
-
-    pub fn armed(&mut self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
-        if let Some(found) = self.inner.armed.get(&(process, local)) {
-            return Ok(found.clone());
+    pub fn armed(&self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+        let known = &self.tables.answers.armed;
+        if let Some(found) = known.get(&(process, local)) {
+            return Ok(found);
         }
-        let armed: Arc<[Armed]> = self.ask(|m| m.armed(process as usize, local))?.into();
-        self.inner.armed.insert((process, local), armed.clone());
-        Ok(armed)
+        Ok(known.insert((process, local), self.model().armed(process as usize, local)?.into()))
     }
 
-    /// Make sure that the guards of all armed handlers are known for all messages that they are for.
-    pub fn ask_guards(&mut self, process: u16, local: LocalId, armed: &[Armed], messages: &[MessageId]) -> Result<()> {
-        let mut questions = Vec::new();
+    /// The messages that the guards of armed handlers allow, each with its handler, in the order of the messages.
+    pub fn candidates(
+        &self,
+        process: u16,
+        local: LocalId,
+        armed: &[Armed],
+        messages: &[MessageId],
+    ) -> Result<Vec<(u16, Candidate)>> {
+        let known = &self.tables.answers.guards;
+        let (mut candidates, mut questions, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for &message in messages {
             let handlers = self.handlers(process, message)?;
             for armed in armed.iter().filter(|a| a.count > 0 && handlers.contains(&a.handler)) {
-                if !self.inner.guards.contains_key(&(process, local, armed.handler, message)) {
-                    questions.push((armed.handler, message));
+                let handler = armed.handler;
+                let group = known.get(&(process, local, handler, message));
+                if group.is_none() {
+                    questions.push((handler, message));
+                    places.push(candidates.len());
+                }
+                if group != Some(None) {
+                    let sender = self.model().sender(message);
+                    let group = group.flatten().unwrap_or_default();
+                    candidates.push((handler, Candidate { message, sender, group }));
                 }
             }
         }
         if !questions.is_empty() {
-            let groups = self.ask(|m| m.guards(process as usize, local, &questions))?;
-            for ((handler, message), group) in questions.into_iter().zip(groups) {
-                self.inner.guards.insert((process, local, handler, message), group);
+            let groups = self.model().guards(process as usize, local, &questions)?;
+            for ((&(handler, message), &place), &group) in questions.iter().zip(&places).zip(&groups).rev() {
+                match known.insert((process, local, handler, message), group) {
+                    Some(group) => candidates[place].1.group = group,
+                    None => drop(candidates.remove(place)),
+                }
             }
         }
-        Ok(())
+        Ok(candidates)
     }
 
-    pub fn handlers(&mut self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
-        if let Some(found) = self.inner.handlers.get(&(process, message)) {
-            return Ok(found.clone());
+    pub fn handlers(&self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
+        let known = &self.tables.answers.handlers;
+        if let Some(found) = known.get(&(process, message)) {
+            return Ok(found);
         }
-        let handlers: Arc<[u16]> = self.ask(|m| m.handlers(process as usize, message))?.into();
-        self.inner.handlers.insert((process, message), handlers.clone());
-        Ok(handlers)
+        Ok(known.insert((process, message), self.model().handlers(process as usize, message)?.into()))
     }
 
     /// Whether a guard allows a message that the handler is for.
-    pub fn guard(&mut self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Truth> {
-        let key = (process, local, handler, message);
-        if !self.inner.guards.contains_key(&key) {
-            let groups = self.ask(|m| m.guards(process as usize, local, &[(handler, message)]))?;
-            self.inner.guards.insert(key, groups[0]);
-        }
-        let group = self.inner.guards[&key];
+    pub fn guard(&self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Truth> {
+        let (known, key) = (&self.tables.answers.guards, (process, local, handler, message));
+        let group = match known.get(&key) {
+            Some(group) => group,
+            None => known.insert(key, self.model().guards(process as usize, local, &[(handler, message)])?[0]),
+        };
         Ok((group != Some(RAISED)).then_some(group.is_some()))
     }
 
-    pub fn crash(&mut self, process: u16, local: LocalId, recovers: bool) -> Result<LocalId> {
-        if let Some(&found) = self.inner.crashes.get(&(process, local, recovers)) {
+    pub fn crash(&self, process: u16, local: LocalId, recovers: bool) -> Result<LocalId> {
+        let (known, key) = (&self.tables.answers.crashes, (process, local, recovers));
+        if let Some(found) = known.get(&key) {
             return Ok(found);
         }
-        let after = self.ask(|m| m.crash(process as usize, local, recovers))?;
-        self.inner.crashes.insert((process, local, recovers), after);
-        Ok(after)
+        Ok(known.insert(key, self.model().crash(process as usize, local, recovers)?))
     }
 
-    pub fn recover(&mut self, process: u16, local: LocalId) -> Result<Arc<[Outcome]>> {
-        if let Some(found) = self.inner.recoveries.get(&(process, local)) {
-            return Ok(found.clone());
+    pub fn recover(&self, process: u16, local: LocalId) -> Result<Arc<[Outcome]>> {
+        let known = &self.tables.answers.recoveries;
+        if let Some(found) = known.get(&(process, local)) {
+            return Ok(found);
         }
-        let outcomes: Arc<[Outcome]> = self.ask(|m| m.recover(process as usize, local))?.into();
-        self.inner.recoveries.insert((process, local), outcomes.clone());
-        Ok(outcomes)
+        Ok(known.insert((process, local), self.model().recover(process as usize, local)?.into()))
     }
 
-    pub fn step(
-        &mut self,
-        process: u16,
-        local: LocalId,
-        handler: u16,
-        consumed: &[MessageId],
-    ) -> Result<Arc<[Outcome]>> {
-        let key = (process, local, handler, consumed.to_vec());
-        if let Some(found) = self.inner.steps.get(&key) {
-            return Ok(found.clone());
+    pub fn step(&self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<Arc<[Outcome]>> {
+        let mut key = vec![u32::from(process) << 16 | u32::from(handler), local];
+        key.extend_from_slice(consumed);
+        let known = &self.tables.answers.steps;
+        if let Some(found) = known.get(&*key) {
+            return Ok(found);
         }
-        let outcomes: Arc<[Outcome]> = self.ask(|m| m.step(process as usize, local, handler, consumed))?.into();
-        self.inner.steps.insert(key, outcomes.clone());
-        Ok(outcomes)
+        Ok(known.insert(key.into(), self.model().step(process as usize, local, handler, consumed)?.into()))
     }
+}
+
+/// The sets of messages that a handler may consume. A message on which the guard raised an exception is a set of its own.
+pub(crate) fn consumable(armed: Armed, candidates: &[(u16, Candidate)]) -> Vec<Vec<MessageId>> {
+    if armed.count == 0 {
+        return vec![Vec::new()];
+    }
+    let mine = candidates.iter().filter(|(handler, _)| *handler == armed.handler).map(|&(_, candidate)| candidate);
+    let (raised, allowed): (Vec<Candidate>, Vec<Candidate>) = mine.partition(|candidate| candidate.group == RAISED);
+    let mut sets = quorum::sets(&allowed, armed.count as usize);
+    sets.extend(raised.into_iter().map(|candidate| vec![candidate.message]));
+    sets
 }

@@ -9,6 +9,16 @@ pub fn content(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
 }
 
+/// A value that consists of parts, by their hashes.
+pub fn parts(parts: &[u64]) -> u64 {
+    sequence(PARTS, parts)
+}
+
+/// `sequence` of one part.
+fn single(kind: u64, part: u64) -> u64 {
+    xxh3_64_with_seed(&part.to_le_bytes(), kind)
+}
+
 /// Hash a sequence of hashes; `kind` keeps components of different kinds and positions apart.
 pub fn sequence(kind: u64, parts: &[u64]) -> u64 {
     let mut bytes = Vec::with_capacity(parts.len() * 8);
@@ -24,15 +34,16 @@ const BUDGET: u64 = 3 << 32;
 const PENDING: u64 = 4 << 32;
 const QUEUE: u64 = 5 << 32;
 const LAST: u64 = 6 << 32;
+const PARTS: u64 = 7 << 32;
 
 pub fn local(process: usize, content: u64) -> u64 {
-    sequence(LOCAL + process as u64, &[content])
+    single(LOCAL + process as u64, content)
 }
 
 /// A message that is pending for a process. An inbox that is a bag or a set adds up its messages, so that a send changes
 /// the fingerprint by the same amount whatever else is pending.
 pub fn pending(process: usize, content: u64) -> u64 {
-    sequence(PENDING + process as u64, &[content])
+    single(PENDING + process as u64, content)
 }
 
 /// The queues of a process, in order.
@@ -47,11 +58,11 @@ pub fn last(process: usize, contents: &mut [u64]) -> u64 {
 }
 
 pub fn monitor(index: usize, state: u64) -> u64 {
-    sequence(MONITOR + index as u64, &[state])
+    single(MONITOR + index as u64, state)
 }
 
 pub fn budget(index: usize, left: u32) -> u64 {
-    sequence(BUDGET + index as u64, &[u64::from(left)])
+    single(BUDGET + index as u64, u64::from(left))
 }
 
 /// The visited set marks an empty slot by 0, so no state may have it.
@@ -68,4 +79,18 @@ pub fn orbit(least: u64) -> u64 {
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     fingerprint(mixed ^ mixed >> 31)
+}
+
+/// A place for a key in a table whose size is a power of two.
+#[inline]
+pub fn place(key: u64, size: usize) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (size - 1)
+}
+
+/// Mix a number into a key. Never 0.
+#[inline]
+pub fn mixed(key: u64, number: u32) -> u64 {
+    let mut mixed = (key ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 32).wrapping_mul(0x94d0_49bb_1331_11eb);
+    fingerprint(mixed ^ mixed >> 29)
 }

@@ -1,10 +1,12 @@
 //! The transition relation. In come the answers of a `Model` about single steps, as ids of interned values. Out come the
 //! states of the whole system, their successors and fingerprints, and the values of properties. Open `model` first: it is
-//! what the engine asks. `intern` gives values their ids. `tables` keeps the answers, for all workers. `expander` computes
+//! what the engine asks. `values` has the content of ids, and `intern` gives equal
+//! content one id. `tables` keeps the answers, for all workers. `expander` computes
 //! from them the transitions of a node. `inbox` and `quorum` say which messages are pending, and which sets of them can be
 //! consumed. Losses and copies of messages come from `expander` too, with `inbox`. `successors` has one worker's view of the
 //! tables: the inner loop of every search. `hash` makes fingerprints. `property` and `reads` evaluate properties.
 
+pub mod encoding;
 pub(crate) mod expander;
 pub mod hash;
 pub mod inbox;
@@ -13,5 +15,7 @@ pub mod model;
 pub mod property;
 pub mod quorum;
 pub mod reads;
+pub mod rename;
 pub mod successors;
 pub mod tables;
+pub mod values;

@@ -6,11 +6,15 @@
 
 use crate::symmetry::audit::Evidence;
 use crate::symmetry::group::Group;
+use crate::symmetry::images::Images;
+use crate::system::values::Values;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 pub type LocalId = u32;
+/// The content of a field of a local state.
+pub type FieldId = u32;
 pub type MessageId = u32;
 pub type EventId = u32;
 pub type MonitorId = u32;
@@ -55,6 +59,18 @@ pub enum Status {
     Unborn = 3,
 }
 
+impl Status {
+    /// As the first byte of a local state.
+    pub fn of(byte: u8) -> Status {
+        match byte {
+            0 => Status::Up,
+            1 => Status::Crashed,
+            2 => Status::Down,
+            _ => Status::Unborn,
+        }
+    }
+}
+
 /// Crashes that may happen: at most `budget` in a run, each of one of these processes.
 #[derive(Clone, Debug)]
 pub struct CrashFault {
@@ -79,6 +95,34 @@ impl PropertyKind {
     }
 }
 
+/// How a property is made of parts that are evaluated by themselves: for each process, say, or for each pair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quantifier {
+    /// Zero: it is evaluated as a whole.
+    pub parts: usize,
+    /// It is true if all parts are true (or, if not `every`, if one is).
+    pub every: bool,
+    /// The parts that look at each process. They look at no others, and not at monitors.
+    pub of_process: Vec<Vec<u32>>,
+}
+
+impl Quantifier {
+    /// `positions`: the processes that each part looks at.
+    pub fn new<'a>(processes: usize, every: bool, positions: impl IntoIterator<Item = &'a [u16]>) -> Quantifier {
+        let mut quantifier = Quantifier { every, of_process: vec![Vec::new(); processes], ..Quantifier::default() };
+        for (part, positions) in positions.into_iter().enumerate() {
+            quantifier.parts += 1;
+            for &process in positions {
+                let parts = &mut quantifier.of_process[process as usize];
+                if parts.last() != Some(&(part as u32)) {
+                    parts.push(part as u32);
+                }
+            }
+        }
+        quantifier
+    }
+}
+
 /// The fixed shape of a system.
 #[derive(Clone, Debug)]
 pub struct Shape {
@@ -92,6 +136,8 @@ pub struct Shape {
     pub duplications: Option<u32>,
     pub faults: Vec<CrashFault>,
     pub properties: Vec<PropertyKind>,
+    /// Per property, its parts.
+    pub quantifiers: Vec<Quantifier>,
     /// A process remembers which messages its last step consumed (auxiliary state that the tool of DBSS keeps).
     pub history: bool,
     /// Permutations of processes that the user declared to be symmetries; empty if there are none.
@@ -175,7 +221,8 @@ pub struct Initial {
 /// A part of a state that a property may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Component {
-    Local(u16),
+    /// A part of a local state: the status (0), or a field, from 1.
+    Field(u16, u16),
     Inbox(u16),
     Monitor(u16),
 }
@@ -193,6 +240,8 @@ pub struct Parts<'a> {
     pub locals: &'a [LocalId],
     pub inboxes: &'a [u32],
     pub monitors: &'a [MonitorId],
+    /// The pending messages of a process.
+    pub inbox: &'a dyn Fn(usize) -> &'a [MessageId],
 }
 
 /// The value of a property on a state; none if it raised an exception.
@@ -204,8 +253,6 @@ pub struct Evaluation {
     pub value: Truth,
     /// The components it read, in the order it first read them.
     pub reads: Vec<Component>,
-    /// The fields it read, as `field_bit`s and `monitor_bit`s.
-    pub fields: u64,
 }
 
 /// The state of a monitor after an event, or the exception that it raised.
@@ -226,12 +273,21 @@ pub fn monitor_bit(monitor: usize) -> u64 {
 }
 
 /// A system, asked one step at a time. Calls may be slow (they run Python); each is made once per distinct input.
-pub trait Model: Sync {
+pub trait Model: Send + Sync {
     fn shape(&self) -> &Shape;
+    /// The content of ids.
+    fn values(&self) -> &Values;
+    fn images(&self) -> &Images;
     /// Run the body of a worker thread, with whatever the model needs in a thread that will ask it much.
     fn in_thread(&self, body: &mut dyn FnMut()) {
         body();
     }
+    /// Whether the model answers one worker at a time.
+    fn exclusive(&self) -> bool {
+        false
+    }
+    /// How many questions it has passed on to Python so far: those are slow.
+    fn asked(&self) -> u64;
     fn initial(&self) -> Result<Initial>;
     fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>>;
     /// The handlers of a process that are for messages like this one, whatever its local state.
@@ -243,29 +299,62 @@ pub trait Model: Sync {
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
     fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;
     fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed>;
-    fn evaluate(&self, property: usize, parts: &Parts) -> Result<Evaluation>;
-    /// Which fields of a process differ between two local states, as `field_bit`s.
-    fn altered(&self, process: usize, before: LocalId, after: LocalId) -> u64;
-
-    fn status(&self, local: LocalId) -> Status;
-    fn sender(&self, message: MessageId) -> u16;
-    /// Whether the content of a message, without its sender, begins with one of these.
-    fn begins(&self, message: MessageId, heads: &[Vec<u8>]) -> bool;
-    /// Hashes of canonical content: equal across runs, processes and machines.
-    fn local_hash(&self, local: LocalId) -> u64;
-    fn message_hash(&self, message: MessageId) -> u64;
-    fn monitor_hash(&self, state: MonitorId) -> u64;
-
-    /// The positions of the processes that a value names, a message's sender among them.
-    fn names(&self, content: Content) -> Vec<u16>;
-    /// The hash of what a value becomes if each process gets the name of that in another place. A place beyond those of all
-    /// processes is a name that no process has.
-    fn renamed_hash(&self, content: Content, places: &[u16]) -> u64;
-    /// What a permutation (by its place in the group) makes of a value, by renaming the processes in it.
-    fn local_image(&self, local: LocalId, element: usize) -> LocalId;
-    fn message_image(&self, message: MessageId, element: usize) -> MessageId;
-    fn monitor_image(&self, state: MonitorId, element: usize) -> MonitorId;
-    fn event_image(&self, event: EventId, element: usize) -> EventId;
+    /// A part of a property, or for the number of parts the property as a whole. The value of a part is none if only the
+    /// property as a whole can tell.
+    fn evaluate(&self, property: usize, part: usize, state: &Parts) -> Result<Evaluation>;
     /// The error that says that a permutation is no symmetry.
     fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault;
+}
+
+/// What is known of values without asking.
+impl dyn Model + '_ {
+    pub fn status(&self, local: LocalId) -> Status {
+        self.values().status(local)
+    }
+
+    pub fn sender(&self, message: MessageId) -> u16 {
+        self.values().sender(message)
+    }
+
+    /// Whether the content of a message, without its sender, begins with one of these.
+    pub fn begins(&self, message: MessageId, heads: &[Vec<u8>]) -> bool {
+        heads.iter().any(|head| self.values().message_content(message).starts_with(head))
+    }
+
+    /// Hashes of canonical content: equal across runs, processes and machines.
+    pub fn local_hash(&self, local: LocalId) -> u64 {
+        self.values().local_hash(local)
+    }
+
+    pub fn message_hash(&self, message: MessageId) -> u64 {
+        self.values().message_hash(message)
+    }
+
+    pub fn monitor_hash(&self, state: MonitorId) -> u64 {
+        self.values().local_hash(state)
+    }
+
+    pub fn names(&self, content: Content) -> Vec<u16> {
+        self.images().names(self.values(), content)
+    }
+
+    pub fn renamed_hash(&self, content: Content, places: &[u16]) -> u64 {
+        self.images().renamed_hash(self.values(), content, places)
+    }
+
+    pub fn local_image(&self, local: LocalId, element: usize) -> LocalId {
+        self.images().local(self.values(), &self.shape().group, local, element)
+    }
+
+    pub fn message_image(&self, message: MessageId, element: usize) -> MessageId {
+        self.images().message(self.values(), &self.shape().group, message, element)
+    }
+
+    pub fn monitor_image(&self, state: MonitorId, element: usize) -> MonitorId {
+        self.local_image(state, element)
+    }
+
+    pub fn event_image(&self, event: EventId, element: usize) -> EventId {
+        self.images().event(self.values(), &self.shape().group, event, element)
+    }
 }

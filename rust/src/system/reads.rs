@@ -1,9 +1,10 @@
 //! The components that properties read. After a step, only the properties that it can change are evaluated again.
 
 use crate::search::control::Control;
-use crate::system::model::{PropertyKind, Result};
-use crate::system::successors::View;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::symmetry::group::Group;
+use crate::system::model::{Component, PropertyKind, Quantifier, Result, field_bit, monitor_bit};
+use crate::system::successors::{View, bit};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// What the properties read, as bits of fields and of processes whose inbox they read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,11 +26,19 @@ pub struct Changes {
     pub(crate) altered: u64,
     /// Processes whose node changed, perhaps only in its inbox.
     pub(crate) changed: u64,
+    /// The only process whose local state changed, unless everything may have changed.
+    pub(crate) process: u16,
 }
 
 impl Changes {
     /// A state that has no parent.
-    pub const EVERYWHERE: Changes = Changes { altered: u64::MAX, changed: u64::MAX };
+    pub const EVERYWHERE: Changes = Changes { altered: u64::MAX, changed: u64::MAX, process: u16::MAX };
+
+    /// Whether they touch some of these fields or inboxes.
+    #[inline]
+    fn concern(self, fields: u64, inboxes: u64) -> bool {
+        self.altered == u64::MAX || fields & self.altered != 0 || inboxes & self.changed != 0
+    }
 }
 
 /// Per property, what its evaluations have read so far, shared by all workers.
@@ -37,14 +46,46 @@ impl Changes {
 /// A successor that differs from its parent in nothing of this has the parent's value: the parent's evaluation read only
 /// such parts, and that was entered here before the parent was handed on.
 pub struct PropertyReads {
-    pub(crate) fields: Vec<AtomicU64>,
-    pub(crate) inboxes: Vec<AtomicU64>,
+    fields: Vec<AtomicU64>,
+    inboxes: Vec<AtomicU64>,
+    /// Per property, what each of its parts has read: fields and inboxes.
+    parts: Vec<Vec<(AtomicU64, AtomicU64)>>,
+    /// Per property, whether some part had no value in some state.
+    undecided: Vec<AtomicBool>,
 }
 
 impl PropertyReads {
-    pub fn new(properties: usize) -> PropertyReads {
-        let none = || (0..properties).map(|_| AtomicU64::new(0)).collect();
-        PropertyReads { fields: none(), inboxes: none() }
+    pub fn new(quantifiers: &[Quantifier]) -> PropertyReads {
+        let none = || quantifiers.iter().map(|_| AtomicU64::new(0)).collect();
+        let parts = |quantifier: &Quantifier| (0..=quantifier.parts).map(|_| Default::default()).collect();
+        PropertyReads {
+            fields: none(),
+            inboxes: none(),
+            parts: quantifiers.iter().map(parts).collect(),
+            undecided: quantifiers.iter().map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// A part of a property has no value in some state: it may raise an exception there.
+    pub(crate) fn note_undecided(&self, property: usize) {
+        self.undecided[property].store(true, Relaxed);
+    }
+
+    /// A part of a property has read a component. A property that is asked about images of a state reads their fields as well.
+    pub(crate) fn note(&self, property: usize, part: usize, component: Component, group: &Group) {
+        let (mut fields, mut inboxes) = (0, 0);
+        match component {
+            Component::Field(process, field) => {
+                let images = group.places(process as usize).iter().copied().chain([process]);
+                fields = images.fold(0, |bits, process| bits | field_bit(process as usize, field as usize));
+            }
+            Component::Inbox(process) => inboxes = bit(process as usize),
+            Component::Monitor(monitor) => fields = monitor_bit(monitor as usize),
+        }
+        self.fields[property].fetch_or(fields, Relaxed);
+        self.inboxes[property].fetch_or(inboxes, Relaxed);
+        self.parts[property][part].0.fetch_or(fields, Relaxed);
+        self.parts[property][part].1.fetch_or(inboxes, Relaxed);
     }
 
     /// What the properties that still matter have read, other than in terminal states.
@@ -73,9 +114,19 @@ impl PropertyReads {
 
     #[inline]
     pub(crate) fn concern(&self, property: usize, changes: Changes) -> bool {
-        changes.altered == u64::MAX
-            || self.fields[property].load(Relaxed) & changes.altered != 0
-            || self.inboxes[property].load(Relaxed) & changes.changed != 0
+        changes.concern(self.fields[property].load(Relaxed), self.inboxes[property].load(Relaxed))
+    }
+
+    /// Whether a property looks at inboxes, as far as is known.
+    #[inline]
+    pub(crate) fn reads_inboxes(&self, property: usize) -> bool {
+        self.inboxes[property].load(Relaxed) != 0
+    }
+
+    #[inline]
+    pub(crate) fn part_concerned(&self, property: usize, part: usize, changes: Changes) -> bool {
+        let (fields, inboxes) = &self.parts[property][part];
+        changes.concern(fields.load(Relaxed), inboxes.load(Relaxed))
     }
 }
 
@@ -97,7 +148,12 @@ pub fn evaluate_properties(
         if !terminal && !control.reads.concern(property, changes) {
             continue;
         }
-        let value = view.evaluate(property, state, &control.reads)?;
+        // In an open property, all parts of the parent had the value that decides nothing, or none if they raised.
+        let neutral = view.tables.model.shape().quantifiers[property].every != (kind == PropertyKind::Reachable)
+            && !control.reads.undecided[property].load(Relaxed)
+            && !view.orbits.any();
+        let changes = if neutral { changes } else { Changes::EVERYWHERE };
+        let value = view.evaluate_changed(property, state, changes, &control.reads)?;
         if view.orbits.any() {
             view.audit_property(property, state, value, &control.reads)?;
         }

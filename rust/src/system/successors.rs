@@ -1,4 +1,4 @@
-//! A worker's own view of the tables: copies of the nodes that it has met, read without locks. A miss asks `tables`.
+//! A worker's view of the tables: successors of states, and properties on them.
 //!
 //! The inner loop of every search is `successors`. A plain transition (almost all are) costs one addition, because the
 //! fingerprint of a bag of messages is a sum. The content of a successor is computed (`take`) only if the successor is
@@ -6,13 +6,14 @@
 
 use crate::symmetry::orbit::Orbits;
 use crate::system::hash;
-use crate::system::model::{Component, EventId, Failure, MonitorId, Observed, Result, Status, Truth, monitor_bit};
-use crate::system::property::Tree;
+use crate::system::model::{
+    Component, EventId, Failure, LocalId, MonitorId, Observed, Quantifier, Result, Status, Truth, monitor_bit,
+};
+use crate::system::property::{Components, Projection};
 use crate::system::reads::{Changes, PropertyReads};
-use crate::system::tables::{BundleId, Expansion, NO_BUDGET, NodeId, Tables, Transition};
+use crate::system::tables::{BundleId, InboxId, NO_BUDGET, Node, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// A successor that has not been built: its fingerprint, and how to get there.
 #[derive(Clone, Copy, Debug)]
@@ -57,79 +58,84 @@ pub struct TransitionRef {
     pub index: u32,
 }
 
-/// What the inner loop reads of a transition.
+/// Arrivals that a view remembers, so that it need not ask the tables, which have locks.
+const REMEMBERED: usize = 1 << 15;
+
+/// What a view keeps of a node. The tables have it too, but it is a longer way there.
 #[derive(Clone, Copy)]
-pub(crate) struct HotTransition {
-    pub delta: u64,
-    target: NodeId,
-    /// Its effects: a range of `View::effects`.
-    deliveries: (u32, u16),
-    pub moves: bool,
-    altered: u64,
-    /// Nothing but the delta matters for the fingerprint.
-    pub plain: bool,
-    /// Nothing but the target and the effects matter for the successor.
-    simple: bool,
+struct KnownNode<'t> {
+    /// The status and the fields of its local state. Empty: the node was not met yet.
+    parts: &'t [u32],
+    hash: u64,
+    local: LocalId,
+    inbox: InboxId,
 }
 
-/// Values that are cheap to hold once and dear to ask for: `u32::MAX` marks a node that was not met yet.
-#[derive(Default)]
-pub(crate) struct Nodes {
-    locals: Vec<u32>,
-    inboxes: Vec<u32>,
-    hashes: Vec<u64>,
-    unborn: Vec<bool>,
+/// The nodes that a view has met.
+struct KnownNodes<'t> {
+    tables: &'t Tables,
+    known: Vec<KnownNode<'t>>,
 }
 
-impl Nodes {
+impl<'t> KnownNodes<'t> {
     #[inline]
-    pub(crate) fn at(&mut self, tables: &Tables, id: NodeId) -> usize {
-        let id = id as usize;
-        if self.locals.get(id).is_none_or(|&local| local == u32::MAX) {
-            self.load(tables, id);
-        }
-        id
-    }
-
-    /// The value of a component of a state whose node was met.
-    #[inline]
-    pub(crate) fn value(&self, processes: usize, state: &[u32], component: Component) -> u32 {
-        match component {
-            Component::Local(i) => self.locals[state[i as usize] as usize],
-            Component::Inbox(i) => self.inboxes[state[i as usize] as usize],
-            Component::Monitor(i) => state[processes + i as usize],
+    fn get(&mut self, node: NodeId) -> KnownNode<'t> {
+        match self.known.get(node as usize) {
+            Some(known) if !known.parts.is_empty() => *known,
+            _ => self.meet(node),
         }
     }
 
     #[cold]
-    fn load(&mut self, tables: &Tables, id: usize) {
-        if self.locals.len() <= id {
-            self.locals.resize(id + 1, u32::MAX);
-            self.inboxes.resize(id + 1, 0);
-            self.hashes.resize(id + 1, 0);
-            self.unborn.resize(id + 1, false);
+    fn meet(&mut self, node: NodeId) -> KnownNode<'t> {
+        let id = node as usize;
+        if self.known.len() <= id {
+            self.known.resize(id + 1, UNMET);
         }
-        let node = tables.node(id as NodeId);
-        self.locals[id] = node.local;
-        self.inboxes[id] = node.inbox;
-        self.hashes[id] = node.hash;
-        self.unborn[id] = node.status == Status::Unborn;
+        let Node { local, inbox, hash, .. } = *self.tables.node(node);
+        self.known[id] = KnownNode { parts: self.tables.model.values().parts(local), hash, local, inbox };
+        self.known[id]
     }
 }
 
+/// A state, for a projection.
+struct Projecting<'a, 't> {
+    nodes: &'a mut KnownNodes<'t>,
+    state: &'a [u32],
+    processes: usize,
+}
+
+impl<'t> Components<'t> for Projecting<'_, 't> {
+    #[inline]
+    fn local(&mut self, process: u16) -> (LocalId, &'t [u32]) {
+        let node = self.nodes.get(self.state[process as usize]);
+        (node.local, node.parts)
+    }
+
+    #[inline]
+    fn inbox(&mut self, process: u16) -> InboxId {
+        self.nodes.get(self.state[process as usize]).inbox
+    }
+
+    #[inline]
+    fn monitor(&mut self, monitor: u16) -> MonitorId {
+        self.state[self.processes + monitor as usize]
+    }
+}
+
+const UNMET: KnownNode = KnownNode { parts: &[], hash: 0, local: 0, inbox: 0 };
+
 pub struct View<'t> {
     pub tables: &'t Tables,
-    pub(crate) nodes: Nodes,
-    expansions: Vec<Option<Arc<Expansion>>>,
-    /// Per node, its part of `hot`; empty and beginning at `u32::MAX` if it was not met yet.
-    pub(crate) ranges: Vec<(u32, u32)>,
-    pub(crate) hot: Vec<HotTransition>,
-    deliveries: Vec<(u16, BundleId)>,
-    /// (node, bundle) to the node after arrival.
-    arrivals: FxHashMap<u64, NodeId>,
+    nodes: KnownNodes<'t>,
+    /// By node.
+    transitions: Vec<Option<&'t [Transition]>>,
+    /// (node, bundle) and the node after arrival, in the place of their hash.
+    arrivals: Box<[(u64, NodeId)]>,
     observations: FxHashMap<(u16, MonitorId, EventId), Observed>,
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
-    trees: Vec<Tree>,
+    /// Per property and part, the values that were met.
+    projections: Vec<Vec<Projection>>,
     pub(crate) orbits: Orbits,
     pub(crate) processes: usize,
     pub(crate) monitors: usize,
@@ -137,26 +143,55 @@ pub struct View<'t> {
     pub width: usize,
 }
 
-pub(crate) const UNMET: (u32, u32) = (u32::MAX, u32::MAX);
-
 impl<'t> View<'t> {
     pub fn new(tables: &'t Tables) -> Self {
         let shape = tables.model.shape();
         View {
             tables,
-            nodes: Nodes::default(),
-            expansions: Vec::new(),
-            ranges: Vec::new(),
-            hot: Vec::new(),
-            deliveries: Vec::new(),
-            arrivals: FxHashMap::default(),
+            nodes: KnownNodes { tables, known: Vec::new() },
+            transitions: Vec::new(),
+            arrivals: vec![(u64::MAX, 0); REMEMBERED].into(),
             observations: FxHashMap::default(),
             monitor_hashes: FxHashMap::default(),
-            trees: shape.properties.iter().map(|_| Tree::default()).collect(),
+            projections: (shape.quantifiers.iter())
+                .map(|quantifier| (0..=quantifier.parts).map(|_| Projection::default()).collect())
+                .collect(),
             orbits: Orbits::new(shape),
             processes: shape.processes,
             monitors: shape.monitors,
             width: shape.width(),
+        }
+    }
+
+    #[inline]
+    fn transitions(&mut self, node: NodeId) -> Result<&'t [Transition]> {
+        match self.transitions.get(node as usize) {
+            Some(Some(known)) => Ok(known),
+            _ => self.expand(node),
+        }
+    }
+
+    #[cold]
+    fn expand(&mut self, node: NodeId) -> Result<&'t [Transition]> {
+        let id = node as usize;
+        let found = self.tables.expansion(node)?.transitions;
+        if self.transitions.len() <= id {
+            self.transitions.resize(id + 1, None);
+        }
+        self.transitions[id] = Some(found);
+        Ok(found)
+    }
+
+    /// The value of a component of a state.
+    #[inline]
+    pub(crate) fn value(&mut self, state: &[u32], component: Component) -> u32 {
+        match component {
+            // A process that is unborn has no fields.
+            Component::Field(process, part) => {
+                self.nodes.get(state[process as usize]).parts.get(part as usize).copied().unwrap_or(u32::MAX)
+            }
+            Component::Inbox(process) => self.nodes.get(state[process as usize]).inbox,
+            Component::Monitor(monitor) => state[self.processes + monitor as usize],
         }
     }
 
@@ -173,8 +208,7 @@ impl<'t> View<'t> {
         let mut sum = 0u64;
         for (position, &value) in state.iter().enumerate() {
             sum = sum.wrapping_add(if position < self.processes {
-                let node = self.nodes.at(self.tables, value);
-                self.nodes.hashes[node]
+                self.nodes.get(value).hash
             } else if position < self.processes + self.monitors {
                 self.monitor_hash(position - self.processes, value)
             } else {
@@ -200,17 +234,16 @@ impl<'t> View<'t> {
             if processes & bit(process) == 0 {
                 continue;
             }
-            let node = state[process];
-            let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
-            if range == UNMET {
-                range = self.expand(node)?;
-            }
-            for index in range.0..range.1 {
-                let hot = self.hot[index as usize];
-                let via = TransitionRef { process: process as u16, index: index - range.0 };
-                if hot.plain {
-                    let fingerprint = hash::fingerprint(fingerprint.wrapping_add(hot.delta));
-                    each(Successor { fingerprint, via, moves: hot.moves, fails: false });
+            let transitions = self.transitions(state[process])?;
+            for (index, transition) in transitions.iter().enumerate() {
+                let via = TransitionRef { process: process as u16, index: index as u32 };
+                if transition.plain {
+                    let fingerprint = hash::fingerprint(fingerprint.wrapping_add(transition.delta));
+                    each(Successor { fingerprint, via, moves: transition.leads_on(), fails: false });
+                } else if transition.simple {
+                    let sum = self.sum_after(state, fingerprint, transition);
+                    let moves = transition.moves && sum.wrapping_sub(transition.history) != fingerprint;
+                    each(Successor { fingerprint: hash::fingerprint(sum), via, moves, fails: false });
                 } else if let Some(successor) = self.involved(state, fingerprint, via)? {
                     each(successor);
                 }
@@ -252,7 +285,7 @@ impl<'t> View<'t> {
 
     /// Why a transition fails: in its handler, or in a monitor that observes what it announces.
     pub fn failure(&mut self, state: &[u32], via: TransitionRef) -> Result<Arc<Failure>> {
-        let expansion = self.expansion(state[via.process as usize])?;
+        let expansion = self.tables.expansion(state[via.process as usize])?;
         let details = &expansion.details[via.index as usize];
         if let Some(failure) = details.failure() {
             return Ok(Arc::new(failure.clone()));
@@ -265,36 +298,18 @@ impl<'t> View<'t> {
         unreachable!("a transition that fails has a failure")
     }
 
-    #[cold]
-    pub(crate) fn expand(&mut self, node: NodeId) -> Result<(u32, u32)> {
-        let id = node as usize;
-        let expansion = self.tables.expansion(node)?;
-        if self.ranges.len() <= id {
-            self.ranges.resize(id + 1, UNMET);
-            self.expansions.resize(id + 1, None);
-        }
-        if self.orbits.any() {
-            self.tables.audit(node)?;
-            self.load_deltas(node, &expansion);
-        }
-        let start = self.hot.len() as u32;
-        let deliveries = self.deliveries.len() as u32;
-        self.deliveries.extend_from_slice(&expansion.deliveries);
-        self.hot.extend(expansion.transitions.iter().map(|t| {
-            let simple = t.budget == NO_BUDGET && !t.special;
-            HotTransition {
-                delta: t.delta,
-                target: t.target,
-                deliveries: (deliveries + t.deliveries.0, (t.deliveries.1 - t.deliveries.0) as u16),
-                moves: t.moves && t.delta != t.history,
-                altered: t.altered,
-                plain: simple && (t.additive || t.deliveries.0 == t.deliveries.1),
-                simple,
+    /// The sum of the components after a transition, as far as its own node and those it sends to change it.
+    #[inline]
+    fn sum_after(&mut self, state: &[u32], fingerprint: u64, transition: &Transition) -> u64 {
+        let mut sum = fingerprint.wrapping_add(transition.delta);
+        if !transition.additive {
+            for &(to, bundle) in self.tables.deliveries(transition) {
+                let before = state[to as usize];
+                let after = self.arrive(before, bundle);
+                sum = sum.wrapping_sub(self.nodes.get(before).hash).wrapping_add(self.nodes.get(after).hash);
             }
-        }));
-        self.ranges[id] = (start, self.hot.len() as u32);
-        self.expansions[id] = Some(expansion);
-        Ok(self.ranges[id])
+        }
+        sum
     }
 
     /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to.
@@ -304,10 +319,10 @@ impl<'t> View<'t> {
         fingerprint: u64,
         via: TransitionRef,
     ) -> Result<Option<Successor>> {
-        let expansion = self.expansion(state[via.process as usize])?;
+        let expansion = self.tables.expansion(state[via.process as usize])?;
         let transition = expansion.transitions[via.index as usize];
         let details = &expansion.details[via.index as usize];
-        let mut sum = fingerprint.wrapping_add(transition.delta);
+        let mut sum = self.sum_after(state, fingerprint, &transition);
         if transition.budget != NO_BUDGET {
             let budget = transition.budget as usize;
             let left = state[self.processes + self.monitors + budget];
@@ -317,8 +332,8 @@ impl<'t> View<'t> {
             sum = sum.wrapping_sub(hash::budget(budget, left)).wrapping_add(hash::budget(budget, left - 1));
         }
         for &(slot, wanted) in details.expected() {
-            let node = self.nodes.at(self.tables, state[slot as usize]);
-            if self.nodes.unborn[node] != wanted {
+            let unborn = self.nodes.get(state[slot as usize]).parts[0] == Status::Unborn as u32;
+            if unborn != wanted {
                 return Ok(None);
             }
         }
@@ -334,14 +349,6 @@ impl<'t> View<'t> {
                 sum = sum.wrapping_add(self.monitor_hash(monitor, after));
             }
         }
-        if !transition.additive {
-            for &(to, bundle) in deliveries(&expansion, transition) {
-                let before = state[to as usize];
-                let after = self.arrive(before, bundle);
-                let (old, new) = (self.nodes.at(self.tables, before), self.nodes.at(self.tables, after));
-                sum = sum.wrapping_sub(self.nodes.hashes[old]).wrapping_add(self.nodes.hashes[new]);
-            }
-        }
         let moves = transition.moves && (fails || sum.wrapping_sub(transition.history) != fingerprint);
         Ok(Some(Successor { fingerprint: hash::fingerprint(sum), via, moves, fails }))
     }
@@ -350,18 +357,14 @@ impl<'t> View<'t> {
     pub fn take(&mut self, state: &mut [u32], via: TransitionRef) -> Result<Changes> {
         let process = via.process as usize;
         let node = state[process];
-        let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
-        if range == UNMET {
-            range = self.expand(node)?;
-        }
-        let hot = self.hot[(range.0 + via.index) as usize];
-        let mut changes = Changes { altered: hot.altered, changed: bit(process) };
-        if !hot.simple {
+        let tables = self.tables;
+        let transition = self.transitions(node)?[via.index as usize];
+        let mut changes = Changes { altered: transition.altered, changed: bit(process), process: via.process };
+        if !transition.simple {
             self.take_involved(state, node, via, &mut changes)?;
         }
-        state[process] = hot.target;
-        for index in hot.deliveries.0..hot.deliveries.0 + u32::from(hot.deliveries.1) {
-            let (to, bundle) = self.deliveries[index as usize];
+        state[process] = transition.target;
+        for &(to, bundle) in tables.deliveries(&transition) {
             state[to as usize] = self.arrive(state[to as usize], bundle);
             changes.changed |= bit(to as usize);
         }
@@ -376,7 +379,7 @@ impl<'t> View<'t> {
         via: TransitionRef,
         changes: &mut Changes,
     ) -> Result<()> {
-        let expansion = self.expansion(node)?;
+        let expansion = self.tables.expansion(node)?;
         let transition = expansion.transitions[via.index as usize];
         let details = &expansion.details[via.index as usize];
         if transition.budget != NO_BUDGET {
@@ -400,33 +403,26 @@ impl<'t> View<'t> {
     /// Whether a transition leaves the node of its process as it is.
     pub fn stays(&self, state: &[u32], via: TransitionRef) -> bool {
         let node = state[via.process as usize];
-        self.hot[(self.ranges[node as usize].0 + via.index) as usize].target == node
+        let expansion = self.tables.expansion(node).expect("a node whose transition is known was expanded");
+        expansion.transitions[via.index as usize].target == node
     }
 
     /// Which transitions of a node lead to another state; none if that depends on more than the node.
     pub(crate) fn local_moves(&mut self, node: NodeId) -> Result<Option<Vec<bool>>> {
-        let mut range = self.ranges.get(node as usize).copied().unwrap_or(UNMET);
-        if range == UNMET {
-            range = self.expand(node)?;
-        }
-        let hot = &self.hot[range.0 as usize..range.1 as usize];
-        let local = !self.orbits.any() && hot.iter().all(|hot| hot.plain);
-        Ok(local.then(|| hot.iter().map(|hot| hot.moves || hot.delta != 0).collect()))
-    }
-
-    /// The transitions of a node.
-    #[inline]
-    pub fn expansion(&mut self, node: NodeId) -> Result<Arc<Expansion>> {
-        if self.expansions.get(node as usize).is_none_or(Option::is_none) {
-            self.expand(node)?;
-        }
-        Ok(self.expansions[node as usize].clone().expect("just loaded"))
+        let transitions = self.transitions(node)?;
+        let local = !self.orbits.any() && transitions.iter().all(|transition| transition.plain);
+        let leads = |transition: &Transition| transition.leads_on() || transition.delta != 0;
+        Ok(local.then(|| transitions.iter().map(leads).collect()))
     }
 
     #[inline]
     fn arrive(&mut self, node: NodeId, bundle: BundleId) -> NodeId {
         let key = u64::from(node) << 32 | u64::from(bundle);
-        *self.arrivals.entry(key).or_insert_with(|| self.tables.arrival(node, bundle))
+        let place = &mut self.arrivals[hash::place(key, REMEMBERED)];
+        if place.0 != key {
+            *place = (key, self.tables.arrival(node, bundle));
+        }
+        place.1
     }
 
     fn observe(&mut self, monitor: usize, mut state: MonitorId, events: &[EventId]) -> Result<Observed> {
@@ -456,32 +452,78 @@ impl<'t> View<'t> {
 
     /// A property on a state.
     pub fn evaluate(&mut self, property: usize, state: &[u32], reads: &PropertyReads) -> Result<Truth> {
-        let (nodes, tables, processes) = (&mut self.nodes, self.tables, self.processes);
-        let known = self.trees[property].find(|component| {
-            if let Component::Local(i) | Component::Inbox(i) = component {
-                nodes.at(tables, state[i as usize]);
+        self.evaluate_changed(property, state, Changes::EVERYWHERE, reads)
+    }
+
+    /// A property on a state. Parts that changes since its parent do not concern are taken to have the value that decides
+    /// nothing: true if all must be true, else false.
+    pub(crate) fn evaluate_changed(
+        &mut self,
+        property: usize,
+        state: &[u32],
+        changes: Changes,
+        reads: &PropertyReads,
+    ) -> Result<Truth> {
+        let tables = self.tables;
+        let Quantifier { parts, every, of_process } = &tables.model.shape().quantifiers[property];
+        if *parts > 0 {
+            let mut whole = false;
+            let mut decided = None;
+            let mut look = |part: usize| -> Result<bool> {
+                if !reads.part_concerned(property, part, changes) {
+                    return Ok(false);
+                }
+                match self.evaluate_part(property, part, state, reads)? {
+                    None => whole = true, // The others are evaluated all the same: what they read must be known.
+                    // After a part that may raise an exception, the property may raise it, too.
+                    Some(value) if value != *every && !whole => decided = Some(value),
+                    Some(_) => {}
+                }
+                Ok(decided.is_some())
+            };
+            if changes.altered == u64::MAX || reads.reads_inboxes(property) {
+                for part in 0..*parts {
+                    if look(part)? {
+                        break;
+                    }
+                }
+            } else {
+                for &part in &of_process[changes.process as usize] {
+                    if look(part as usize)? {
+                        break;
+                    }
+                }
             }
-            nodes.value(processes, state, component)
-        });
-        if let Some(value) = known {
+            if decided.is_some() || !whole {
+                return Ok(decided.or(Some(*every)));
+            }
+            reads.note_undecided(property);
+        }
+        let parts = *parts;
+        self.evaluate_part(property, parts, state, reads)
+    }
+
+    #[inline]
+    fn evaluate_part(&mut self, property: usize, part: usize, state: &[u32], reads: &PropertyReads) -> Result<Truth> {
+        let tables = self.tables;
+        let View { nodes, projections, processes, .. } = self;
+        let projection = &mut projections[property][part];
+        let mut components = Projecting { nodes, state, processes: *processes };
+        let mut place = projection.place(&mut components);
+        if let Some(value) = projection.find(place) {
             return Ok(value);
         }
-        let (value, path, fields) = self.tables.evaluate(property, state)?;
-        self.trees[property].insert(&path, value);
-        reads.fields[property].fetch_or(fields, Relaxed);
-        for step in &path {
-            self.widen(property, step.component);
-            if let Component::Inbox(process) = step.component {
-                reads.inboxes[property].fetch_or(bit(process as usize), Relaxed);
-            }
+        let (value, path) = tables.evaluate(property, part, state)?;
+        if projection.widen(&path) {
+            place = projection.place(&mut components);
+        }
+        projection.insert(place, value);
+        for read in &path {
+            reads.note(property, part, read.component, &tables.model.shape().group);
+            self.widen(property, read.component);
         }
         Ok(value)
     }
-}
-
-#[inline]
-fn deliveries(expansion: &Expansion, transition: Transition) -> &[(u16, BundleId)] {
-    &expansion.deliveries[transition.deliveries.0 as usize..transition.deliveries.1 as usize]
 }
 
 /// A process as one of 64 bits; processes that share a bit are told apart less well, never wrongly.

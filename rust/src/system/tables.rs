@@ -1,30 +1,30 @@
 //! The lazily tabulated automata, one per process. Their states are *nodes*: a local state with an inbox.
 //!
 //! The transitions of a node depend only on the node, except for messages to other processes, announcements and
-//! budgets. Each node is expanded once, here, possibly with calls of Python. Workers keep their own copies (`view`), so
-//! that the search itself reads without locks. One worker at a time asks the model (`filling`); the others can read
-//! known nodes meanwhile.
+//! budgets. Each node is expanded once, possibly with calls of Python. What is tabulated never changes, so all workers read
+//! it without locks, and fill it at the same time. Only a model that answers one worker at a time is asked by one worker at a
+//! time (`filling`); the others can read known nodes meanwhile.
 
 use crate::por::effects::{KnownEffects, Profile};
 use crate::symmetry::audit::Question;
 use crate::system::expander::Expander;
+use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome, Parts, Result, Status,
-    Truth,
+    Armed, Component, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome, Parts,
+    Quantifier, Result, Status, Truth,
 };
 use crate::system::property::{Tree, Value};
 use crate::system::{hash, inbox};
+use crate::util::shared::{SharedBoxes, SharedMap, SharedNumbers, SharedSlices, SharedVec};
 use parking_lot::{Mutex, MutexGuard};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub type NodeId = u32;
 pub type InboxId = u32;
 pub type BundleId = u32;
-
-/// Process, local state, handler, consumed messages.
-type StepKey = (u16, LocalId, u16, Vec<MessageId>);
 
 pub const NO_BUDGET: u8 = u8::MAX;
 /// Where no history is kept.
@@ -63,23 +63,33 @@ pub enum Kind {
 /// A transition of a node, as the inner loop of a search reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transition {
+    /// What it adds to the fingerprint.
+    pub delta: u64,
+    /// Fields of the process that change, as bits.
+    pub altered: u64,
+    /// The part of `delta` that only says what the step consumed (`Shape::history`): it is no change of the system.
+    pub history: u64,
     pub target: NodeId,
-    /// Effects on others: a range of `Expansion::effects`.
-    pub deliveries: (u32, u32),
+    /// Effects on others: where they begin in `Tables::deliveries`, and how many they are.
+    pub(super) deliveries: (u32, u16),
     /// Which budget it costs one of, or NO_BUDGET.
     pub budget: u8,
     /// A step of a process, rather than of the network or the environment.
     pub moves: bool,
-    /// Fields of the process that change, as bits.
-    pub altered: u64,
-    /// It has events, expectations or a failure: look at its details.
-    pub special: bool,
     /// The effects are counted in `delta`; else they depend on the state of those they reach.
     pub additive: bool,
-    /// What it adds to the fingerprint.
-    pub delta: u64,
-    /// The part of that which only says what the step consumed (`Shape::history`): it is no change of the system.
-    pub history: u64,
+    /// It has no events, expectations or failure, and costs no budget: target and effects are all there is.
+    pub simple: bool,
+    /// Nothing but the delta matters for the fingerprint.
+    pub plain: bool,
+}
+
+impl Transition {
+    /// A step of a process that leads to another state, as far as the process and its messages tell.
+    #[inline]
+    pub fn leads_on(&self) -> bool {
+        self.moves && self.delta != self.history
+    }
 }
 
 /// The rest of a transition: what few transitions have, and what only a trace asks for.
@@ -123,20 +133,56 @@ impl Details {
 }
 
 /// All transitions of a node, with their details in the same order.
-#[derive(Clone, Debug, Default)]
-pub struct Expansion {
-    pub transitions: Vec<Transition>,
-    pub deliveries: Vec<(u16, BundleId)>,
-    pub details: Vec<Details>,
+#[derive(Clone, Copy)]
+pub struct Expansion<'t> {
+    pub transitions: &'t [Transition],
+    pub details: &'t [Details],
+}
+
+/// What the tables keep for reductions.
+#[derive(Default)]
+pub(crate) struct ReductionTables {
+    pub profiles: FxHashMap<NodeId, Arc<Profile>>,
+    pub shared_profiles: FxHashSet<Arc<Profile>>,
+    /// What permutations make of nodes, and the questions whose images were shown to have the images of their answers
+    /// (`symmetry`).
+    pub images: FxHashMap<(NodeId, u16), NodeId>,
+    pub audited: FxHashSet<Question>,
+}
+
+/// The answers of the model.
+#[derive(Default)]
+pub(crate) struct Answers {
+    pub armed: SharedMap<(u16, LocalId), Arc<[Armed]>>,
+    pub handlers: SharedMap<(u16, MessageId), Arc<[u16]>>,
+    pub guards: SharedMap<(u16, LocalId, u16, MessageId), Option<u32>>,
+    /// By process and handler, local state, and consumed messages.
+    pub steps: SharedMap<Box<[u32]>, Arc<[Outcome]>>,
+    pub crashes: SharedMap<(u16, LocalId, bool), LocalId>,
+    pub recoveries: SharedMap<(u16, LocalId), Arc<[Outcome]>>,
+    observations: SharedMap<(u16, MonitorId, EventId), Observed>,
 }
 
 pub struct Tables {
-    pub model: Arc<dyn Model + Send + Sync>,
-    pub(crate) inner: Mutex<Inner>,
-    /// Held by the worker that asks the model; taken before `inner`, which is not held during the question.
+    pub model: Arc<dyn Model>,
+    nodes: SharedVec<Node>,
+    node_ids: SharedMap<(u16, LocalId, InboxId, InboxId), NodeId>,
+    /// Per node, where its transitions begin and how many they are, plus one; 0 if it was not expanded.
+    ranges: SharedNumbers,
+    transitions: SharedSlices<Transition>,
+    deliveries: SharedSlices<(u16, BundleId)>,
+    details: SharedBoxes<Vec<Details>>,
+    inboxes: Interner<MessageId>,
+    bundles: SharedVec<Bundle>,
+    bundle_ids: SharedMap<Bundle, BundleId>,
+    arrivals: SharedMap<u64, NodeId>,
+    pub(crate) answers: Answers,
+    /// Per property and part of it.
+    trees: Vec<Vec<Mutex<Tree>>>,
+    pub(crate) reductions: Mutex<ReductionTables>,
+    pub(crate) known_effects: Mutex<KnownEffects>,
+    /// Held by the worker that asks a model that answers one at a time.
     filling: Mutex<()>,
-    /// How often a worker had to ask.
-    fillings: AtomicUsize,
     /// How many questions and states the audit of a symmetry has looked at, and whether it left some images out.
     pub(crate) audited: AtomicU64,
     pub(crate) sampled: AtomicBool,
@@ -144,47 +190,27 @@ pub struct Tables {
     pub(crate) leaves: AtomicU64,
 }
 
-#[derive(Default)]
-pub(crate) struct Inner {
-    pub nodes: Vec<Node>,
-    node_ids: FxHashMap<(u16, LocalId, InboxId, InboxId), NodeId>,
-    expansions: FxHashMap<NodeId, Arc<Expansion>>,
-    pub profiles: FxHashMap<NodeId, Arc<Profile>>,
-    pub shared_profiles: FxHashSet<Arc<Profile>>,
-    pub known_effects: KnownEffects,
-    /// What permutations make of nodes, and the questions whose images were shown to have the images of their answers
-    /// (`symmetry`).
-    pub images: FxHashMap<(NodeId, u16), NodeId>,
-    pub audited: FxHashSet<Question>,
-    pub inboxes: Vec<Arc<[MessageId]>>,
-    inbox_ids: FxHashMap<Arc<[MessageId]>, InboxId>,
-    pub bundles: Vec<Bundle>,
-    bundle_ids: FxHashMap<Bundle, BundleId>,
-    arrivals: FxHashMap<(NodeId, BundleId), NodeId>,
-    observations: FxHashMap<(u16, MonitorId, EventId), Observed>,
-    pub(crate) armed: FxHashMap<(u16, LocalId), Arc<[Armed]>>,
-    pub(crate) handlers: FxHashMap<(u16, MessageId), Arc<[u16]>>,
-    pub guards: FxHashMap<(u16, LocalId, u16, MessageId), Option<u32>>,
-    pub(super) steps: FxHashMap<StepKey, Arc<[Outcome]>>,
-    pub(super) crashes: FxHashMap<(u16, LocalId, bool), LocalId>,
-    pub(super) recoveries: FxHashMap<(u16, LocalId), Arc<[Outcome]>>,
-    pub(super) altered: FxHashMap<(u16, LocalId, LocalId), u64>,
-    trees: Vec<Tree>,
-    /// Per property, all fields that some evaluation has read.
-    fields_read: Vec<u64>,
-    transitions: usize,
-}
-
 impl Tables {
-    pub fn new(model: Arc<dyn Model + Send + Sync>) -> Self {
-        let trees: Vec<Tree> = model.shape().properties.iter().map(|_| Tree::default()).collect();
-        let fields_read = vec![0; trees.len()];
-        let inner = Mutex::new(Inner { trees, fields_read, ..Inner::default() });
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        // The last tree is that of the property as a whole.
+        let trees = |quantifier: &Quantifier| (0..=quantifier.parts).map(|_| Mutex::default()).collect();
         Tables {
+            trees: model.shape().quantifiers.iter().map(trees).collect(),
             model,
-            inner,
+            nodes: SharedVec::default(),
+            node_ids: SharedMap::default(),
+            ranges: SharedNumbers::default(),
+            transitions: SharedSlices::default(),
+            deliveries: SharedSlices::default(),
+            details: SharedBoxes::default(),
+            inboxes: Interner::default(),
+            bundles: SharedVec::default(),
+            bundle_ids: SharedMap::default(),
+            arrivals: SharedMap::default(),
+            answers: Answers::default(),
+            reductions: Mutex::default(),
+            known_effects: Mutex::default(),
             filling: Mutex::new(()),
-            fillings: AtomicUsize::new(0),
             audited: AtomicU64::new(0),
             sampled: AtomicBool::new(false),
             leaves: AtomicU64::new(1),
@@ -194,50 +220,91 @@ impl Tables {
     /// The initial state: a node per process, monitors, budgets.
     pub fn initial(&self) -> Result<Vec<u32>> {
         let initial = self.model.initial()?;
-        let mut inner = self.inner.lock();
         let mut state = Vec::new();
         for (process, &local) in initial.locals.iter().enumerate() {
             let mine: Vec<MessageId> =
                 initial.messages.iter().filter(|(to, _)| *to as usize == process).map(|&(_, m)| m).collect();
             let pending = inbox::insert(&*self.model, &[], &mine);
-            let last = inner.last(&*self.model, &[]);
-            state.push(inner.node(&*self.model, process, local, pending, last));
+            state.push(self.node_of(process, local, &pending, self.last(&[])));
         }
         state.extend_from_slice(&initial.monitors);
         state.extend(self.model.shape().budgets());
-        drop(inner);
         self.audit_initial(&state)?;
         Ok(state)
     }
 
-    pub fn node(&self, id: NodeId) -> Node {
-        self.inner.lock().nodes[id as usize]
+    #[inline]
+    pub fn node(&self, id: NodeId) -> &Node {
+        self.nodes.get(id)
     }
 
-    pub fn inbox(&self, id: InboxId) -> Arc<[MessageId]> {
-        self.inner.lock().inboxes[id as usize].clone()
+    #[inline]
+    pub fn inbox(&self, id: InboxId) -> &[MessageId] {
+        self.inboxes.content(id)
     }
 
-    /// The transitions of a node.
-    pub fn expansion(&self, node: NodeId) -> Result<Arc<Expansion>> {
-        let known = |inner: &Inner| inner.expansions.get(&node).cloned();
-        if let Some(found) = known(&self.inner.lock()) {
-            return Ok(found);
+    /// The value of a component of a state.
+    pub fn value(&self, state: &[u32], component: Component) -> u32 {
+        match component {
+            Component::Field(process, part) => {
+                let parts = self.model.values().parts(self.node(state[process as usize]).local);
+                // A process that is unborn has no fields.
+                parts.get(part as usize).copied().unwrap_or(u32::MAX)
+            }
+            Component::Inbox(process) => self.node(state[process as usize]).inbox,
+            Component::Monitor(monitor) => state[self.model.shape().processes + monitor as usize],
         }
+    }
+
+    /// What a transition does to other processes.
+    #[inline]
+    pub fn deliveries(&self, transition: &Transition) -> &[(u16, BundleId)] {
+        self.deliveries.get(transition.deliveries.0, transition.deliveries.1 as usize)
+    }
+
+    /// The transitions of a node, with their details.
+    pub fn expansion(&self, node: NodeId) -> Result<Expansion<'_>> {
+        loop {
+            let range = self.ranges.get(node).load(Ordering::Acquire);
+            if range != 0 {
+                let transitions = self.transitions.get(range as u32, (range >> 32) as usize - 1);
+                return Ok(Expansion { transitions, details: self.details.get(node).expect("set before the range") });
+            }
+            self.expand(node)?;
+        }
+    }
+
+    #[cold]
+    fn expand(&self, node: NodeId) -> Result<()> {
         let _filling = self.fill();
-        let mut inner = self.inner.lock();
-        if let Some(found) = known(&inner) {
-            return Ok(found);
+        if self.ranges.get(node).load(Ordering::Acquire) != 0 {
+            return Ok(());
         }
-        let expansion = Arc::new(Expander { model: &*self.model, inner: &mut inner, node }.expand()?);
-        inner.transitions += expansion.transitions.len();
-        inner.expansions.insert(node, expansion.clone());
-        Ok(expansion)
+        let (transitions, details) = Expander { tables: self, node }.expand()?;
+        self.details.set(node, details);
+        let begin = self.transitions.push(&transitions);
+        let range = u64::from(begin) | (transitions.len() as u64 + 1) << 32;
+        // If another worker was faster, its transitions stay. They are the same, in the same order.
+        let _ = self.ranges.get(node).compare_exchange(0, range, Ordering::AcqRel, Ordering::Acquire);
+        Ok(())
+    }
+
+    pub(super) fn push_deliveries(&self, deliveries: &[(u16, BundleId)]) -> (u32, u16) {
+        let begin = if deliveries.is_empty() { 0 } else { self.deliveries.push(deliveries) };
+        (begin, deliveries.len() as u16)
     }
 
     /// The node of another process after a bundle arrived.
     pub fn arrival(&self, node: NodeId, bundle: BundleId) -> NodeId {
-        self.inner.lock().arrival(&*self.model, node, bundle)
+        let key = u64::from(node) << 32 | u64::from(bundle);
+        if let Some(found) = self.arrivals.get(&key) {
+            return found;
+        }
+        let before = self.node(node);
+        let Bundle { birth, messages } = self.bundles.get(bundle);
+        let pending = inbox::insert(&*self.model, self.inbox(before.inbox), messages);
+        let after = self.node_of(before.process as usize, birth.unwrap_or(before.local), &pending, before.last);
+        self.arrivals.insert(key, after)
     }
 
     /// The state of a monitor after an event, or the exception that it raised.
@@ -251,83 +318,73 @@ impl Tables {
 
     pub(crate) fn observation(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
         let key = (monitor as u16, state, event);
-        let known = |inner: &Inner| inner.observations.get(&key).cloned();
-        if let Some(found) = known(&self.inner.lock()) {
+        let known = || self.answers.observations.get(&key);
+        if let Some(found) = known() {
             return Ok(found);
         }
         let _filling = self.fill();
-        if let Some(found) = known(&self.inner.lock()) {
+        if let Some(found) = known() {
             return Ok(found);
         }
         let next = self.model.observe(monitor, state, event)?;
-        self.inner.lock().observations.insert(key, next.clone());
-        Ok(next)
+        Ok(self.answers.observations.insert(key, next))
     }
 
-    /// A property on a state, with the path through its decision tree for the worker's own copy.
-    pub fn evaluate(&self, property: usize, state: &[u32]) -> Result<(Truth, Vec<Value>, u64)> {
-        let shape = self.model.shape();
-        let nodes: Vec<Node> = {
-            let inner = self.inner.lock();
-            state[..shape.processes].iter().map(|&n| inner.nodes[n as usize]).collect()
+    /// A part of a property on a state (or the property as a whole, for the number of parts), with the path through its
+    /// decision tree for the worker's own copy. The value of a part is none if only the property as a whole can tell.
+    pub fn evaluate(&self, property: usize, part: usize, state: &[u32]) -> Result<(Truth, Vec<Value>)> {
+        let tree = &self.trees[property][part];
+        let known = || {
+            let mut path = Vec::new();
+            let value = tree.lock().find(|component| {
+                let id = self.value(state, component);
+                path.push(Value { component, id });
+                id
+            });
+            value.map(|value| (value, path))
         };
-        let locals: Vec<LocalId> = nodes.iter().map(|n| n.local).collect();
-        let inboxes: Vec<InboxId> = nodes.iter().map(|n| n.inbox).collect();
-        let monitors = &state[shape.processes..shape.processes + shape.monitors];
-        let parts = Parts { locals: &locals, inboxes: &inboxes, monitors };
-        let known = |inner: &Inner| {
-            let (value, path) = inner.trees[property].path(&parts)?;
-            Some((value, path, inner.fields_read[property]))
-        };
-        if let Some(found) = known(&self.inner.lock()) {
+        if let Some(found) = known() {
             return Ok(found);
         }
         let _filling = self.fill();
-        if let Some(found) = known(&self.inner.lock()) {
+        if let Some(found) = known() {
             return Ok(found);
         }
-        let found = self.model.evaluate(property, &parts)?;
-        let path = found.reads.into_iter().map(|component| Value::of(component, &parts)).collect::<Vec<_>>();
-        let mut inner = self.inner.lock();
-        inner.trees[property].insert(&path, found.value);
-        inner.fields_read[property] |= found.fields;
-        Ok((found.value, path, inner.fields_read[property]))
+        let shape = self.model.shape();
+        let (locals, inboxes): (Vec<LocalId>, Vec<InboxId>) =
+            state[..shape.processes].iter().map(|&node| (self.node(node).local, self.node(node).inbox)).unzip();
+        let inbox = |process: usize| self.inbox(inboxes[process]);
+        let monitors = &state[shape.processes..shape.processes + shape.monitors];
+        let parts = Parts { locals: &locals, inboxes: &inboxes, monitors, inbox: &inbox };
+        let found = self.model.evaluate(property, part, &parts)?;
+        let value = |component| Value { component, id: self.value(state, component) };
+        let path = found.reads.into_iter().map(value).collect::<Vec<_>>();
+        tree.lock().insert(&path, found.value);
+        Ok((found.value, path))
     }
 
-    pub(crate) fn fill(&self) -> MutexGuard<'_, ()> {
-        self.fillings.fetch_add(1, Relaxed);
-        self.filling.lock()
-    }
-
-    /// How often the model was asked so far.
-    pub fn fillings(&self) -> usize {
-        self.fillings.load(Relaxed)
+    /// The right to ask a model that answers one worker at a time.
+    pub(crate) fn fill(&self) -> Option<MutexGuard<'_, ()>> {
+        self.model.exclusive().then(|| self.filling.lock())
     }
 
     /// Approximate memory in use.
     pub fn bytes(&self) -> usize {
-        let inner = self.inner.lock();
-        inner.nodes.len() * 64 + inner.transitions * 200 + inner.arrivals.len() * 24 + inner.steps.len() * 200
+        let transitions = self.transitions.len() * (size_of::<Transition>() + size_of::<Details>());
+        let nodes = self.nodes.len() * (size_of::<Node>() + 48) + self.inboxes.bytes();
+        nodes + transitions + self.arrivals.len() * 24 + self.answers.steps.len() * 250 + self.deliveries.len() * 8
     }
-}
 
-impl Inner {
-    pub fn node(
-        &mut self,
-        model: &dyn Model,
-        process: usize,
-        local: LocalId,
-        pending: Vec<MessageId>,
-        last: InboxId,
-    ) -> NodeId {
+    pub(crate) fn node_of(&self, process: usize, local: LocalId, pending: &[MessageId], last: InboxId) -> NodeId {
+        let model = &*self.model;
         let status = model.status(local);
         // Messages to a crashed process vanish.
-        let inbox = self.inbox(if status == Status::Crashed { Vec::new() } else { pending });
+        let inbox = self.inbox_of(if status == Status::Crashed { &[] } else { pending });
         let key = (process as u16, local, inbox, last);
-        if let Some(&found) = self.node_ids.get(&key) {
+        if let Some(found) = self.node_ids.get(&key) {
             return found;
         }
-        let messages = self.inboxes[inbox as usize].iter().map(|&m| model.message_hash(m));
+        let messages = self.inbox(inbox).iter().map(|&m| model.message_hash(m));
         let pending = if model.shape().network == Network::Fifo {
             hash::queues(process, &messages.collect::<Vec<_>>())
         } else {
@@ -336,56 +393,32 @@ impl Inner {
         let mut hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
         let mut last_hash = 0;
         if last != NO_HISTORY {
-            let mut consumed: Vec<u64> = self.inboxes[last as usize].iter().map(|&m| model.message_hash(m)).collect();
+            let mut consumed: Vec<u64> = self.inbox(last).iter().map(|&m| model.message_hash(m)).collect();
             last_hash = hash::last(process, &mut consumed);
             hash = hash.wrapping_add(last_hash);
         }
-        let id = self.nodes.len() as NodeId;
-        self.nodes.push(Node { process: process as u16, status, local, inbox, last, hash, last_hash });
-        self.node_ids.insert(key, id);
-        id
+        let node = Node { process: process as u16, status, local, inbox, last, hash, last_hash };
+        self.node_ids.insert(key, self.nodes.push(node))
     }
 
     /// The history of a process whose last step consumed these.
-    pub fn last(&mut self, model: &dyn Model, consumed: &[MessageId]) -> InboxId {
-        if !model.shape().history {
+    pub(crate) fn last(&self, consumed: &[MessageId]) -> InboxId {
+        if !self.model.shape().history {
             return NO_HISTORY;
         }
         let mut consumed = consumed.to_vec();
         consumed.sort_unstable();
-        self.inbox(consumed)
+        self.inbox_of(&consumed)
     }
 
-    fn inbox(&mut self, messages: Vec<MessageId>) -> InboxId {
-        let messages: Arc<[MessageId]> = messages.into();
-        if let Some(&found) = self.inbox_ids.get(&messages) {
-            return found;
-        }
-        let id = self.inboxes.len() as InboxId;
-        self.inboxes.push(messages.clone());
-        self.inbox_ids.insert(messages, id);
-        id
+    fn inbox_of(&self, messages: &[MessageId]) -> InboxId {
+        self.inboxes.intern(messages, FxBuildHasher.hash_one(messages))
     }
 
-    pub(super) fn bundle(&mut self, bundle: Bundle) -> BundleId {
-        if let Some(&found) = self.bundle_ids.get(&bundle) {
-            return found;
-        }
-        let id = self.bundles.len() as BundleId;
-        self.bundles.push(bundle.clone());
-        self.bundle_ids.insert(bundle, id);
-        id
-    }
-
-    fn arrival(&mut self, model: &dyn Model, node: NodeId, bundle: BundleId) -> NodeId {
-        if let Some(&found) = self.arrivals.get(&(node, bundle)) {
-            return found;
-        }
-        let before = self.nodes[node as usize];
-        let Bundle { birth, messages } = &self.bundles[bundle as usize];
-        let pending = inbox::insert(model, &self.inboxes[before.inbox as usize], messages);
-        let after = self.node(model, before.process as usize, birth.unwrap_or(before.local), pending, before.last);
-        self.arrivals.insert((node, bundle), after);
-        after
+    pub(super) fn bundle(&self, bundle: Bundle) -> BundleId {
+        self.bundle_ids.get(&bundle).unwrap_or_else(|| {
+            let id = self.bundles.push(bundle.clone());
+            self.bundle_ids.insert(bundle, id)
+        })
     }
 }

@@ -68,6 +68,11 @@ def check(
             ),
             hint=("use bfs or dfs, or choose other properties with ", Argument("properties")),
         )
+    if options.coverage and options.native == "only":
+        raise UsageError(
+            (Argument("native", "only"), ": coverage is recorded by running the model in Python"),
+            hint=("leave ", Argument("coverage"), " out, or use ", Argument("native", "auto")),
+        )
     asked = premises(temporal) if options.coverage else []
     if len(liveness.predicates(checked, [premise.atom for premise in asked])) > liveness.MOST_PREDICATES:
         asked = []  # coverage must not make a model too large to check

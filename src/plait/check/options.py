@@ -21,6 +21,7 @@ Inference = Literal["auto", "declared"]
 Split = Literal["none", "reply", "quorum", "combined"]
 Seeds = Literal["fewest", "instance"]
 History = Literal["none", "last"]
+Native = Literal["auto", "off", "only"]
 
 STATELESS_DEPTH = 10_000
 """A search without a visited set follows a cycle forever. So it ends at this depth if there is no `max_depth`."""
@@ -80,6 +81,9 @@ stores no states."""
     """Explore the states only. Without this, a model without properties or steps is inconclusive."""
     raw: bool = False
     """Show counterexamples as they were found: all steps, in that order."""
+    native: Native = "auto"
+    """Run the model as native code where possible (auto), never (off), or refuse a model with a function that needs Python \
+(only; Python still answers single questions, such as a step that raises an exception, and a warning counts them)."""
     coverage: bool = False
     """Report which handlers, branches, messages and fields were exercised, and which properties hold vacuously."""
 
@@ -152,6 +156,7 @@ class Changes(TypedDict, total=False):
     spos: bool
     explore: bool
     raw: bool
+    native: Native
     coverage: bool
 
 

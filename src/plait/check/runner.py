@@ -6,9 +6,14 @@ from collections.abc import Sequence
 
 from plait._native import Engine, Failure, Transition
 from plait.check.cover.recorder import Recorder
+from plait.check.options import Native
 from plait.check.reduce.decomposition import Decomposition
 from plait.check.reduce.relevance import Relevance
+from plait.check.tabulate.native import native_system
+from plait.check.tabulate.native_shape import NativeSystem
 from plait.check.tabulate.tabulation import Tabulation
+from plait.ir.lower import FunctionReport
+from plait.kernel.errors import Argument, UsageError
 from plait.model.properties import ASSERTIONS, NO_EXCEPTIONS
 from plait.model.system import System, plays
 
@@ -25,10 +30,15 @@ class Runner:
         symmetry: Sequence[Sequence[int]] = (),
         rotations: Sequence[Sequence[int]] = (),
         recorder: Recorder | None = None,
+        foresee: bool = False,
+        native: Native = "off",
     ) -> None:
         self.system = system
         self.decomposition = decomposition
         self.tabulation = Relevance(system, decomposition, recorder) if decomposition else Tabulation(system, recorder)
+        self.tabulation.foresee(foresee)
+        self.native = self._native_system(native, foresee)
+        """What runs natively; None if nothing does."""
         network = system.network
         self.engine = Engine(
             self.tabulation,
@@ -51,8 +61,18 @@ class Runner:
             symmetry=symmetry,
             rotations=rotations,
             pids=[(pid.role, pid.index) for pid in system.pids],
+            native=self.native,
         )
         self.tabulation.store = self.engine.store
+
+    def _native_system(self, native: Native, foresee: bool) -> NativeSystem | None:
+        # Coverage is recorded by running the user's code, and decomposition keeps full local states in Python.
+        if native == "off" or self.tabulation.recorder is not None or self.decomposition:
+            return None
+        found = native_system(self.tabulation, foresee=foresee)
+        if native == "only":
+            _require_native(found.functions)
+        return found if found.any else None
 
     def holds(self, number: int, state: Sequence[int]) -> bool | None:
         """Whether a property's predicate is true in a state; None if it raises an exception."""
@@ -87,6 +107,20 @@ class Runner:
             if failure is not None:
                 return number, failure
         return None
+
+
+def _require_native(functions: Sequence[FunctionReport]) -> None:
+    """Refuse a model with functions that only CPython can run."""
+    left = [f"\n  {function.label}: {function.reason}" for function in functions if function.reason is not None]
+    if left:
+        raise UsageError(
+            (Argument("native", "only"), ": these functions of the model need Python:", *left),
+            hint=(
+                "change these lines, or use ",
+                Argument("native", "auto"),
+                ", which runs the other functions natively",
+            ),
+        )
 
 
 def violated_by(transition: Transition) -> str | None:

@@ -9,10 +9,12 @@ from typing import Any, get_args
 
 from plait.cli.options import Flag, Parameters, Target, split
 from plait.cli.output import emit, emit_json
+from plait.ir.reason import Reason
 from plait.kernel.values import text, to_data
 from plait.model.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process, Quorum
 from plait.model.system import System, with_properties
+from plait.report.wording import plural
 
 
 def show(
@@ -21,9 +23,12 @@ def show(
     *,
     parameters: Parameters = (),
     decomposition: Flag = False,
+    native: Flag = False,
     json: Flag = False,
 ) -> int:
     """List the parameters, processes, handlers and properties of a model.
+
+    To see which functions need Python, and why: plait show raft --native
 
     Parameters
     ----------
@@ -33,6 +38,8 @@ def show(
         Set a parameter of the model, as in -p acceptors=3. Give -p once per parameter.
     decomposition
         Show for every field whether it is relevant to the properties or auxiliary, and why.
+    native
+        Show for every function whether it runs as native code or in Python, and which line is the reason.
     json
         Print exactly one JSON object on stdout.
     """
@@ -48,10 +55,14 @@ def show(
         facts |= _system(system)
         if decomposition:
             facts["decomposition"] = _decomposition(system)
+        if native:
+            facts["native"] = _native(system)
     if json:
         emit_json(facts)
     else:
-        emit("\n".join(_decomposition_lines(facts) if "decomposition" in facts else _lines(facts)))
+        parts = [_decomposition_lines(facts)] if "decomposition" in facts else []
+        parts += [_native_lines(facts)] if "native" in facts else []
+        emit("\n\n".join("\n".join(lines) for lines in parts or [_lines(facts)]))
         if missing:
             emit(f"\nTo see the other parts, give {' '.join(f'-p {name}=…' for name in missing)}")
     return 0
@@ -157,6 +168,38 @@ def _decomposition_lines(facts: dict[str, Any]) -> list[str]:
             lines.append(f"  {f['name']:<{longest}}  {kind:<9}  {first}")
             lines += [f"  {'':<{longest}}  {'':<9}  -> {link}" for link in rest]
     return lines
+
+
+def _native(system: System) -> list[dict[str, Any]]:
+    """For each function of a model, whether it runs as native code, and else why not."""
+    from plait.check.live.search import flattened
+    from plait.check.tabulate.native import native_system
+    from plait.check.tabulate.tabulation import Tabulation
+
+    system = with_properties(system, flattened(system.properties))
+    return [
+        {
+            "function": f.label,
+            "file": f.file,
+            "line": f.line,
+            "native": f.reason is None,
+            "reason": None if f.reason is None else f.reason._asdict(),
+        }
+        for f in native_system(Tabulation(system)).functions
+    ]
+
+
+def _native_lines(facts: dict[str, Any]) -> list[str]:
+    functions = facts["native"]
+    natively = sum(f["native"] for f in functions)
+    some = plural(len(functions), "function")
+    said = f"{some}, all native" if natively == len(functions) else f"{some}, {natively:,} of them native"
+    lines = [f"{facts.get('name', facts['target'])}: {said if functions else 'no functions'}"]
+    rows = []
+    for f in functions:
+        reason = None if f["native"] else str(Reason(**f["reason"]))
+        rows.append((f["function"], "native" if reason is None else f"Python  {reason}"))
+    return lines + _section("functions", rows)
 
 
 def _type(annotation: Any) -> str:

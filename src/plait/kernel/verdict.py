@@ -59,6 +59,7 @@ class Statistics(msgspec.Struct, frozen=True):
     depth: int
     seconds: float
     python_calls: int
+    """The number of questions that Python answered, alone or to compare its answer with that of the virtual machine."""
     search: str
     workers: int
     reductions: list[Reduction] = []
@@ -79,10 +80,26 @@ class Statistics(msgspec.Struct, frozen=True):
     formula: FormulaStatistics | None = None
     all_states: bool = False
     """Whether all states were met although a limit was reached: only the search for fair runs is not complete."""
+    native_answers: int = 0
+    """The number of questions that the virtual machine answered, without Python."""
+    local_states: int = 0
+    """The number of distinct local states of processes and monitors."""
+    local_bytes: int = 0
+    """Size of the local states with the contents of their fields, in bytes."""
 
     @property
     def states_per_second(self) -> float:
         return self.states / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def native_share(self) -> float:
+        """The share of all answers that the virtual machine gave."""
+        answers = self.native_answers + self.python_calls
+        return self.native_answers / answers if answers else 0.0
+
+    @property
+    def bytes_per_local_state(self) -> float:
+        return self.local_bytes / self.local_states if self.local_states else 0.0
 
 
 class PropertyResult(msgspec.Struct, frozen=True):
@@ -142,6 +159,10 @@ class Verdict(msgspec.Struct, frozen=True):
             "seconds": s.seconds,
             "states_per_second": s.states_per_second,
             "python_calls": s.python_calls,
+            "native_answers": s.native_answers,
+            "native_share": s.native_share,
+            "local_states": s.local_states,
+            "bytes_per_local_state": s.bytes_per_local_state,
             "search": s.search,
             "workers": s.workers,
             "walks": s.walks,

@@ -1,7 +1,7 @@
 """The view of a global state that a property reads. It records the reads.
 
 It records the *components* in the order of their first reads, because a property is evaluated once per tuple of the
-values of the components that it reads. It also records the *fields*, for `plait show` and for the reductions.
+values of the components that it reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from plait.model.monitor import Monitor
 from plait.model.process import Process, Status
 from plait.model.system import System
 
-Component = tuple[Literal["local", "inbox", "monitor"], int]
+Component = tuple[Literal["field", "inbox", "monitor"], int, str | None]
+"""A part of a state that a property reads: a field of a process (None: its status), its inbox, or a monitor."""
 P = TypeVar("P", bound=Process)
 M = TypeVar("M", bound=Monitor)
 
@@ -54,8 +55,8 @@ class ProcessView:
     @property
     def status(self) -> Status:
         """'up', 'crashed' (for ever), 'down' (until it recovers) or 'unborn' (a spare slot that is not used yet)."""
-        self._view.fields_read.add((self._index, None))
-        return self._view.read_local(self._index)[0]
+        self._view.reads["field", self._index, None] = None
+        return self._view.local(self._index)[0]
 
     @property
     def crashed(self) -> bool:
@@ -64,7 +65,8 @@ class ProcessView:
     @property
     def inbox(self) -> tuple[Message, ...]:
         """The pending messages of this process."""
-        return self._view.read_inbox(self._index)
+        self._view.reads["inbox", self._index, None] = None
+        return self._view.inbox(self._index)
 
     def __getattr__(self, name: str) -> Any:
         view = self._view
@@ -74,10 +76,12 @@ class ProcessView:
                 f"{cls.__name__} has no field {name!r}",
                 hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
             )
-        view.fields_read.add((self._index, name))
+        status, fields = view.local(self._index)
+        if self._index >= len(view.system.processes):  # only a process of a spare slot can be unborn
+            view.reads["field", self._index, None] = None
+        view.reads["field", self._index, name] = None
         if name in view.auxiliary.get(cls, ()):
             raise _auxiliary(cls, name)
-        status, fields = view.read_local(self._index)
         if status == "unborn":
             raise ModelError(f"{self.id} has no {name} yet: it is unborn", hint="read its status first, or use s[Role]")
         return fields[name]
@@ -119,29 +123,19 @@ class View:
         auxiliary: Mapping[type[Process], frozenset[str]] | None = None,
     ) -> None:
         self.system = system
-        self._local, self._inbox, self._monitor = local, inbox, monitor
+        self.local, self.inbox, self._monitor = local, inbox, monitor
         self.auxiliary = auxiliary or {}
         """Fields without a value in this view. Reading one is an error."""
-        self.components_read: dict[Component, None] = {}
-        self.fields_read: set[tuple[int, str | None]] = set()
-        """Pairs (position, field). The field None is the status."""
+        self.reads: dict[Component, None] = {}
+        """The components that were read, in the order of their first reads."""
 
     def check_relevant(self) -> None:
         """Raise if an auxiliary field was read, even if the property caught the error."""
-        for index, name in self.fields_read:
-            cls = self.system.classes[index]
-            if name is not None and name in self.auxiliary.get(cls, ()):
-                raise _auxiliary(cls, name)
-
-    def read_local(self, index: int) -> tuple[Status, dict[str, Any]]:
-        """The status and the fields of the process at this position. The read is recorded."""
-        self.components_read[("local", index)] = None
-        return self._local(index)
-
-    def read_inbox(self, index: int) -> tuple[Message, ...]:
-        """The pending messages of the process at this position. The read is recorded."""
-        self.components_read[("inbox", index)] = None
-        return self._inbox(index)
+        for kind, index, name in self.reads:
+            if kind == "field" and name is not None:
+                cls = self.system.classes[index]
+                if name in self.auxiliary.get(cls, ()):
+                    raise _auxiliary(cls, name)
 
     @overload
     def __getitem__(self, key: type[P]) -> tuple[P, ...]: ...
@@ -165,7 +159,7 @@ class View:
         if isinstance(key, type) and issubclass(key, Monitor):
             for i, monitor in enumerate(self.system.monitors):
                 if isinstance(monitor, key):
-                    self.components_read[("monitor", i)] = None
+                    self.reads["monitor", i, None] = None
                     return self._monitor(i)
         raise ModelError(
             f"the view has no {key!r}",

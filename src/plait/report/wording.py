@@ -410,6 +410,15 @@ def reduction_rows(verdict: Verdict) -> list[tuple[str, str]]:
     return rows
 
 
+def _percent(share: float) -> str:
+    """A share in percent.
+
+    >>> _percent(0.00042), _percent(0.028), _percent(0.5), _percent(1)
+    ('0.042%', '2.8%', '50%', '100%')
+    """
+    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:,.0f}%"
+
+
 def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     """The statistics as rows (label, value)."""
     s = verdict.statistics
@@ -417,9 +426,8 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         return _formula_rows(verdict, s.formula)
     calls = f"{s.python_calls:,}"
     if s.transitions:
-        share = 100 * s.python_calls / s.transitions
-        said = f"{share:.2g}% of transitions" if share < 1 else f"{share:,.0f}% of transitions"
-        calls += f" ({said if share <= 100 else f'{share / 100:,.1f} per transition'})"
+        share = s.python_calls / s.transitions
+        calls += f" ({f'{_percent(share)} of transitions' if share <= 1 else f'{share:,.1f} per transition'})"
     rows = [
         ("states", f"{s.states:,}"),
         ("transitions", f"{s.transitions:,}"),
@@ -432,6 +440,9 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         ("workers", f"{s.workers:,}"),
         ("reductions", reductions(verdict) or "none"),
     ]
+    if s.native_answers:
+        questions = s.native_answers + s.python_calls
+        rows.insert(6, ("questions", f"{questions:,} ({_percent(1 - s.native_share)} to Python)"))
     if s.graph_states not in (0, s.states):
         rows.append(("graph of runs", plural(s.graph_states, "state")))
     if s.walks:
@@ -445,5 +456,7 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
     if s.table_bytes:
         each = f" ({s.table_bytes / s.states:,.1f} B per state)" if s.states >= _MANY else ""
         rows.append(("visited set", bytes_text(s.table_bytes) + each))
+    if s.local_states:
+        rows.append(("local states", f"{s.local_states:,} ({s.bytes_per_local_state:,.0f} B each)"))
     rows.append(("collision probability", f"{s.collision_probability:.1e}" if s.collision_probability else "0"))
     return rows

@@ -7,7 +7,7 @@ import msgspec
 from plait._native import Failure, Finding
 from plait.check.explain.lifting import confirm, lifted
 from plait.check.explain.tidy import tidied
-from plait.check.explain.tracing import Tracer
+from plait.check.explain.tracing import Path, Tracer
 from plait.check.explain.waiting import waiting
 from plait.check.explain.why import why, why_failed
 from plait.check.runner import Runner
@@ -29,9 +29,9 @@ def counterexample(
     number = [p.name for p in tracer.runner.system.properties].index(prop.name)
     if tidy:
 
-        def shows(tracer: Tracer) -> bool:
-            ends = prop.kind != "final" or tracer.runner.is_terminal(tracer.state)
-            return ends and tracer.runner.holds(number, tracer.state) == (prop.kind == "reachable")
+        def shows(path: Path) -> bool:
+            ends = prop.kind != "final" or path.runner.is_terminal(path.state)
+            return ends and path.runner.holds(number, path.state) == (prop.kind == "reachable")
 
         with clock.optional():
             tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
@@ -77,11 +77,11 @@ def failed(runner: Runner, name: str, finding: Finding, clock: Deadline, *, tidy
     return tracer.trace(events, name, failure.message, tidied=note, why=reasons, exception=exception(failure))
 
 
-def failure_of(tracer: Tracer) -> Failure | None:
+def failure_of(path: Path) -> Failure | None:
     """The failure at the end of a run: of its last step, or of a property in its last state."""
-    if tracer.taken and tracer.taken[-1].failure:
-        return tracer.taken[-1].failure
-    raising = tracer.runner.raising(tracer.state)
+    if path.taken and path.taken[-1].failure:
+        return path.taken[-1].failure
+    raising = path.runner.raising(path.state)
     return raising[1] if raising else None
 
 

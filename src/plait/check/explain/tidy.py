@@ -1,6 +1,7 @@
 """Counterexamples that people can read: the needed steps, in an order with few changes from process to process.
 
-A run is changed in two ways. Each changed run is executed, so it certainly shows the same violation.
+A run is changed in two ways. Each changed run is executed, so it certainly shows the same violation. It is described
+only if it does: that takes longer than to execute it.
 
 - *Fewer steps*: steps that lead from a state back to the same state are left out. Then single steps are left out, with
   all steps that depend on them, if the run still ends in a violation.
@@ -18,12 +19,12 @@ from itertools import pairwise
 
 from plait._native import Transition
 from plait.check.explain.lifting import signature
-from plait.check.explain.tracing import Tracer
+from plait.check.explain.tracing import Path, Tracer
 from plait.check.runner import Runner
 from plait.kernel.trace import Event
 
-Shows = Callable[[Tracer], bool]
-"""Whether the run of a tracer shows what it must show."""
+Shows = Callable[[Path], bool]
+"""Whether a run shows what it must show."""
 
 MOST_STEPS = 400
 """Longer runs are not changed: the time to find a better run grows with the square of the length."""
@@ -46,7 +47,7 @@ def tidied(
         if not 1 < len(events) <= MOST_STEPS:
             break
         if shorten:
-            tracer, events, _ = shortened(tracer, events, lambda tracer, events, kept: shows(tracer))
+            tracer, events, _ = shortened(tracer, events, shows=shows)
         before = switches([event.lane for event in events])
         order = ordered(events)
         after = switches([events[i].lane for i in order])
@@ -108,13 +109,24 @@ def switches(lanes: Sequence[str]) -> int:
 
 def executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[Event]] | None:
     """The run of equal steps, or None if it is not possible."""
-    tracer, events = Tracer(runner), []
+    path = followed(runner, steps)
+    return None if path is None else _described(path)
+
+
+def followed(runner: Runner, steps: Sequence[Transition]) -> Path | None:
+    """The run of equal steps without a description, or None if it is not possible."""
+    path = Path(runner)
     for step in steps:
-        chosen = _like(runner, tracer.state, step)
+        chosen = _like(runner, path.state, step)
         if chosen is None:
             return None
-        events.append(tracer.step(chosen))
-    return tracer, events
+        path.take(chosen)
+    return path
+
+
+def _described(path: Path) -> tuple[Tracer, list[Event]]:
+    tracer = Tracer(path.runner)
+    return tracer, [tracer.step(transition) for transition in path.taken]
 
 
 def _like(runner: Runner, state: Sequence[int], step: Transition) -> Transition | None:
@@ -143,9 +155,13 @@ def dependence(events: Sequence[Event]) -> list[set[int]]:
 
 
 def shortened(
-    tracer: Tracer, events: list[Event], accept: Callable[[Tracer, list[Event], list[int]], bool]
+    tracer: Tracer,
+    events: list[Event],
+    accept: Callable[[Tracer, list[Event], list[int]], bool] = lambda *_: True,
+    *,
+    shows: Shows = lambda _: True,
 ) -> tuple[Tracer, list[Event], list[int]]:
-    """Leave steps out as long as the run is accepted, from the last one to the first, until none can be left out.
+    """Leave steps out as long as the run shows it and is accepted, from the last one to the first, until none can be.
 
     A step is left out together with the steps that take its messages, and so on. If that is not enough, all steps that
     depend on it are left out, or all steps that are not possible any more. Return the remaining run, and the indices of
@@ -157,7 +173,8 @@ def shortened(
         number -= 1
         for kept in _ways_without(tracer, events, number):
             left -= len(events)
-            again = executed(tracer.runner, [tracer.taken[i] for i in kept])
+            path = followed(tracer.runner, [tracer.taken[i] for i in kept])
+            again = _described(path) if path is not None and shows(path) else None
             if again is not None and accept(*again, [indices[i] for i in kept]):
                 (tracer, events), indices, found = again, [indices[i] for i in kept], True
                 number = min(number, len(events))

@@ -12,18 +12,31 @@ from plait.kernel.values import Data, to_data
 from plait.model.system import System
 
 
-class Tracer:
-    """Follows a run from the initial state. It knows which message instances are pending in which inbox."""
+class Path:
+    """A run from the initial state: its states and transitions so far."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
-        self.system = runner.system
-        self.messages: list[Sent] = []
-        self.names = [repr(pid) for pid in self.system.pids]
         self.state: Sequence[int] = runner.engine.initial()
         self.visited: list[list[int]] = [list(self.state)]
         self.taken: list[Transition] = []
-        """The states and transitions of the run so far."""
+
+    def take(self, transition: Transition) -> None:
+        """Go on with a transition. One that fails leads nowhere."""
+        if transition.failure is None:
+            self.state = transition.state
+        self.visited.append(list(self.state))
+        self.taken.append(transition)
+
+
+class Tracer(Path):
+    """Describes a run. It knows which message instances are pending in which inbox."""
+
+    def __init__(self, runner: Runner) -> None:
+        super().__init__(runner)
+        self.system = runner.system
+        self.messages: list[Sent] = []
+        self.names = [repr(pid) for pid in self.system.pids]
         self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
         """Per process, (message id of the engine, instance id) in the order sent."""
         self._senders: dict[int, str] = {}
@@ -69,10 +82,7 @@ class Tracer:
                 self._arrive(index, message, sender, content)
         sends = transition.sends if transition.failure is None else []
         sent = [self._arrive(to, message, index, content) for to, message, content in sends]
-        if transition.failure is None:
-            self.state = transition.state
-        self.visited.append(list(self.state))
-        self.taken.append(transition)
+        self.take(transition)
         self._settle()
         after = self._fields(index)
         decode = self.runner.tabulation.codec.decode

@@ -55,6 +55,9 @@ def judge(
         depth=counters.depth,
         seconds=sum(r.counters.seconds for r in reports),
         python_calls=counters.python_calls,
+        native_answers=counters.native_answers,
+        local_states=counters.local_states,
+        local_bytes=counters.local_bytes,
         search=search,
         workers=options.workers or 1,
         collision_probability=0.0 if search == "stateless" else _collision(counters.states, runner.engine.images),
@@ -111,6 +114,7 @@ def judge(
         warnings=[
             *_warnings(runner, bool(results) or options.explore, statistics, complete=complete and not stopped),
             *_left_out(reports, clock),
+            *(_left_to_python(runner) if options.native == "only" else []),
         ],
     )
 
@@ -122,6 +126,13 @@ def _left_out(reports: Sequence[SearchReport], clock: Deadline) -> list[str]:
     if clock.missed:
         left_out.append("the counterexample is not shortened or not explained: the time was over, or Ctrl-C came")
     return left_out
+
+
+def _left_to_python(runner: Runner) -> list[str]:
+    """The questions that native functions could not answer."""
+    count = runner.engine.native_left
+    questions = f"{count:,} question{'s' if count > 1 else ''}"
+    return [f"native functions left {questions} to Python: {', '.join(runner.engine.native_reasons)}"] if count else []
 
 
 def vacuous(results: Sequence[PropertyResult], ran: Iterable[tuple[type[Process], Handler]]) -> str | None:

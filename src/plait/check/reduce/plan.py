@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from plait.check.cover.recorder import Recorder
 from plait.check.live.search import assumed, engine_fairness
-from plait.check.options import Options, ReductionName
+from plait.check.options import Native, Options, ReductionName
 from plait.check.reduce.asymmetry import AsymmetryError
 from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.check.runner import Runner
@@ -49,6 +49,8 @@ class Plan(NamedTuple):
     history: bool
     """Whether each process remembers the messages of its last step. Decomposition drops them: nothing depends on them."""
     reductions: list[Reduction]
+    native: Native = "auto"
+    """Whether the model runs as native code."""
 
     def outcome(self, given_up: str | None, sampled: bool) -> list[Reduction]:
         """The reductions that were applied, from what the engine says.
@@ -65,16 +67,16 @@ class Plan(NamedTuple):
 
     def runner(self, system: System, recorder: Recorder | None = None) -> Runner:
         """A runner of the System with these reductions."""
-        runner = Runner(
+        return Runner(
             system,
             self.decomposition,
             history=self.history,
             symmetry=self.symmetry,
             rotations=self.rotations,
             recorder=recorder,
+            foresee=self.por,
+            native=self.native,
         )
-        runner.tabulation.foresee(self.por)
-        return runner
 
 
 def plan(
@@ -115,6 +117,8 @@ def plan(
     nothing = "every field is relevant (to see why: plait show, option decomposition)"
     if options.decomposition == "declared":
         nothing = "no field is declared aux(…)"
+    if decomposition and options.native == "only":
+        summary, nothing = [], "cannot be used if the model runs natively only: it keeps auxiliary fields in Python"
     if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
     symmetry, rotations = _symmetric(system), [system.members(role) for role in system.rotations]
@@ -142,7 +146,9 @@ def plan(
         symmetry, rotations = [], []
     dpor = decide("dpor", None, "persistent sets and sleep sets")
     dropped = any(r.name == "decomposition" and r.applied for r in decided)
-    return Plan(decomposition, por, symmetry, rotations, dpor, history == "last" and not dropped, decided)
+    return Plan(
+        decomposition, por, symmetry, rotations, dpor, history == "last" and not dropped, decided, options.native
+    )
 
 
 def _keeps_orders_apart(system: System, temporal: Sequence[Temporal]) -> str | None:

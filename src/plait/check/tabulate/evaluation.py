@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import get_ident
-from typing import Any
+from typing import Any, Literal
 
 from plait._native import Failure, Store
 from plait.check.cover.recorder import Recorder
@@ -21,12 +21,14 @@ from plait.model.monitor import Monitor
 from plait.model.process import Process, Status
 from plait.model.properties import Property
 from plait.model.system import System
-from plait.model.view import Component, View
+from plait.model.view import View
 
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 
-Judgement = tuple[bool | None, list[Component], list[tuple[int, int]]]
-"""A property's value in a state (None: it raised an exception), the components it read in order, and the fields."""
+Read = tuple[Literal["field", "inbox", "monitor"], int, int]
+"""A component that a property read. A field is given by its position in its class, from 1; 0 stands for the status."""
+Judgement = tuple[bool | None, list[Read]]
+"""A property's value in a state (None: it raised an exception), and the components that it read, in order."""
 
 
 class Evaluation:
@@ -45,29 +47,18 @@ class Evaluation:
         self.sample = Sample()
         self.store: Store | None = None
         """The engine's interned values, by id; set when the engine is made."""
-        self.fields_read: dict[str, set[tuple[str, str]]] = {p.name: set() for p in system.properties}
         self.raised: set[str] = set()
         """Properties that raised an exception in some state."""
         self._properties = system.properties if recorder is None else recorder.properties(system.properties)
         self._evaluations_of: dict[str, int] = {}
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
-        self._judgements: dict[int, dict[tuple[tuple[int, int], ...], dict[tuple[bytes, ...], Judgement]]] = {}
-        """For each property and set of fields that it read: the results, by the content of these fields."""
-        self._parts: dict[int, list[bytes]] = {}
-        """The contents of the fields of a local state, by its id."""
         self._inboxes: dict[int, tuple[Message, ...]] = {}
         self._monitors: dict[tuple[int, int], Monitor] = {}
 
     def evaluate(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> Judgement:
-        """Evaluate a property in a state (component ids): its value, the components read in order, and the fields.
-
-        A field is given by its position in its class, from 1; 0 stands for the status.
-        """
-        known = self._recalled(number, locals_)
-        if known is not None:
-            return known
+        """Evaluate a property in a state (component ids): its value, and the components that it read, in order."""
         prop = self._properties[number]
         view = View(
             self.system,
@@ -99,42 +90,19 @@ class Evaluation:
                     hint="a property must not use randomness, clocks, globals or the order of a set",
                 )
         self._check_untouched(prop.name, view, locals_, inboxes, monitors)
-        fields = []
-        for index, name in view.fields_read:
-            # Fields of an unborn process cannot be read. So a read of a field also reads that the process is born.
-            fields.append((index, 0))
+        reads: list[Read] = []
+        for kind, index, name in view.reads:
+            position = 0
             if name is not None:
-                fields.append((index, self.system.classes[index].__plait_fields__.index(name) + 1))
-                self.fields_read[prop.name].add((self.system.classes[index].__name__, name))
+                cls = self.system.classes[index]
+                position = cls.__plait_fields__.index(name) + 1
                 if self.recorder is not None:
-                    self.recorder.read(self.system.classes[index], {name}, f"property {prop.name}")
+                    self.recorder.read(cls, {name}, f"property {prop.name}")
+            reads.append((kind, index, position))
         if self.recorder is not None:
-            pending = [m for kind, i in view.components_read if kind == "inbox" for m in self.inbox_value(inboxes[i])]
+            pending = [m for kind, i, _ in reads if kind == "inbox" for m in self.inbox_value(inboxes[i])]
             self.recorder.saw(pending, f"property {prop.name}")
-        judgement = value, list(view.components_read), fields
-        if all(kind == "local" for kind, _ in view.components_read):
-            read = tuple(sorted(set(fields)))
-            self._judgements.setdefault(number, {}).setdefault(read, {})[self._contents(read, locals_)] = judgement
-        return judgement
-
-    def _recalled(self, number: int, locals_: Sequence[int]) -> Judgement | None:
-        """The result of an earlier evaluation that read the same content. A property reads few fields of a state."""
-        for read, judgements in self._judgements.get(number, {}).items():
-            found = judgements.get(self._contents(read, locals_))
-            if found is not None:
-                return found
-        return None
-
-    def _contents(self, read: Sequence[tuple[int, int]], locals_: Sequence[int]) -> tuple[bytes, ...]:
-        """The content of these fields."""
-        contents = []
-        for index, field in read:
-            parts = self._parts.get(locals_[index])
-            if parts is None:
-                assert self.store is not None
-                parts = self._parts[locals_[index]] = self.codec.fields(self.store.local(locals_[index]))
-            contents.append(parts[field] if field < len(parts) else b"")
-        return tuple(contents)
+        return value, reads
 
     def _value_again(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
@@ -176,9 +144,9 @@ class Evaluation:
     ) -> None:
         """Refuse a property that changes a value that it reads: it would change other states too."""
         assert self.store is not None
-        for kind, i in view.components_read:
+        for kind, i in dict.fromkeys((kind, i) for kind, i, _ in view.reads):
             now: list[object]
-            if kind == "local":
+            if kind == "field":
                 content = self.store.local(locals_[i])
                 if content[0] == UNBORN:
                     continue

@@ -87,7 +87,7 @@ class Unread:
 
 
 @functools.cache
-def _only_attributes(guard: Any) -> bool:
+def only_attributes(guard: Any) -> bool:
     """Whether a guard uses the message only to read its attributes, so that `Unread` detects every use."""
     code = getattr(guard, "__code__", None)
     if code is None or code.co_argcount < 2 or code.co_varnames[1] in code.co_cellvars:
@@ -154,7 +154,7 @@ class Guards:
     def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
         """Whether a guard is false here for every message: it returns false without reading the message."""
         guard: Any = self.system.classes[index].__plait_handlers__[number].where
-        if guard is None or not _only_attributes(guard):
+        if guard is None or not only_attributes(guard):
             return False
         known = self._known_hopeless.setdefault((index, number), {})
         key = (self.system.classes[index], self.handlers[index][number].name)

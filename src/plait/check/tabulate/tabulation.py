@@ -155,13 +155,13 @@ class Tabulation(Evaluation, Asymmetry):
         if not recovers:
             return bytes([CRASHED]) + local[1:]
         fields = self.model_codec.process(index, local).__dict__
-        fields |= self._volatile(index)
+        fields |= self.volatile(index)
         names = self.system.classes[index].__plait_fields__
         return self.model_codec.local(
             DOWN, tuple(fields[name] for name in names), names, f"{self.system.pids[index]} after a crash"
         )
 
-    def _volatile(self, index: int) -> dict[str, Any]:
+    def volatile(self, index: int) -> dict[str, Any]:
         """The fields that a crash resets, with their first values (for a spawned process: its class's defaults)."""
         cls = self.system.classes[index]
         if index < len(self.system.processes):

@@ -56,3 +56,36 @@ pub fn length(bytes: &[u8]) -> usize {
         tag => unreachable!("unknown tag {tag}"),
     }
 }
+
+/// Append the canonical bytes of a tuple of values.
+pub fn tuple<'a>(items: impl ExactSizeIterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+    out.push(b't');
+    let mut count = items.len();
+    while count >= 0x80 {
+        out.push(count as u8 | 0x80);
+        count >>= 7;
+    }
+    out.push(count as u8);
+    items.for_each(|item| out.extend_from_slice(item));
+}
+
+/// The name of the class of a record (a dataclass, a message); none for other values.
+pub fn record_name(content: &[u8]) -> Option<&[u8]> {
+    let (b'D', rest) = content.split_first()? else { return None };
+    let (size, rest) = varint(rest);
+    Some(&rest[..size])
+}
+
+/// The name of the class of a record, and the contents of its fields; none for other values.
+pub fn record(content: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let name = record_name(content)?;
+    let (size, rest) = varint(&content[1..]);
+    let (count, mut rest) = varint(&rest[size..]);
+    let mut fields = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (field, after) = rest.split_at(length(rest));
+        fields.push(field);
+        rest = after;
+    }
+    Some((name, fields))
+}

@@ -1,7 +1,7 @@
 //! Renames processes inside canonical bytes (`canon`): replaces every process id, and sorts sets and dicts again. This
 //! is how a permutation of symmetric processes acts on local states, messages and monitors.
 
-use crate::python::encoding::{length, varint};
+use crate::system::encoding::{length, varint};
 
 /// Content with every process id (role, index) replaced by the index that `renamed` gives.
 pub fn rename(content: &[u8], renamed: &dyn Fn(&[u8], usize) -> usize) -> Vec<u8> {

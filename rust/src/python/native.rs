@@ -1,0 +1,508 @@
+//! A model whose functions run natively, on the virtual machine. Python answers what the machine does not (`PyModel`).
+//!
+//! CPython is also the oracle: it answers a sample of the questions, too (`sample`). A difference is an internal error, never
+//! a verdict.
+
+use crate::python::model::PyModel;
+use crate::python::native_shape::{HandlerShape, NativeShape, Trigger};
+use crate::python::native_views::{Global, Local, delivered};
+use crate::python::sample::{Function, Sample};
+use crate::search::test_hooks::TestHooks;
+use crate::symmetry::audit::Evidence;
+use crate::symmetry::images::Images;
+use crate::system::encoding;
+use crate::system::model::{
+    Armed, Component, Evaluation, EventId, Fault, FieldId, Initial, LocalId, MessageId, Model, MonitorId, Network,
+    Observed, Outcome, Parts, Quantifier, RAISED, Result, Shape, Status,
+};
+use crate::system::values::Values;
+use crate::util::shared::SharedMap;
+use crate::vm::{Answer, Bail, Delivered, FieldResult, Machine, Program, Read, StepOutcome, load};
+use parking_lot::Mutex;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// A machine, and what it has answered.
+struct Worker {
+    machine: Machine,
+    answered: u64,
+    /// How many questions it has left to Python.
+    left: u64,
+    sample: Sample,
+}
+
+// SAFETY: a machine shares no value with anything outside of it, so it can move to another thread as a whole.
+unsafe impl Send for Worker {}
+
+pub struct NativeModel {
+    python: Arc<PyModel>,
+    program: Arc<Program>,
+    shape: NativeShape,
+    quantified: Shape,
+    idle: Mutex<Vec<Worker>>,
+    /// Local states whose `armed` Python has answered: a guard may have raised an exception there.
+    left_to_python: SharedMap<(u16, LocalId), ()>,
+    /// Guards that raised an exception: process, local state, handler, message.
+    raised: SharedMap<(u16, LocalId, u16, MessageId), ()>,
+    /// By process, sender and class of the message.
+    handlers: SharedMap<(u16, u16, Vec<u8>), Arc<[u16]>>,
+    /// Classes of messages that were sent, and their receivers.
+    sent: SharedMap<(Vec<u8>, u16), ()>,
+    reasons: SharedMap<&'static str, ()>,
+    /// For tests: a machine that does not try other orders of sets.
+    forgets_orders: bool,
+}
+
+/// The virtual machine and CPython gave different answers.
+#[derive(Debug)]
+pub struct Disagreement(pub String);
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Disagreement {}
+
+impl NativeModel {
+    pub fn new(python: Arc<PyModel>, shape: NativeShape) -> std::result::Result<NativeModel, String> {
+        let program = load(&shape.program)?;
+        let mut quantified = python.shape().clone();
+        let processes = quantified.processes;
+        quantified.quantifiers = (program.properties.iter())
+            .map(|property| {
+                property.as_ref().map_or_else(Quantifier::default, |property| {
+                    Quantifier::new(processes, property.every, property.parts.iter().map(|part| &*part.positions))
+                })
+            })
+            .collect();
+        Ok(NativeModel {
+            python,
+            program: Arc::new(program),
+            shape,
+            quantified,
+            idle: Mutex::default(),
+            left_to_python: SharedMap::default(),
+            raised: SharedMap::default(),
+            handlers: SharedMap::default(),
+            sent: SharedMap::default(),
+            reasons: SharedMap::default(),
+            forgets_orders: TestHooks::current().leaves_out("set orders"),
+        })
+    }
+
+    /// How many questions the machine has answered.
+    pub fn answered(&self) -> u64 {
+        self.idle.lock().iter().map(|worker| worker.answered).sum()
+    }
+
+    /// How many questions the machine has left to Python.
+    pub fn left(&self) -> u64 {
+        self.idle.lock().iter().map(|worker| worker.left).sum()
+    }
+
+    /// Why the machine has left questions to Python.
+    pub fn reasons(&self) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        self.reasons.for_each(|reason, ()| reasons.push(*reason));
+        reasons.sort_unstable();
+        reasons
+    }
+
+    /// Ask the machine, and tell whether CPython must be asked too.
+    fn ask<T>(&self, function: Function, question: impl FnOnce(&mut Machine) -> Answer<T>) -> (Answer<T>, bool) {
+        let idle = self.idle.lock().pop();
+        let mut worker = idle.unwrap_or_else(|| {
+            let mut machine = Machine::new(self.program.clone());
+            machine.set_fifo(self.python.shape().network == Network::Fifo);
+            if self.forgets_orders {
+                machine.forget_orders();
+            }
+            Worker { machine, answered: 0, left: 0, sample: Sample::default() }
+        });
+        let answer = question(&mut worker.machine);
+        let (ordered, way) = (worker.machine.take_ordered_sets(), worker.machine.take_branches());
+        let mut compare = false;
+        match &answer {
+            Ok(_) => {
+                worker.answered += 1;
+                compare = worker.sample.takes(function, ordered, way);
+            }
+            Err(bail) => {
+                worker.left += 1;
+                self.note(*bail);
+            }
+        }
+        self.idle.lock().push(worker);
+        (answer, compare)
+    }
+
+    fn note(&self, bail: Bail) {
+        if self.reasons.get(bail.reason()).is_none() {
+            self.reasons.insert(bail.reason(), ());
+        }
+    }
+
+    fn local(&self, local: LocalId) -> Local<'_> {
+        let values = self.values();
+        Local { values, fields: values.fields(local) }
+    }
+
+    fn handlers_of(&self, process: usize) -> &[HandlerShape] {
+        &self.shape.handlers[self.shape.classes[process]]
+    }
+
+    fn disagreement(&self, what: &str, asked: &str, native: &dyn fmt::Debug, python: &dyn fmt::Debug) -> Fault {
+        Box::new(Disagreement(format!(
+            "the virtual machine and CPython disagree about {what}\n  asked: {asked}\n  virtual machine: {native:?}\n  CPython: \
+             {python:?}"
+        )))
+    }
+
+    /// A question about a process, for a disagreement: canonical bytes, from which it can be asked again.
+    fn asked(&self, process: usize, local: LocalId, messages: &[MessageId]) -> String {
+        let values = self.values();
+        let messages: Vec<String> = messages
+            .iter()
+            .map(|&message| format!("({}, {})", values.sender(message), hex(values.message_content(message))))
+            .collect();
+        format!(
+            "process {process}, local state {}, messages [{}]",
+            hex(&values.local_content(local)),
+            messages.join(", ")
+        )
+    }
+
+    fn armed_natively(&self, machine: &mut Machine, process: usize, local: LocalId) -> Answer<Vec<Armed>> {
+        let (fields, mut armed) = (self.local(local), Vec::new());
+        for (number, handler) in self.handlers_of(process).iter().enumerate() {
+            let number = number as u16;
+            match handler.trigger {
+                Trigger::Action => {
+                    if !handler.guarded || machine.guard(process as u16, number, &fields, None)? {
+                        armed.push(Armed { handler: number, count: 0 });
+                    }
+                }
+                Trigger::Messages(count) => {
+                    let count = match count {
+                        Some(count) => count,
+                        None => self.quorum(machine, process, number, &fields)?,
+                    };
+                    // A guard that is false without a look at the message is false for every message.
+                    let hopeless = self.shape.foresee
+                        && handler.guarded
+                        && handler.foreseeable
+                        && machine.guard(process as u16, number, &fields, None) == Ok(false);
+                    if !hopeless {
+                        armed.push(Armed { handler: number, count });
+                    }
+                }
+                Trigger::Recovery | Trigger::Init => {}
+            }
+        }
+        Ok(armed)
+    }
+
+    fn quorum(&self, machine: &mut Machine, process: usize, number: u16, fields: &Local) -> Answer<u16> {
+        let size = machine.quorum(process as u16, number, fields)?;
+        let valid = (1..=self.python.shape().processes as i64).contains(&size);
+        if valid { Ok(size as u16) } else { Err(Bail(&"a quorum that no set of processes has")) }
+    }
+
+    /// The group of a message whose guard is true: the values of the fields in which a quorum agrees.
+    fn group(&self, handler: &HandlerShape, message: MessageId) -> Option<u32> {
+        let content = self.values().message_content(message);
+        if handler.same.is_empty() {
+            return Some(self.values().group(b""));
+        }
+        let (class, values) = encoding::record(content)?;
+        let names = self.shape.messages.get(std::str::from_utf8(class).ok()?)?;
+        let same = handler.same.iter().map(|name| Some(values[names.iter().position(|known| known == name)?]));
+        let same: Vec<&[u8]> = same.collect::<Option<_>>()?;
+        let mut group = Vec::new();
+        encoding::tuple(same.into_iter(), &mut group);
+        Some(self.values().group(&group))
+    }
+
+    fn outcome(&self, process: usize, before: LocalId, outcome: StepOutcome) -> Outcome {
+        let values = self.values();
+        let StepOutcome { fields, mut sends, events, spawns, expected, choices, .. } = outcome;
+        // On an unordered network, the order of sends does not matter. It must not make outcomes differ.
+        if self.python.shape().network != Network::Fifo {
+            sends.sort_unstable();
+        }
+        Outcome {
+            sends: sends.iter().map(|(to, content)| (*to, values.message(process as u16, content))).collect(),
+            local: self.changed(before, &fields),
+            events: events.iter().map(|event| values.event(process as u16, event)).collect(),
+            spawns: spawns.iter().map(|(slot, content)| (*slot, values.local(content))).collect(),
+            expected,
+            choices,
+            failure: None,
+        }
+    }
+
+    /// Whether no step has sent a message of this class to this receiver so far.
+    fn is_new(&self, to: u16, content: &[u8]) -> bool {
+        let key = (class_name(content).to_vec(), to);
+        if self.sent.get(&key).is_some() {
+            return false;
+        }
+        self.sent.insert(key, ());
+        true
+    }
+
+    /// The local state (or that of a monitor) with these changes.
+    fn changed(&self, before: LocalId, results: &[FieldResult]) -> LocalId {
+        let values = self.values();
+        if results.iter().all(|result| *result == FieldResult::Unchanged) {
+            return before;
+        }
+        let after: Vec<FieldId> = values
+            .fields(before)
+            .iter()
+            .zip(results)
+            .map(|(&field, result)| match result {
+                FieldResult::Unchanged => field,
+                FieldResult::Changed(content) => values.field(content),
+            })
+            .collect();
+        values.local_of(Status::Up, &after)
+    }
+
+    fn run(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
+        let consumed: Vec<Delivered> = messages.iter().map(|&message| delivered(self.values(), message)).collect();
+        let function = Function::Step(self.shape.classes[process], handler);
+        let (answer, compare) =
+            self.ask(function, |machine| machine.step(process as u16, handler, &self.local(local), &consumed));
+        match answer {
+            Ok(outcomes) if outcomes.iter().all(|outcome| outcome.no_slot.is_none()) => {
+                // CPython notes which messages are sent to whom (`Tabulation.sent`), so it is asked about each first one.
+                let sends = outcomes.iter().flat_map(|outcome| &outcome.sends);
+                let compare = sends.fold(compare, |compare, (to, content)| self.is_new(*to, content) || compare);
+                let found: Vec<Outcome> =
+                    outcomes.into_iter().map(|outcome| self.outcome(process, local, outcome)).collect();
+                if compare {
+                    let expected = self.python.step(process, local, handler, messages)?;
+                    if expected != found {
+                        let what = format!("a step (handler {handler})");
+                        return Err(self.disagreement(&what, &self.asked(process, local, messages), &found, &expected));
+                    }
+                }
+                Ok(found)
+            }
+            _ => self.python.step(process, local, handler, messages),
+        }
+    }
+}
+
+/// The name of the class of a message or record in canonical bytes.
+fn class_name(content: &[u8]) -> &[u8] {
+    encoding::record_name(content).unwrap_or_default()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Model for NativeModel {
+    fn shape(&self) -> &Shape {
+        &self.quantified
+    }
+
+    fn values(&self) -> &Values {
+        self.python.values()
+    }
+
+    fn images(&self) -> &Images {
+        self.python.images()
+    }
+
+    fn in_thread(&self, body: &mut dyn FnMut()) {
+        self.python.in_thread(body);
+    }
+
+    fn asked(&self) -> u64 {
+        self.python.asked()
+    }
+
+    fn initial(&self) -> Result<Initial> {
+        self.python.initial()
+    }
+
+    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
+        let function = Function::Armed(self.shape.classes[process]);
+        let (answer, compare) = self.ask(function, |machine| self.armed_natively(machine, process, local));
+        match answer {
+            Ok(found) => {
+                if compare {
+                    let expected = self.python.armed(process, local)?;
+                    if expected != found {
+                        let asked = self.asked(process, local, &[]);
+                        return Err(self.disagreement("which handlers may run", &asked, &found, &expected));
+                    }
+                }
+                Ok(found)
+            }
+            Err(_) => {
+                self.left_to_python.insert((process as u16, local), ());
+                self.python.armed(process, local)
+            }
+        }
+    }
+
+    fn handlers(&self, process: usize, message: MessageId) -> Result<Vec<u16>> {
+        let values = self.values();
+        let key = (process as u16, values.sender(message), class_name(values.message_content(message)).to_vec());
+        if let Some(known) = self.handlers.get(&key) {
+            return Ok(known.to_vec());
+        }
+        let found = self.python.handlers(process, message)?;
+        self.handlers.insert(key, found.clone().into());
+        Ok(found)
+    }
+
+    fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
+        let mut groups = Vec::with_capacity(questions.len());
+        for &(handler, message) in questions {
+            let shape = &self.handlers_of(process)[handler as usize];
+            let function = Function::Guard(self.shape.classes[process], handler);
+            let (answer, compare) = self.ask(function, |machine| {
+                let delivered = delivered(self.values(), message);
+                if shape.guarded && !machine.guard(process as u16, handler, &self.local(local), Some(delivered))? {
+                    return Ok(None);
+                }
+                self.group(shape, message).map(Some).ok_or(Bail(&"a message of an unknown class"))
+            });
+            let native = answer.ok();
+            let group = match native {
+                Some(group) if !compare => group,
+                _ => {
+                    let group = self.python.guards(process, local, &[(handler, message)])?[0];
+                    if native.is_some_and(|native| native != group) {
+                        let (what, asked) =
+                            (format!("a guard (handler {handler})"), self.asked(process, local, &[message]));
+                        return Err(self.disagreement(&what, &asked, &native, &group));
+                    }
+                    if group == Some(RAISED) {
+                        self.raised.insert((process as u16, local, handler, message), ());
+                    }
+                    group
+                }
+            };
+            groups.push(group);
+        }
+        Ok(groups)
+    }
+
+    fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
+        let raised = match messages {
+            [] => self.left_to_python.get(&(process as u16, local)).is_some(),
+            [message] => self.raised.get(&(process as u16, local, handler, *message)).is_some(),
+            _ => false,
+        };
+        if raised {
+            return self.python.step(process, local, handler, messages);
+        }
+        self.run(process, local, handler, messages)
+    }
+
+    fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId> {
+        let values = self.values();
+        let mut fields = values.fields(local).to_vec();
+        if !recovers {
+            return Ok(values.local_of(Status::Crashed, &fields));
+        }
+        for (field, content) in &self.shape.volatile[process] {
+            fields[*field] = values.field(content);
+        }
+        Ok(values.local_of(Status::Down, &fields))
+    }
+
+    fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>> {
+        let values = self.values();
+        let back = values.local_of(Status::Up, values.fields(local));
+        match self.handlers_of(process).iter().position(|handler| handler.trigger == Trigger::Recovery) {
+            Some(handler) => self.run(process, back, handler as u16, &[]),
+            None => Ok(vec![Outcome { local: back, ..Outcome::default() }]),
+        }
+    }
+
+    fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
+        let (by, content) = self.values().event_content(event);
+        let function = Function::Observe(monitor);
+        let (answer, compare) =
+            self.ask(function, |machine| machine.observe(monitor as u16, &self.local(state), by, content));
+        let Ok(results) = answer else {
+            return self.python.observe(monitor, state, event);
+        };
+        let found = self.changed(state, &results);
+        if compare {
+            let expected = self.python.observe(monitor, state, event)?;
+            if expected != Ok(found) {
+                let asked = format!("state {}, event {}", hex(&self.values().monitor_content(state)), hex(content));
+                let expected = expected.map(|state| hex(&self.values().monitor_content(state)));
+                let found = hex(&self.values().monitor_content(found));
+                return Err(self.disagreement(&format!("monitor {monitor}"), &asked, &found, &expected));
+            }
+        }
+        Ok(Ok(found))
+    }
+
+    fn evaluate(&self, property: usize, part: usize, parts: &Parts) -> Result<Evaluation> {
+        let whole = part == self.quantified.quantifiers[property].parts;
+        let state = Global { values: self.values(), parts };
+        let mut reads = Vec::new();
+        let (answer, compare) = self.ask(Function::Property(property, part), |machine| {
+            let value = if whole { machine.property(property, &state) } else { machine.part(property, part, &state) };
+            for &read in machine.reads() {
+                let component = match read {
+                    Read::Status(process) => Component::Field(process, 0),
+                    Read::Field(process, field) => Component::Field(process, field + 1),
+                    Read::Inbox(process) => Component::Inbox(process),
+                    Read::Monitor(monitor, _) => Component::Monitor(monitor),
+                };
+                if !reads.contains(&component) {
+                    reads.push(component);
+                }
+            }
+            value
+        });
+        let Ok(value) = answer else {
+            return if whole {
+                self.python.evaluate(property, part, parts)
+            } else {
+                Ok(Evaluation { value: None, reads })
+            };
+        };
+        if compare {
+            let expected = self.python.evaluate(property, part, parts)?.value;
+            let Quantifier { parts: count, every, .. } = self.quantified.quantifiers[property];
+            let agree = match expected {
+                Some(expected) if expected == value => true,
+                _ if whole => false,
+                // A part before it raises, or may do so.
+                None => true,
+                // This part decides nothing. Then another one decides.
+                Some(_) if value == every => {
+                    let decides = |machine: &mut Machine, part| machine.part(property, part, &state) != Ok(every);
+                    let function = Function::Property(property, part);
+                    self.ask(function, |machine| Ok((0..count).any(|part| decides(machine, part)))).0 == Ok(true)
+                }
+                Some(_) => false,
+            };
+            if !agree {
+                let locals: Vec<String> = parts.locals.iter().map(|&l| hex(&self.values().local_content(l))).collect();
+                let what = format!("property {property} (part {part})");
+                return Err(self.disagreement(&what, &format!("local states {locals:?}"), &value, &expected));
+            }
+        }
+        Ok(Evaluation { value: Some(value), reads })
+    }
+
+    fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault {
+        self.python.asymmetry(element, evidence)
+    }
+}

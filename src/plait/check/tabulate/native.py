@@ -1,0 +1,65 @@
+"""A System as the native engine runs it: its program, and what a handler needs, apart from the code of the user."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from plait.check.tabulate.guards import only_attributes
+from plait.check.tabulate.native_shape import NativeHandler, NativeSystem
+from plait.check.tabulate.tabulation import Tabulation
+from plait.ir.lower import lower
+from plait.ir.nodes import encoded
+from plait.model.message import Message
+from plait.model.process import Handler, Process, Quorum
+from plait.model.system import System
+
+
+def native_system(tabulation: Tabulation, *, foresee: bool = False) -> NativeSystem:
+    """Lower a System."""
+    system, encode = tabulation.system, tabulation.codec.encode
+    lowered = lower(system, encode)
+    for cls, made in zip(lowered.classes, lowered.program.classes, strict=True):
+        if made.kind not in ("process", "monitor"):
+            tabulation.codec.learn(cls)  # Python may get instances that only native steps have made
+    classes = list(dict.fromkeys(system.classes))
+    recovers = any(fault.recovers for fault in system.faults)
+    return NativeSystem(
+        program=encoded(lowered.program),
+        handlers=[[_handler(system, handler) for handler in cls.__plait_handlers__] for cls in classes],
+        classes=[classes.index(cls) for cls in system.classes],
+        volatile=[
+            [
+                (cls.__plait_fields__.index(name), encode(value))
+                for name, value in (tabulation.volatile(index).items() if recovers else ())
+            ]
+            for index, cls in enumerate(system.classes)
+        ],
+        messages={
+            f"{message.__module__}.{message.__qualname__}": [f.name for f in dataclasses.fields(message)]  # type: ignore[arg-type]
+            for message in _quorum_messages(classes)
+        },
+        foresee=foresee,
+        functions=lowered.functions,
+    )
+
+
+def _handler(system: System, handler: Handler) -> NativeHandler:
+    count: int | None = 1
+    if isinstance(handler.quorum, Quorum):
+        count = system.quorum_size(handler.quorum)
+    elif isinstance(handler.quorum, int):
+        count = handler.quorum
+    elif handler.quorum is not None:
+        count = None
+    guarded = handler.where is not None
+    return NativeHandler((handler.kind, count), guarded, guarded and only_attributes(handler.where), handler.same)
+
+
+def _quorum_messages(classes: Sequence[type[Process]]) -> Iterator[type[Message]]:
+    """The classes of messages whose fields must agree in a quorum."""
+    waiting = [h.message for cls in classes for h in cls.__plait_handlers__ if h.message is not None and h.same]
+    while waiting:
+        message = waiting.pop()
+        yield message
+        waiting += message.__subclasses__()
