@@ -202,6 +202,7 @@ def test_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         "spin",
         "stateright",
         "throughput",
+        "native",
         "searches",
         "reductions",
         "liveness",

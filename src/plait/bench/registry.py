@@ -58,6 +58,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "searches": _engine("searches", "speed of bfs, dfs, stateless and random search on Paxos", "repeats", "plot"),
     "reductions": _engine("reductions", "how many states reductions remove, and their cost", "repeats"),
     "liveness": _engine("liveness", "time and memory of temporal properties", "repeats"),
+    "native": _engine("native", "native execution of handlers, cold and warm searches, two workers", "repeats"),
     "memory": _engine("memory", "100 million states within 4 GiB"),
     "startup": _engine("startup", "wall time of plait --help and of a small check", "repeats"),
 }

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from plait import check
 from plait.bench.errors import FailedError, MissingError
 from plait.bench.peers import process
 from plait.bench.peers import table as peers
@@ -25,15 +26,20 @@ from plait.bench.peers.spin import Spin, promela
 from plait.bench.peers.stateright import Stateright
 from plait.bench.peers.tlc import Tlc
 from plait.cli.main import main
+from plait.protocols.raft import raft
+from tests.oracle.explorer import explore
 from tests.support.patience import PATIENCE, until
 
 # States and transitions. The first two are published: the TLA+ specification TwoPhase (Stateright counts the transitions
 # as well), Stateright's examples/paxos.rs. The law of docs/decisions/0006 gives the states of Paxos with two acceptors.
+# The oracle counts those of the smallest Raft (below).
 CASES = [
     (Case("two_phase_commit", (3,), 288), 1_145),
     (Case("register_paxos", (2, 3), 16_668), 32_970),
     (Case("paxos", (2, 2, 1), 18**2), 732),
     (Case("lamport_mutex", (2, 4), 401), 662),
+    (Case("raft", (2, 2, 2, 2), 489), 664),
+    (Case("raft", (3, 2, 2, 1), 5_521), 10_972),
 ]
 SMALL = {"Two-phase commit": CASES[0][0], "Paxos": CASES[2][0]}
 
@@ -79,12 +85,20 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_all_find_the_same(name: str, case: Case, transitions: int, tmp_path: Path) -> None:
     found = checker(name)
     if not found.has(case.protocol):
-        assert (name, case.protocol) in [("Spin", "register_paxos"), ("TLC", "register_paxos")]
+        assert (name, case.protocol) in [("Spin", "register_paxos"), ("TLC", "register_paxos"), ("Spin", "raft")]
         return
     prepared = found.prepare(case, 1, tmp_path)
     measured = process.run(prepared.command, cwd=prepared.cwd, timeout=PATIENCE)
     said = found.read(measured.output, measured.code)
     assert (said.states, said.transitions, said.violated) == (case.states, transitions, False)
+
+
+@pytest.mark.slow
+def test_the_oracle_counts_raft() -> None:
+    case, transitions = CASES[4]
+    truth = explore(raft(servers=2, elections="any,any", entries=2, quorum=False))
+    assert case.parameters == {"servers": "2", "elections": "any,any", "entries": "2", "quorum": "false"}
+    assert (truth.states, truth.transitions, truth.violated) == (case.states, transitions, set())
 
 
 @pytest.mark.slow
@@ -109,24 +123,51 @@ def test_spin_notices_a_wrong_model(case: Case, guard: str, instead: str, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("case", "module", "guard"),
+    ("case", "module", "guard", "instead", "violated"),
     [
-        (CASES[0][0], "TwoPhaseCommit", '  /\\ outcome = "committed" => noted = RM\n'),
-        (CASES[2][0], "Paxos", "  /\\ m.from >= promised[m.to]\n"),
-        (CASES[3][0], "LamportMutex", "  /\\ acks[p] = Contender \\ {p}\n"),
+        pytest.param(
+            CASES[0][0],
+            "TwoPhaseCommit",
+            '  /\\ outcome = "committed" => noted = RM\n',
+            "",
+            "Consistency",
+            id="commits at once",
+        ),
+        pytest.param(
+            CASES[2][0], "Paxos", "  /\\ m.from >= promised[m.to]\n", "", "Agreement", id="accepts every write"
+        ),
+        pytest.param(
+            CASES[3][0], "LamportMutex", "  /\\ acks[p] = Contender \\ {p}\n", "", "MutualExclusion", id="does not wait"
+        ),
+        pytest.param(CASES[5][0], "Raft", "voted[s] = 0)", 'role[s] = "follower")', "ElectionSafety", id="votes twice"),
+        pytest.param(
+            CASES[5][0], "Raft", "IF UpToDate(m)", "IF TRUE", "LeaderCompleteness", id="does not compare logs"
+        ),
     ],
-    ids=["commits at once", "accepts every write", "does not wait"],
 )
-def test_tlc_notices_a_wrong_model(case: Case, module: str, guard: str, tmp_path: Path) -> None:
+def test_tlc_notices_a_wrong_model(
+    case: Case, module: str, guard: str, instead: str, violated: str, tmp_path: Path
+) -> None:
     tlc = checker("TLC")
     prepared = tlc.prepare(case, 1, tmp_path)
     assert prepared.cwd is not None
     file = prepared.cwd / f"{module}.tla"
     text = file.read_text(encoding="ascii")
     assert text.count(guard) == 1
-    file.write_text(text.replace(guard, ""), encoding="ascii")
+    file.write_text(text.replace(guard, instead), encoding="ascii")
     measured = process.run(prepared.command, cwd=prepared.cwd, timeout=PATIENCE)
     assert tlc.read(measured.output, measured.code).violated
+    assert f"Invariant {violated} is violated" in measured.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("faulty", "violated"), [("vote", "election_safety"), ("log", "leader_completeness")], ids=["vote", "log"]
+)
+def test_the_twins_of_raft_violate_what_tlc_says(faulty: Any, violated: str) -> None:
+    """The two wrong models of Raft above, as they are in the zoo."""
+    twin = raft(servers=3, elections="1+2,1+2", quorum=False, faulty=faulty)
+    assert check(twin).property == violated
 
 
 @pytest.mark.slow

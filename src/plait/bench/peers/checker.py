@@ -21,16 +21,31 @@ class Case(NamedTuple):
     def parameters(self) -> dict[str, str]:
         """The parameters for `plait check -p`."""
         names, fixed = PROTOCOLS[self.protocol]
-        return dict(zip(names, map(str, self.sizes), strict=True)) | fixed
+        sizes = dict(zip(names, self.sizes, strict=True))
+        if self.protocol == "raft":
+            fixed = fixed | {"elections": elections(sizes["servers"], sizes.pop("candidates"), sizes.pop("terms"))}
+        return {name: str(size) for name, size in sizes.items()} | fixed
 
 
 PROTOCOLS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "two_phase_commit": (("resource_managers",), {"quorum": "false"}),
     "paxos": (("proposers", "acceptors", "learners"), {"quorum": "false"}),
     "lamport_mutex": (("processes", "clock_limit"), {"quorum": "false", "entries": "none"}),
+    # Candidates and terms become the parameter elections.
+    "raft": (("servers", "candidates", "terms", "entries"), {"quorum": "false"}),
     "register_paxos": (("clients", "servers"), {}),
 }
 """For each protocol: the parameters that are sizes, and fixed values of others, so that it equals the peers' models."""
+
+
+def elections(servers: int, candidates: int, terms: int) -> str:
+    """The parameter `elections` of Raft if servers 1 to `candidates` may stand in each term.
+
+    >>> elections(3, 3, 2), elections(5, 2, 1)
+    ('any,any', '1+2')
+    """
+    each = "any" if candidates == servers else "+".join(map(str, range(1, candidates + 1)))
+    return ",".join([each] * terms)
 
 
 class Run(NamedTuple):

@@ -32,6 +32,7 @@ QUICK = {
     "Two-phase commit, 3 resource managers": Case("two_phase_commit", (3,), 288),
     "Paxos (1, 3, 1)": Case("paxos", (1, 3, 1), 177),
     "Lamport mutex, 2 processes, clocks to 4": Case("lamport_mutex", (2, 4), 401),
+    "Raft, 3 servers, 2 of them candidates": Case("raft", (3, 2, 2, 1), 5_521),
     # Stateright's example examples/paxos.rs.
     "Register Paxos, 2 clients": Case("register_paxos", (2, 3), 16_668),
 }
@@ -44,6 +45,11 @@ SETTINGS = {
     "Paxos (3, 3, 1)": Case("paxos", (3, 3, 1), 177**3),
     # LamportMutex of the TLA+ examples; TLC counted the states.
     "Lamport mutex, 3 processes, clocks to 6": Case("lamport_mutex", (3, 6), 724_274),
+    # Two terms each. Complete searches: checkers that stop after a number of states would not stop at the same ones.
+    "Raft, 3 servers": Case("raft", (3, 3, 2, 1), 23_442),
+    "Raft, 3 servers, 2 of them candidates, logs of 2 entries": Case("raft", (3, 2, 2, 2), 886_637),
+    "Raft, 4 servers": Case("raft", (4, 4, 2, 1), 1_308_921),
+    "Raft, 5 servers, 1 of them candidate": Case("raft", (5, 1, 2, 1), 172_873),
     "Register Paxos, 2 clients": Case("register_paxos", (2, 3), 16_668),
     "Register Paxos, 3 clients": Case("register_paxos", (3, 3), 1_194_428),
 }

@@ -26,13 +26,18 @@ _ASK = "name the jar of the TLA+ tools: --tla2tools tla2tools.jar"
 class _Module(NamedTuple):
     name: str
     constants: tuple[str, ...]
-    invariant: str
+    invariants: str
 
 
 _MODULES = {
     "two_phase_commit": _Module("TwoPhaseCommit", ("N",), "Consistency"),
     "paxos": _Module("Paxos", ("P", "A", "L"), "Agreement"),
     "lamport_mutex": _Module("LamportMutex", ("N", "Limit"), "MutualExclusion"),
+    "raft": _Module(
+        "Raft",
+        ("N", "Candidates", "Terms", "Entries"),
+        "ElectionSafety LogMatching LeaderCompleteness StateMachineSafety",
+    ),
 }
 
 
@@ -88,7 +93,7 @@ class Tlc(Checker):
         work = Path(tempfile.mkdtemp(dir=folder))
         shutil.copy(MODELS / f"{module.name}.tla", work)
         constants = "".join(f"CONSTANT {n} = {v}\n" for n, v in zip(module.constants, case.sizes, strict=True))
-        configuration = f"SPECIFICATION Spec\nINVARIANT {module.invariant}\n{constants}"
+        configuration = f"SPECIFICATION Spec\nINVARIANT {module.invariants}\n{constants}"
         (work / f"{module.name}.cfg").write_text(configuration, encoding="ascii")
         java = ["java", "-XX:+UseParallelGC", "-cp", str(self._jar)]
         return Run([*java, "tlc2.TLC", "-tool", "-deadlock", "-workers", str(workers), module.name], work)

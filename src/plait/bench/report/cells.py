@@ -25,8 +25,8 @@ def number(value: Value, unit: Unit = "") -> str:
     ('64 MiB', '1.50 GiB', '21.3 B/state', '> 1 h')
     >>> [number(rate, "1/s") for rate in (312, 7_981, 45_600, 3_210_000)]
     ['312/s', '8.0 k/s', '46 k/s', '3.21 M/s']
-    >>> number(13.64, "x"), number(0.0412, "share"), number(0.99958, "share")
-    ('14 x', '4.1%', '99.96%')
+    >>> number(13.64, "x"), number(0.0412, "share"), number(0.99958, "share"), number(1.0, "share")
+    ('14 x', '4.1%', '99.96%', '100%')
     """
     if isinstance(value, str):
         return value
@@ -37,6 +37,8 @@ def number(value: Value, unit: Unit = "") -> str:
             return f"{value:,.{2 if value < 10 else 1 if value < 1000 else 0}f} {unit}"
         case "x":
             return f"{times(value)} x"
+        case "share" if value == 1:
+            return "100%"
         case "share":
             return next(s for digits in (1, 2, 3, 9) if (s := f"{value:.{digits}%}")[:3] != "100" or digits == 9)
         case "B":

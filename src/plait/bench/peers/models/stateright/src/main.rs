@@ -2,6 +2,7 @@
 
 mod lamport_mutex;
 mod paxos;
+mod raft;
 mod register_paxos;
 mod two_phase_commit;
 
@@ -54,6 +55,15 @@ fn main() -> ExitCode {
         ("lamport_mutex", &[processes, limit @ ..=255]) => {
             search(lamport_mutex::model(processes, limit as u8), threads)
         }
+        ("raft", &[servers, candidates, terms @ ..=255, entries @ ..=255]) => {
+            let sizes = raft::Sizes {
+                servers,
+                candidates,
+                terms: terms as u8,
+                entries: entries as u8,
+            };
+            search(raft::model(sizes), threads)
+        }
         ("register_paxos", &[clients, servers]) => {
             search(register_paxos::model(clients, servers), threads)
         }
@@ -65,7 +75,7 @@ fn main() -> ExitCode {
 fn usage() -> ExitCode {
     eprintln!(
         "usage: plait-peers THREADS PROTOCOL SIZE…\n  two_phase_commit MANAGERS\n  paxos PROPOSERS ACCEPTORS LEARNERS\n  \
-         lamport_mutex PROCESSES LIMIT\n  register_paxos CLIENTS SERVERS"
+         lamport_mutex PROCESSES LIMIT\n  raft SERVERS CANDIDATES TERMS ENTRIES\n  register_paxos CLIENTS SERVERS"
     );
     ExitCode::from(2)
 }
