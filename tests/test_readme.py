@@ -112,9 +112,9 @@ def test_the_graphs_are_what_the_tool_draws(clone: Path, example: str, reduce: s
 def test_the_numbers_for_five_clients() -> None:
     text = README.read_text(encoding="utf-8")
     found = check(load(str(EXAMPLE), {"clients": 5, "fencing": True}, parse=False), workers=1).statistics
-    assert f"`-p clients=5`) it has {found.states:,} states" in text
-    assert f"{found.transitions:,} transitions" in text
-    assert 500 < found.python_calls < 1500, "about a thousand calls"
+    assert f"`-p clients=5`), this model has {found.states:,} states and {found.transitions:,} transitions" in text
+    assert 1100 < found.native_answers + found.python_calls < 1300, "about 1,200 questions"
+    assert found.native_share > 0.8, "most of these questions"
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.markdown import ROOT
+from tests.support.once import made_once
 
 pytestmark = pytest.mark.slow
 
@@ -37,11 +38,13 @@ def build(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make docs` builds it."""
-    folder = tmp_path_factory.mktemp("site")
-    result = build(ROOT, folder)
-    assert result.returncode == 0, result.stderr
-    assert "WARNING" not in result.stderr
-    return folder
+
+    def make(folder: Path) -> None:
+        result = build(ROOT, folder)
+        assert result.returncode == 0, result.stderr
+        assert "WARNING" not in result.stderr
+
+    return made_once(tmp_path_factory, "site", make)
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
