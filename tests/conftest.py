@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -91,13 +92,18 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_configure() -> None:
-    """A shell ignores Ctrl-C for jobs in the background, and they hand that on: tests that interrupt commands need it."""
+    """Prepare the process.
+
+    A shell ignores Ctrl-C for jobs in the background, and they hand that on: tests that interrupt commands need it.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Thousands of tests and their modules stay until the end: the collector need not look at them again every moment.
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Limit the number of examples, as the profile says."""
+    """Limit the number of examples, as the profile says; begin with what takes longest."""
     most = MOST_EXAMPLES.get(config.getoption("--hypothesis-profile") or "default")
     for item in items:
         test = getattr(item, "obj", None)
@@ -105,6 +111,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             # Hypothesis has no public way to change the settings of a test that has its own.
             own = test._hypothesis_internal_use_settings  # type: ignore[union-attr]
             test._hypothesis_internal_use_settings = settings(own, max_examples=min(most, own.max_examples))  # type: ignore[union-attr]
+    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+        items.sort(key=_takes_longest)
+
+
+def _takes_longest(item: pytest.Item) -> tuple[bool, bool]:
+    """Slow tests with random examples go first, then the other slow ones: short ones at the end keep all workers busy."""
+    return item.get_closest_marker("slow") is None, not is_hypothesis_test(getattr(item, "obj", None))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,7 +1,8 @@
-"""Programs are built once for all tests of this folder, which are skipped where there is no clang."""
+"""Programs are built once for all tests of this folder and all workers. The tests are skipped where there is no clang."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from plait.epa.instrumentation.build import build
 from plait.epa.instrumentation.toolchain import find_all
 from plait.epa.recording import Recording
 from plait.epa.run import Run, run
+from tests.support.once import made_once
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "epa"
 Build = Callable[[str], Path]
@@ -29,19 +31,18 @@ def toolchain() -> int:
 @pytest.fixture(scope="session")
 def built(toolchain: int, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """The program of an example, or of a source text."""
-    folder = tmp_path_factory.mktemp("programs")
-    known: dict[str, Path] = {}
+
+    def compile_in(folder: Path, source: str) -> None:
+        if "\n" in source:
+            file = folder / f"program.{'cpp' if '#include <thread>' in source else 'c'}"
+            file.write_text(source, encoding="utf-8")
+        else:
+            file = EXAMPLES / source
+        build([file], folder / "program.epa", version=toolchain)
 
     def make(source: str) -> Path:
-        if source not in known:
-            if "\n" in source:
-                file = folder / f"program{len(known)}.{'cpp' if '#include <thread>' in source else 'c'}"
-                file.write_text(source, encoding="utf-8")
-            else:
-                file = EXAMPLES / source
-            known[source] = folder / f"{len(known)}.epa"
-            build([file], known[source], version=toolchain)
-        return known[source]
+        name = f"epa-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+        return made_once(tmp_path_factory, name, lambda folder: compile_in(folder, source)) / "program.epa"
 
     return make
 

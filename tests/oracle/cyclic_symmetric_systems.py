@@ -5,6 +5,7 @@ As in `cyclic_systems.py`, rules change a number; here all members of the herd f
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -97,6 +98,7 @@ def build(spec: Spec) -> tuple[System, tuple[Fairness, ...], list[Atom]]:
     return system, tuple(dict.fromkeys(fairness)), [atom(i, *given) for i, given in enumerate(spec.atoms)]
 
 
+@functools.cache
 def specs() -> st.SearchStrategy[Spec]:
     some = st.frozensets(st.integers(0, VALUES - 1), min_size=1)
     rules = st.builds(Rule, st.booleans(), some, st.integers(0, VALUES - 1), st.booleans())

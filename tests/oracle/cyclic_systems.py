@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -126,22 +128,25 @@ def rules() -> st.SearchStrategy[Rule]:
     )
 
 
-def specs(counts: tuple[int, ...]) -> st.SearchStrategy[Spec]:
-    def of(count: int) -> st.SearchStrategy[Spec]:
-        return st.builds(
-            Spec,
-            rules=st.tuples(*[st.lists(rules(), min_size=1, max_size=3).map(tuple)] * count),
-            starts=st.tuples(*[st.integers(0, VALUES - 1)] * count),
-            tokens=st.lists(st.integers(0, 1), max_size=2).map(tuple),
-            crashes=st.sampled_from([0, 0, 0, 1]),
-            fairness=st.lists(st.tuples(st.booleans(), st.integers(0, 19)), max_size=3).map(tuple),
-            derived=st.tuples(*[st.sampled_from(["own", "own", "inherited", "overridden"])] * count),
-            atoms=st.tuples(
-                *[st.tuples(st.integers(0, 1), st.frozensets(st.integers(0, VALUES - 1), min_size=1, max_size=2))] * 2
-            ),
-        )
+@functools.cache  # a strategy takes longer to make than to draw from
+def specs_of(count: int) -> st.SearchStrategy[Spec]:
+    return st.builds(
+        Spec,
+        rules=st.tuples(*[st.lists(rules(), min_size=1, max_size=3).map(tuple)] * count),
+        starts=st.tuples(*[st.integers(0, VALUES - 1)] * count),
+        tokens=st.lists(st.integers(0, 1), max_size=2).map(tuple),
+        crashes=st.sampled_from([0, 0, 0, 1]),
+        fairness=st.lists(st.tuples(st.booleans(), st.integers(0, 19)), max_size=3).map(tuple),
+        derived=st.tuples(*[st.sampled_from(["own", "own", "inherited", "overridden"])] * count),
+        atoms=st.tuples(
+            *[st.tuples(st.integers(0, 1), st.frozensets(st.integers(0, VALUES - 1), min_size=1, max_size=2))] * 2
+        ),
+    )
 
-    return st.sampled_from(counts).flatmap(of)
+
+@functools.cache
+def specs(counts: tuple[int, ...]) -> st.SearchStrategy[Spec]:
+    return st.sampled_from(counts).flatmap(specs_of)
 
 
 class Drawn(NamedTuple):
@@ -163,10 +168,20 @@ def drawn(limit: int, counts: tuple[int, ...] = (1, 2, 2, 2)) -> st.SearchStrate
 
 def formulas(atoms: list[Atom], following: bool = True) -> st.SearchStrategy[Formula]:
     """Formulas over the atoms; with X, if they may speak of the following state."""
+    return shapes(len(atoms), following).map(lambda shape: shape(atoms))
 
-    def more(inner: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
+
+Shape = Callable[[list[Atom]], Formula]
+"""A formula, once the atoms are given."""
+
+
+@functools.cache
+def shapes(count: int, following: bool) -> st.SearchStrategy[Shape]:
+    def more(inner: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
         one = st.sampled_from([Not, *([Next] if following else []), Globally, Finally, Globally, Finally])
         two = st.sampled_from([And, Or, Until, Release, WeakUntil])
-        return st.builds(lambda k, a: k(a), one, inner) | st.builds(lambda k, a, b: k(a, b), two, inner, inner)
+        return st.builds(lambda k, a: lambda atoms: k(a(atoms)), one, inner) | st.builds(
+            lambda k, a, b: lambda atoms: k(a(atoms), b(atoms)), two, inner, inner
+        )
 
-    return st.recursive(st.sampled_from(atoms), more, max_leaves=4)
+    return st.recursive(st.sampled_from(range(count)).map(lambda i: lambda atoms: atoms[i]), more, max_leaves=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -25,26 +26,29 @@ class Exploration(NamedTuple):
     properties: dict[str, Result]  # by name, with the built-in ones
     violated: set[str]
     complete: bool
+    ends: list[State]  # the terminal ones
     __repr__ = lambda self: f"Exploration({self.states} states, {self.transitions} transitions)"  # noqa: E731
 
 
-def explore(system: System, *, limit: float = math.inf) -> Exploration:
-    """Search all states breadth first, and give up beyond a limit."""
-    start, transitions, terminals = initial(system), 0, 0
+def explore(system: System, *, limit: float = math.inf, until: str | None = None) -> Exploration:
+    """Search all states breadth first, and give up beyond a limit, or when the length for a property is known."""
+    start, transitions, ends = initial(system), 0, list[State]()
     properties = [p for p in system.properties if p.kind != "temporal"]  # those are in tests/oracle/lassos.py
     seen, queue, lengths = {start: 0}, [start], dict[str, int]()
     for state in queue:  # grows while it is read: first in, first out
         depth, moves = seen[state], list(successors(system, state))
         terminal = not any(t.kind == "step" and t.state != state for t in moves)
-        transitions, terminals = transitions + len(moves), terminals + terminal
+        transitions += len(moves)
+        ends += [state] if terminal else []
+        view = view_of(system, state)
         for prop in properties:
             asked = terminal or prop.kind != "final"
-            if asked and evaluate(system, state, prop) == (prop.kind == "reachable"):
+            if asked and is_true(prop, view) == (prop.kind == "reachable"):
                 lengths.setdefault(prop.name, depth)
         for t in moves:
             if t.state is None:
                 lengths.setdefault(t.violates, depth + 1)
-        if len(seen) > limit:
+        if len(seen) > limit or until in lengths:
             break
         for t in moves:
             if t.state is not None and t.state not in seen:
@@ -53,17 +57,26 @@ def explore(system: System, *, limit: float = math.inf) -> Exploration:
     kinds = {"assertions": "always", "no_exceptions": "always", **{p.name: p.kind for p in properties}}
     results = {n: Result(k, lengths.get(n), (n not in lengths) == (k == "reachable")) for n, k in kinds.items()}
     violated, size, depth = {n for n, r in results.items() if r.violated}, len(seen), max(seen.values())
-    return Exploration(seen, size, depth, transitions, terminals, results, violated, size <= limit)
+    complete = size <= limit and until not in lengths
+    return Exploration(seen, size, depth, transitions, len(ends), results, violated, complete, ends)
 
 
 def evaluate(system: System, state: State, prop: Property) -> bool:
-    view = View(
-        system,
-        lambda i: (state.slots[i].status, vars(make(system.classes[i], state.slots[i].fields))),  # type: ignore[arg-type, return-value]
-        lambda i: tuple(make_message(system, entry) for entry in state.slots[i].inbox),
-        lambda i: make(type(system.monitors[i]), state.monitors[i]),
-    )
+    return is_true(prop, view_of(system, state))
+
+
+def is_true(prop: Property, view: View) -> bool:
     try:
         return bool(prop(view))
     except AssertionError:
         return False
+
+
+def view_of(system: System, state: State) -> View:
+    fields = functools.cache(lambda i: vars(make(system.classes[i], state.slots[i].fields)))
+    return View(
+        system,
+        lambda i: (state.slots[i].status, fields(i)),  # type: ignore[arg-type, return-value]
+        lambda i: tuple(make_message(system, entry) for entry in state.slots[i].inbox),
+        lambda i: make(type(system.monitors[i]), state.monitors[i]),
+    )

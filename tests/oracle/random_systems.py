@@ -447,11 +447,12 @@ def faults() -> st.SearchStrategy[tuple[tuple[tuple[str, ...], int, bool], ...]]
 
 def specs() -> st.SearchStrategy[Spec]:
     x = st.integers(0, 2)
-    fuel = st.sampled_from(((1, 1), (2, 0), (1, 1, 0), (1, 0, 0)))
+    fuel = ((1, 1), (2, 0), (1, 1, 0), (1, 0, 0))
+    workers = {units: st.tuples(*(st.tuples(x, st.just(unit)) for unit in units)) for units in fuel}
     return st.builds(
         Spec,
         kinds=st.tuples(kinds(ACT, RECEIVE, GATHER, ACT | RECEIVE), kinds(ACT, RECEIVE | GATHER), kinds(ACT, RECEIVE)),
-        workers=fuel.flatmap(lambda units: st.tuples(*(st.tuples(x, st.just(unit)) for unit in units))),
+        workers=st.sampled_from(fuel).flatmap(workers.__getitem__),
         liars=st.sampled_from((0, 0, 0, 1)),
         spares=st.sampled_from((1, 0, 2)),
         network=st.sampled_from(NETWORKS),

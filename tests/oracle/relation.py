@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,8 @@ Entry = tuple[int, Frozen]  # a pending message: the position of its sender, and
 Inbox = tuple[Entry, ...]  # in canonical order: a sorted bag, a sorted set, or the queues one after the other by sender
 Script = tuple[int, ...]  # which option each choice takes
 ATOMS = frozenset({bool, int, float, str, bytes, type(None), Pid})
+PLAIN = ATOMS - {float}  # those that are frozen as they are
+CONTAINERS = frozenset({list, tuple, set, frozenset, dict})
 
 
 class Slot(NamedTuple):
@@ -52,23 +55,35 @@ def freeze(value: Any) -> Frozen:
         return kind, *map(freeze, value)
     if kind in (set, frozenset, dict):
         return kind, *sorted(map(freeze, value.items() if kind is dict else value), key=repr)
-    if dataclasses.is_dataclass(value):
-        return kind, *(freeze(getattr(value, f.name)) for f in dataclasses.fields(value))
+    if hasattr(kind, "__dataclass_fields__"):
+        return kind, *(freeze(getattr(value, name)) for name in field_names(kind))
     raise ModelError(f"{value!r} is no model value")
 
 
 def thaw(frozen: Frozen) -> Any:
     """A fresh value: nothing in it is shared with any other state."""
     kind = frozen[0]
+    if kind in CONTAINERS:
+        return kind(thaw_each(frozen[1:]))
     if kind in ATOMS or issubclass(kind, enum.Enum):
         return float(frozen[1]) if kind is float else frozen[1]
-    content = frozen[1:]
-    if issubclass(kind, list | tuple | set | frozenset | dict):
-        return kind(*map(thaw, content)) if hasattr(kind, "_fields") else kind(map(thaw, content))
+    content = thaw_each(frozen[1:])
+    if issubclass(kind, list | tuple):
+        return kind(*content) if hasattr(kind, "_fields") else kind(content)
     value = kind.__new__(kind)
-    for field, part in zip(dataclasses.fields(kind), content, strict=True):
-        object.__setattr__(value, field.name, thaw(part))  # as a frozen dataclass does it
+    for name, part in zip(field_names(kind), content, strict=True):
+        object.__setattr__(value, name, part)  # as a frozen dataclass does it
     return value
+
+
+def thaw_each(values: tuple[Frozen, ...]) -> list[Any]:
+    """Fresh values. Most are plain: these need no call."""
+    return [frozen[1] if frozen[0] in PLAIN else thaw(frozen) for frozen in values]
+
+
+@functools.lru_cache(1000)  # and not all: random systems have classes of their own
+def field_names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls))
 
 
 def freeze_fields(thing: Any) -> tuple[Frozen, ...]:
@@ -77,7 +92,7 @@ def freeze_fields(thing: Any) -> tuple[Frozen, ...]:
 
 def make(cls: Any, fields: tuple[Frozen, ...], **more: Any) -> Any:
     thing = cls.__new__(cls)
-    thing.__dict__.update(zip(cls.__plait_fields__, map(thaw, fields), strict=bool(fields)), **more)
+    thing.__dict__.update(zip(cls.__plait_fields__, thaw_each(fields), strict=bool(fields)), **more)
     return thing
 
 
@@ -191,10 +206,11 @@ def successors(system: System, state: State) -> Iterator[Transition]:
     for index, (cls, slot) in enumerate(zip(system.classes, state.slots, strict=True)):
         if slot.status == "up":
             for handler in cls.__plait_handlers__:
-                for consumed in enabled(system, state, index, handler):
+                guards = guarded(system, state, index, handler)
+                for consumed in takes(system, state, index, handler, guards):
                     yield from execute(system, state, index, handler, "step", consumed)
-                for entries in raising(system, state, index, handler):
-                    yield Transition("step", index, handler.name, entries, (), None, violates="no_exceptions")
+                for consumed in (entries for entries, value in guards if value is None):
+                    yield Transition("step", index, handler.name, consumed, (), None, violates="no_exceptions")
             for number, fault in enumerate(system.faults, 2):
                 if state.budgets[number] and (not fault.roles or any(plays(cls, role) for role in fault.roles)):
                     down = edit(state, index, number, status="down", fields=reset(system, state, index))
@@ -231,27 +247,32 @@ def guard(system: System, state: State, index: int, handler: Handler, *entries: 
         return None
 
 
-def raising(system: System, state: State, index: int, handler: Handler) -> Iterator[Inbox]:
-    """The messages (or none, for an action) on which the guard of a handler raises an exception."""
-    if handler.kind == "action" and guard(system, state, index, handler) is None:
-        yield ()
-    for entry in deliverable(system, state, index, handler):
-        if guard(system, state, index, handler, entry) is None:
-            yield (entry,)
+def guarded(system: System, state: State, index: int, handler: Handler) -> list[tuple[Inbox, bool | None]]:
+    """What the guard of a handler says about each message (about none, for an action)."""
+    asked: Iterable[Inbox] = [()] if handler.kind == "action" else []
+    if handler.message is not None and state.slots[index].inbox:
+        asked = ((entry,) for entry in deliverable(system, state, index, handler))
+    return [(entries, guard(system, state, index, handler, *entries)) for entries in asked]
 
 
 def enabled(system: System, state: State, index: int, handler: Handler) -> Iterator[Inbox]:
+    return takes(system, state, index, handler, guarded(system, state, index, handler))
+
+
+def takes(
+    system: System, state: State, index: int, handler: Handler, guards: list[tuple[Inbox, bool | None]]
+) -> Iterator[Inbox]:
     """The sets of messages that a handler may take: of distinct senders, and equal in the `same` fields."""
-    quorum = handler.quorum
-    if handler.kind == "action" and guard(system, state, index, handler):
-        yield ()
-    size: Any = system.quorum_size(quorum) if isinstance(quorum, Quorum) else quorum or 1
-    size = size(make_process(system, state, index)) if callable(size) else size
-    candidates = [e for e in deliverable(system, state, index, handler) if guard(system, state, index, handler, e)]
-    for chosen in itertools.combinations(candidates, size):
-        values = {freeze(tuple(getattr(thaw(content), name) for name in handler.same)) for _, content in chosen}
-        if len({sender for sender, _ in chosen}) == size and len(values) == 1:
-            yield chosen
+    quorum, possible = handler.quorum, [entries for entries, value in guards if value]
+    if quorum is None:
+        yield from possible
+    elif possible:
+        size: Any = system.quorum_size(quorum) if isinstance(quorum, Quorum) else quorum
+        size = size(make_process(system, state, index)) if callable(size) else size
+        for chosen in itertools.combinations((entry for (entry,) in possible), size):
+            values = {freeze(tuple(getattr(thaw(content), name) for name in handler.same)) for _, content in chosen}
+            if len({sender for sender, _ in chosen}) == size and len(values) == 1:
+                yield chosen
 
 
 def reset(system: System, state: State, index: int) -> tuple[Frozen, ...]:

@@ -85,8 +85,9 @@ class History(Monitor):
 def histories(system: System) -> set[str]:
     """Those of all terminal states."""
     system.monitors.append(History())
+    system.properties = []
     truth = explore(system)
-    ends = [s for s in truth.seen if not any(t.kind == "step" for t in successors(system, s))]
+    ends = [s for s in truth.ends if not any(t.kind == "step" for t in successors(system, s))]
     return {thaw(state.monitors[1][0]) for state in ends}
 
 

@@ -40,7 +40,8 @@ _PART = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _VARYING = re.compile(
-    r"<dt>(?:time|states/s|memory|visited set|workers|states|transitions|collision probability|python calls)</dt>"
+    r"<dt>(?:time|states/s|memory|visited set|workers|states|transitions|collision probability|python calls|questions|"
+    r"local states)</dt>"
     r"<dd>[^<]*</dd>|<p class=\"claim\">.*</p>"
 )
 """What in a report depends on the machine."""

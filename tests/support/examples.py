@@ -1,0 +1,44 @@
+"""The examples, with parameters, and the verdicts that their documentation promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[2] / "examples"
+CASES: list[tuple[str, dict[str, Any], str | None]] = [
+    ("lease", {}, "no_stale_write"),
+    ("lease", {"fencing": True}, None),
+    ("lease", {"fencing": True, "clients": 3}, None),
+    ("election", {}, "at_most_one_leader"),
+    ("election", {"crashes": 0}, None),
+    ("election", {"persistent": True}, None),
+    ("election", {"persistent": True, "crashes": 2}, None),
+    ("traitor", {}, None),
+    ("traitor", {"quorum": 2}, "consistency"),
+    ("traitor", {"honest": 2, "quorum": 2}, "consistency"),
+    ("workers", {}, None),
+    ("workers", {"faulty": True}, "everybody_has_its_square"),
+    ("workers", {"faulty": True, "clients": 1}, None),
+    ("job_queue", {}, "linearizable"),
+    ("job_queue", {"copies": 0}, None),
+    ("job_queue", {"deduplicate": True}, None),
+    ("two_messages", {}, None),
+    ("two_messages", {"hasty": True}, "acknowledged_means_received"),
+    ("two_actors", {}, None),
+    ("two_actors", {"forgetful": True}, "numbers_differ"),
+    ("diamond", {}, None),
+    ("late_votes", {}, "no_late_hand"),
+    ("late_votes", {"strict": True}, None),
+    ("diamond", {"missing": 1}, "everybody_has_bread"),
+    ("philosophers", {}, None),
+    ("philosophers", {"polite": False}, "deadlock_free"),
+    ("philosophers", {"fair": "weak"}, "the_first_one_eats"),
+    ("philosophers", {"fair": "none"}, "the_first_one_eats"),
+    ("philosophers", {"number": 4}, None),
+]
+"""File, parameters, and the property that is violated, if one is."""
+
+
+def name_of(case: tuple[str, dict[str, Any], str | None]) -> str:
+    return " ".join([case[0], *(f"{k}={v}" for k, v in case[1].items())])
