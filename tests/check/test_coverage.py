@@ -404,7 +404,7 @@ def test_over_what() -> None:
 @pytest.mark.slow
 def test_the_search_is_the_same_with_and_without() -> None:
     for make in (paxos, raft):
-        plain, covering = check(make()).statistics, check(make(), coverage=True).statistics
+        plain, covering = check(make(), native="off").statistics, check(make(), coverage=True).statistics
         assert plain.states == covering.states
         assert plain.transitions == covering.transitions
         assert plain.python_calls == covering.python_calls

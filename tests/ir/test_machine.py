@@ -67,6 +67,8 @@ def oracle(monkeypatch: pytest.MonkeyPatch) -> Oracle:
         self: Tabulation, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]
     ) -> list[Outcome]:
         outcomes = run(self, index, local, number, messages)
+        if self.system.classes[index].__plait_handlers__[number].kind == "init":
+            return outcomes  # CPython alone runs these
         old = fields(local)
         answer = oracle.ask("step", oracle.machine(self.system).step, index, number, old, list(messages))
         if answer is not None:

@@ -10,6 +10,7 @@ import abc
 import ast
 import dataclasses
 import enum
+import inspect
 import itertools
 import types
 from collections.abc import Iterable
@@ -53,6 +54,9 @@ _HARMLESS = frozenset(
     ]
 )
 """Special methods that change nothing which the virtual machine computes. (It bails on the text of instances.)"""
+_DATA: tuple[type, ...] = (str, tuple, list, dict, int, frozenset, type(None), types.GetSetDescriptorType)
+_DATA += (types.MemberDescriptorType, dataclasses._DataclassParams)  # type: ignore[attr-defined]
+"""The types of what Python itself notes in a class: `__doc__`, `__annotations__`, `__dataclass_params__`."""
 _LIBRARY: tuple[str, ...] = (
     "abc",
     "builtins",
@@ -89,7 +93,38 @@ def _is_generated(value: Any) -> bool:
     value = getattr(value, "__func__", value)
     if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith("<"):
         return True
-    return getattr(value, "__module__", None) in _LIBRARY
+    return callable(value) and getattr(value, "__module__", None) in _LIBRARY
+
+
+def special_method(cls: type, except_for: tuple[str, ...] = ()) -> str | None:
+    """A special method that a class or one of its bases defines, in whatever way; None if there is none."""
+    for base in cls.__mro__:
+        if base.__module__ in _LIBRARY:
+            continue
+        for key, value in base.__dict__.items():
+            if key == "_missing_" and issubclass(cls, enum.Enum):
+                return key
+            if not (key.startswith("__") and key.endswith("__")) or key.startswith("__plait_"):
+                continue
+            if key in _HARMLESS or key in except_for:
+                continue
+            if not isinstance(value, _DATA) and not _is_generated(value):
+                return key
+    return None
+
+
+def attribute_hook(cls: type, fields: Iterable[str]) -> str | None:
+    """What runs if a field of an instance is read, set or deleted, apart from Plait's own code; None if nothing does."""
+    for base in cls.__mro__[:-1]:
+        for name in ("__getattr__", "__getattribute__", "__setattr__", "__delattr__"):
+            found = base.__dict__.get(name)
+            if found is not None and base.__module__ not in _LIBRARY and not _is_generated(found):
+                return f"{base.__name__}.{name}"
+    for name in fields:
+        found = inspect.getattr_static(cls, name, None)
+        if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
+            return f"{cls.__name__}.{name}, a descriptor"
+    return None
 
 
 class Classes:
@@ -143,20 +178,25 @@ class Classes:
             self._objections[cls] = self._objection(cls)
         return self._objections[cls]
 
+    def self_objection(self, cls: type) -> str | None:
+        """Why methods whose `self` is of this class cannot be lowered; None if they can."""
+        if not issubclass(cls, Process | Monitor):
+            return self.objection(cls)
+        special = special_method(cls, except_for=("__init__", "__post_init__"))
+        return attribute_hook(cls, self.fields(cls)) if special is None else f"{cls.__name__}, which defines {special}"
+
     def _objection(self, cls: type) -> str | None:
         name = cls.__name__
         if issubclass(cls, Process | Monitor):
             return f"{name} as a value"
         if type(cls) not in (type, abc.ABCMeta, enum.EnumType) or not is_values(cls) or cls is Message:
             return f"{name}(…)"
-        for base in cls.__mro__:
-            if base.__module__ in _LIBRARY:
-                continue
-            for key, value in base.__dict__.items():
-                special = key.startswith("__") and key.endswith("__") and key not in _HARMLESS
-                special = special and callable(getattr(value, "__func__", value)) and not isinstance(value, type)
-                if (special and not _is_generated(value)) or (key == "_missing_" and issubclass(cls, enum.Enum)):
-                    return f"{name}, which defines {key}"
+        special = special_method(cls)
+        if special is not None:
+            return f"{name}, which defines {special}"
+        hook = None if _is_named_tuple(cls) else attribute_hook(cls, self.fields(cls))
+        if hook is not None:
+            return hook
         if issubclass(cls, enum.Enum):
             if issubclass(cls, enum.Flag) or cls._member_type_ is not object:  # type: ignore[attr-defined]
                 return f"{name}, an enum that is also another type"

@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from plait.ir import builtins, nodes
+from plait.ir.classes import special_method
 from plait.ir.definition import UNKNOWN
 from plait.ir.expressions import Expressions
 from plait.ir.frame import is_code, is_pure
@@ -64,6 +65,9 @@ class Effects(Expressions):
         role = self.static(node.args[0]) if len(node.args) == 1 else UNKNOWN
         if not (isinstance(role, type) and issubclass(role, Process)):
             raise self.refused(node, "self.spawn(…) of a role that is computed")
+        special = special_method(role)
+        if special is not None:
+            raise self.refused(node, f"{role.__name__}, which defines {special}")
         given = {k.arg or "": self.expr(k.value) for k in node.keywords}
         first, given = self._in_order(given, self.lowering.classes.fields(role))
         fields = self.lowering.classes.filled(role, given, self, node)

@@ -239,6 +239,9 @@ class Expressions(Frame):
         if isinstance(found, type) and issubclass(found, Monitor):
             for number, monitor in enumerate(system.monitors):
                 if isinstance(monitor, found):
+                    objection = self.lowering.classes.self_objection(type(monitor))
+                    if objection is not None:
+                        raise self.refused(node, objection)
                     return nodes.ViewMonitor(number)
         if isinstance(found, type):
             raise self.refused(node, f"s[{found.__name__}]")

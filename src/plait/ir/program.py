@@ -20,7 +20,7 @@ from plait.ir.definition import Definition, Source, definition_in, source_of
 from plait.ir.frame import Frame, is_code
 from plait.ir.parameters import Supplied, defaults_of, parameters_of
 from plait.ir.reason import NotLoweredError, Reason
-from plait.ir.scope import CALLABLE, VIEW, Bindings, Static, exists
+from plait.ir.scope import CALLABLE, VIEW, Bindings, Instance, Static, exists
 from plait.ir.statements import Statements
 from plait.model.system import System
 
@@ -183,6 +183,10 @@ class Body(Statements):
         if parameters_of(function).kwarg:
             raise self.refused(definition, "function with **kwargs")
         for name, kind in supplied:
+            if isinstance(kind, Instance):
+                objection = self.lowering.classes.self_objection(kind.cls)
+                if objection is not None:
+                    raise self.refused(definition, objection)
             if keep and kind is VIEW:
                 self.slot()
             if exists(kind):

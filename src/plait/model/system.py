@@ -124,6 +124,11 @@ class System:
         for process in self.processes:
             for name in process.__plait_fields__:
                 place = f"{process.id}.{name}"
+                if name not in process.__dict__:
+                    raise ModelError(
+                        f"the field {place} has no value",
+                        hint="__init__ and __post_init__ must set every field; a property or descriptor cannot be a field",
+                    )
                 for value in _mutable(process.__dict__[name]):
                     if seen.setdefault(id(value), place) != place:
                         raise ModelError(

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from plait.check.source import purity
 from plait.check.source.classes import Classes
 from plait.check.source.dataflow import EscapeError, Flow, Graph, Node, annotated
+from plait.ir.classes import attribute_hook
 from plait.ir.definition import UNKNOWN, bindings, definition, static_value
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -101,14 +102,9 @@ def _untyped_at_first(system: System) -> set[tuple[type[Process], str]]:
 
 def _check_plain(cls: type[Process]) -> None:
     """Reading or setting a field must have no other effect."""
-    for base in (b for b in cls.__mro__ if b not in (Process, object)):
-        for name in ("__getattr__", "__getattribute__", "__setattr__", "__delattr__"):
-            if name in base.__dict__:
-                raise EscapeError(f"the analysis does not support {base.__name__}.{name}")
-    for name in cls.__plait_fields__:
-        found = inspect.getattr_static(cls, name, None)
-        if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
-            raise EscapeError(f"{cls.__name__}.{name} is a descriptor")
+    hook = attribute_hook(cls, cls.__plait_fields__)
+    if hook is not None:
+        raise EscapeError(f"the analysis does not support {hook}")
 
 
 def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler) -> None:
