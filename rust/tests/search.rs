@@ -10,7 +10,7 @@ use _native::symmetry::group::Group;
 use _native::symmetry::images::Images;
 use _native::system::model::{
     Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Observed,
-    Outcome, Parts, PropertyKind, Quantifier, Result, Shape, Status,
+    Outcome, Parts, PropertyKind, Quantifier, RareEffects, Result, Shape, Status,
 };
 use _native::system::successors::View;
 use _native::system::tables::Tables;
@@ -104,7 +104,8 @@ impl Model for Counters {
         let tells = self.tell && process < self.counters();
         let sends =
             if tells { vec![(self.counters() as u16, self.values.message(process as u16, b""))] } else { vec![] };
-        Ok(vec![Outcome { local: self.local(self.number(local) + 1), sends, ..Outcome::default() }])
+        let local = self.local(self.number(local) + 1);
+        Ok(vec![Outcome::new(local, sends, Vec::new(), RareEffects::default())])
     }
 
     fn crash(&self, _: usize, local: LocalId, _: bool) -> Result<LocalId> {

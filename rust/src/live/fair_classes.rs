@@ -152,8 +152,7 @@ impl<'a> FairClasses<'a> {
         via: TransitionRef,
         mut each: impl FnMut(ClassId),
     ) -> Result<()> {
-        let expansion = view.tables.expansion(node)?;
-        let details = &expansion.details[via.index as usize];
+        let details = view.tables.details(&view.tables.transitions(node)?[via.index as usize]);
         if details.kind != Kind::Step {
             return Ok(());
         }

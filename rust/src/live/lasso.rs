@@ -51,14 +51,15 @@ impl Run {
     fn follow(&mut self, view: &mut View, graph: &Graph, path: &[(StateId, u32)]) -> Result<()> {
         for &(from, edge) in path {
             let via = graph.transition_refs(view, from)?[edge as usize];
-            let expansion = view.tables.expansion(graph.component(from, via.process as usize))?;
-            let wanted = &expansion.details[via.index as usize];
+            let transitions = view.tables.transitions(graph.component(from, via.process as usize))?;
+            let wanted = view.tables.details(&transitions[via.index as usize]);
+            let tables = view.tables;
             let there = view.fingerprint(&graph.state(graph.targets(from)[edge as usize]));
             let shape = view.tables.model.shape();
             let image = |process: usize| shape.group.moves(via.process as usize, process);
             let here = view.fingerprint(&self.state);
             let fits = |step: &Step| {
-                let details = &step.details;
+                let details = tables.details(&step.record);
                 let alike = details.kind == wanted.kind && details.handler == wanted.handler && image(step.process);
                 let exact = graph.state(from) != self.state
                     || (step.process, step.transition) == (via.process as usize, via.index as usize);

@@ -4,7 +4,7 @@ use crate::por::effects::{Effects, KnownEffects, Label, Mail, Profile, Tag};
 use crate::system::expander::Expander;
 use crate::system::inbox;
 use crate::system::model::{Armed, LocalId, Network, RAISED, Result, Status};
-use crate::system::tables::{Details, Expansion, Kind, NO_BUDGET, Node, NodeId, ReductionTables, Tables, Transition};
+use crate::system::tables::{Details, Kind, NO_BUDGET, Node, NodeId, ReductionTables, Tables, Transition};
 use std::sync::Arc;
 
 impl Tables {
@@ -28,9 +28,9 @@ impl Tables {
         if let Some(found) = known(&self.reductions.lock()) {
             return Ok(found);
         }
-        let expansion = self.expansion(node)?;
+        let transitions = self.transitions(node)?;
         let _filling = self.fill();
-        let profile = Expander { tables: self, node }.profile(expansion)?;
+        let profile = Expander { tables: self, node }.profile(transitions)?;
         let mut tables = self.reductions.lock();
         if let Some(found) = known(&tables) {
             return Ok(found);
@@ -49,13 +49,13 @@ impl Tables {
 
 impl Expander<'_> {
     /// The profile of the node. Notes the effects of its transitions.
-    fn profile(self, expansion: Expansion) -> Result<Profile> {
+    fn profile(self, transitions: &[Transition]) -> Result<Profile> {
         let (tables, model) = (self.tables, &*self.tables.model);
         let node = *tables.node(self.node);
         let pending = tables.inbox(node.inbox);
         let armed = self.armed_in(node.process, node.local)?;
         let mut profile = Profile { process: node.process, armed: armed.to_vec(), ..Profile::default() };
-        profile.transitions = expansion.transitions.len() as u32;
+        profile.transitions = transitions.len() as u32;
         for &armed in armed.iter() {
             tables.known_effects.lock().note_count(node.process, armed);
         }
@@ -73,10 +73,11 @@ impl Expander<'_> {
         }
         profile.mail.sort_unstable();
         profile.mail.dedup();
-        for (transition, details) in expansion.transitions.iter().zip(expansion.details) {
-            let label = self.label(node.process, details);
+        for transition in transitions {
+            let details = tables.details(transition);
+            let label = self.label(node.process, &details);
             profile.steps += u32::from(details.kind == Kind::Step && details.failure().is_none());
-            let effects = self.effects(node, &armed, transition, details)?;
+            let effects = self.effects(node, &armed, transition, &details)?;
             tables.known_effects.lock().note(&label, effects);
             profile.enabled.push(label);
         }
@@ -131,7 +132,7 @@ impl Expander<'_> {
             } else if shape.network == Network::Set && details.kind == Kind::Step {
                 known_effects.note_turn(&[], std::iter::empty()); // It consumes nothing.
             } else {
-                known_effects.note_turn(&details.consumed, details.sends().iter().map(|&(_, message)| message));
+                known_effects.note_turn(details.consumed, details.sends().iter().map(|&(_, message)| message));
             }
         }
         Ok(effects)

@@ -17,7 +17,8 @@ use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::{Group, LISTED};
 use crate::system::model::{CrashFault, Model, Network, PropertyKind, Quantifier, Shape};
 use crate::system::successors::View;
-use crate::system::tables::{Kind, Tables};
+use crate::system::tables::{Details, Kind, Tables};
+use crate::system::values::Values;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -54,24 +55,28 @@ impl Store {
     /// Pending messages as (message id, sender, content).
     #[pyo3(signature = (id, /))]
     fn inbox<'py>(&self, py: Python<'py>, id: u32) -> Vec<(u32, u16, Bound<'py, PyBytes>)> {
-        self.tables.inbox(id).iter().map(|&m| message(py, &self.model, m)).collect()
+        self.tables.inbox(id).iter().map(|&m| message(py, self.model.values(), m)).collect()
     }
 }
 
-fn message<'py>(py: Python<'py>, model: &PyModel, id: u32) -> (u32, u16, Bound<'py, PyBytes>) {
-    (id, model.values().sender(id), PyBytes::new(py, model.values().message_content(id)))
+fn message<'py>(py: Python<'py>, values: &Values, id: u32) -> (u32, u16, Bound<'py, PyBytes>) {
+    (id, values.sender(id), PyBytes::new(py, values.message_content(id)))
 }
 
 /// One transition out of a state: who did what, and the state after it.
 #[pyclass(frozen, module = "plait._native")]
 pub struct Transition {
-    model: Arc<PyModel>,
+    tables: Arc<Tables>,
     step: Step,
 }
 
 impl Transition {
-    fn details(&self) -> &crate::system::tables::Details {
-        &self.step.details
+    fn details(&self) -> Details<'_> {
+        self.tables.details(&self.step.record)
+    }
+
+    fn values(&self) -> &Values {
+        self.tables.model.values()
     }
 }
 
@@ -102,24 +107,24 @@ impl Transition {
     /// (message id, sender, content)
     #[getter]
     fn consumed<'py>(&self, py: Python<'py>) -> Vec<(u32, u16, Bound<'py, PyBytes>)> {
-        self.details().consumed.iter().map(|&m| message(py, &self.model, m)).collect()
+        self.details().consumed.iter().map(|&m| message(py, self.values(), m)).collect()
     }
 
     /// (receiver, message id, content) in the order sent
     #[getter]
     fn sends<'py>(&self, py: Python<'py>) -> Vec<(u16, u32, Bound<'py, PyBytes>)> {
-        let send = |&(to, m): &(u16, u32)| (to, m, message(py, &self.model, m).2);
+        let send = |&(to, m): &(u16, u32)| (to, m, message(py, self.values(), m).2);
         self.details().sends().iter().map(send).collect()
     }
 
     #[getter]
     fn events<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        self.details().events().iter().map(|&e| PyBytes::new(py, self.model.values().event_content(e).1)).collect()
+        self.details().events().iter().map(|&e| PyBytes::new(py, self.values().event_content(e).1)).collect()
     }
 
     #[getter]
     fn choices<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        self.details().choices().iter().map(|c| PyBytes::new(py, c)).collect()
+        self.details().choices().iter().map(|&c| PyBytes::new(py, self.values().field_content(c))).collect()
     }
 
     #[getter]
@@ -465,7 +470,7 @@ impl Engine {
     }
 
     fn transitions(&self, steps: Vec<Step>) -> Vec<Transition> {
-        steps.into_iter().map(|step| Transition { model: self.model.clone(), step }).collect()
+        steps.into_iter().map(|step| Transition { tables: self.tables.clone(), step }).collect()
     }
 
     fn counters(&self, py: Python, control: &Control, strategy: Strategy) -> Counters {

@@ -9,7 +9,7 @@ use crate::symmetry::audit::Evidence;
 use crate::symmetry::images::Images;
 use crate::system::model::{
     Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Observed, Outcome,
-    Parts, RAISED, Result, Shape, Stopped, Truth,
+    Parts, RAISED, RareEffects, Result, Shape, Stopped, Truth,
 };
 use crate::system::values::Values;
 use parking_lot::Mutex;
@@ -95,15 +95,15 @@ impl PyModel {
         let mut outcomes = Vec::new();
         for outcome in answer.cast::<PyList>()?.iter() {
             let (local, sends, events, spawns, expected, choices, failure): PyOutcome = outcome.extract()?;
-            outcomes.push(Outcome {
-                sends: sends.iter().map(|(to, m)| (*to, values.message(process as u16, m.as_bytes()))).collect(),
-                local: values.local(local.as_bytes()),
+            let sends = sends.iter().map(|(to, m)| (*to, values.message(process as u16, m.as_bytes()))).collect();
+            let rare = RareEffects {
                 events: events.iter().map(|e| values.event(process as u16, e.as_bytes())).collect(),
                 spawns: spawns.iter().map(|(slot, l)| (*slot, values.local(l.as_bytes()))).collect(),
                 expected,
-                choices,
                 failure: failure.map(|failure| failure.get().into()),
-            });
+            };
+            let choices = choices.iter().map(|choice| values.field(choice)).collect();
+            outcomes.push(Outcome::new(values.local(local.as_bytes()), sends, choices, rare));
         }
         Ok(outcomes)
     }

@@ -13,7 +13,7 @@ use crate::symmetry::images::Images;
 use crate::system::encoding;
 use crate::system::model::{
     Armed, Component, Evaluation, EventId, Fault, FieldId, Initial, LocalId, MessageId, Model, MonitorId, Network,
-    Observed, Outcome, Parts, Quantifier, RAISED, Result, Shape, Status,
+    Observed, Outcome, Parts, Quantifier, RAISED, RareEffects, Result, Shape, Status,
 };
 use crate::system::values::Values;
 use crate::util::shared::SharedMap;
@@ -233,15 +233,15 @@ impl NativeModel {
         if self.python.shape().network != Network::Fifo {
             sends.sort_unstable();
         }
-        Outcome {
-            sends: sends.iter().map(|(to, content)| (*to, values.message(process as u16, content))).collect(),
-            local: self.changed(before, &fields),
+        let rare = RareEffects {
             events: events.iter().map(|event| values.event(process as u16, event)).collect(),
             spawns: spawns.iter().map(|(slot, content)| (*slot, values.local(content))).collect(),
             expected,
-            choices,
             failure: None,
-        }
+        };
+        let sends = sends.iter().map(|(to, content)| (*to, values.message(process as u16, content))).collect();
+        let choices = choices.iter().map(|choice| values.field(choice)).collect();
+        Outcome::new(self.changed(before, &fields), sends, choices, rare)
     }
 
     /// Whether no step has sent a message of this class to this receiver so far.
@@ -426,7 +426,7 @@ impl Model for NativeModel {
         let back = values.local_of(Status::Up, values.fields(local));
         match self.handlers_of(process).iter().position(|handler| handler.trigger == Trigger::Recovery) {
             Some(handler) => self.run(process, back, handler as u16, &[]),
-            None => Ok(vec![Outcome { local: back, ..Outcome::default() }]),
+            None => Ok(vec![Outcome::new(back, Vec::new(), Vec::new(), RareEffects::default())]),
         }
     }
 

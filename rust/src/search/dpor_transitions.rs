@@ -115,11 +115,11 @@ impl DporTransitions {
         if let Some(known) = self.nodes.get(&node) {
             return Ok(known.clone());
         }
-        let expansion = view.tables.expansion(node)?;
         let whose = view.tables.node(node);
         let (mut ids, mut all) = (Vec::new(), Dependence::default());
-        for (transition, details) in expansion.transitions.iter().zip(expansion.details) {
-            let id = self.number(whose.process as usize, whose.local, transition, details, &ids);
+        for transition in view.tables.transitions(node)? {
+            let details = view.tables.details(transition);
+            let id = self.number(whose.process as usize, whose.local, transition, &details, &ids);
             all.join(&self[id].dependence);
             ids.push(id);
         }
@@ -137,9 +137,9 @@ impl DporTransitions {
         details: &Details,
         siblings: &[TransitionId],
     ) -> TransitionId {
-        let Details { kind, handler, consumed, outcome } = details;
-        let choice = outcome.as_ref().map_or(0, |(_, index)| *index);
-        let mut key = (process, local, *kind as u8, *handler, consumed.clone(), choice, 0);
+        let Details { kind, handler, consumed, outcome } = *details;
+        let choice = outcome.map_or(0, |(_, number)| number as usize);
+        let mut key = (process, local, kind as u8, handler, consumed.to_vec(), choice, 0);
         while let Some(&known) = self.ids.get(&key) {
             if !siblings.contains(&known) {
                 return known;
@@ -150,9 +150,9 @@ impl DporTransitions {
         self.ids.insert(key, id);
         self.known.push(DporTransition {
             process,
-            kind: *kind,
+            kind,
             dependence: self.dependence(process, transition, details),
-            consumed: consumed.clone(),
+            consumed: consumed.to_vec(),
             sends: details.sends().to_vec(),
         });
         id

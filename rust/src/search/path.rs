@@ -4,14 +4,14 @@ use crate::por::stubborn::ALL;
 use crate::search::control::Control;
 use crate::system::model::{Failure, Result};
 use crate::system::successors::{Successor, View};
-use crate::system::tables::{Details, Tables};
+use crate::system::tables::{Tables, Transition};
 use std::sync::Arc;
 
 /// One step of a run: which transition of which process's node was taken, and the state after it.
 pub struct Step {
     pub process: usize,
     pub transition: usize,
-    pub details: Details,
+    pub record: Transition,
     pub state: Vec<u32>,
     pub fingerprint: u64,
     /// Why it failed; then it leads nowhere.
@@ -86,7 +86,7 @@ pub fn successors(view: &mut View, state: &[u32], fingerprint: u64) -> Result<Ve
         steps.push(Step {
             process: via.process as usize,
             transition: via.index as usize,
-            details: view.tables.expansion(state[via.process as usize])?.details[via.index as usize].clone(),
+            record: view.tables.transitions(state[via.process as usize])?[via.index as usize],
             state: after,
             fingerprint: if fails { fingerprint } else { there },
             failure: if fails { Some(view.failure(state, via)?) } else { None },

@@ -236,17 +236,17 @@ impl Tables {
         }
         let _filling = self.fill();
         let expander = Expander { tables: self, node: NodeId::MAX };
-        let compared = |outcomes: &[Outcome]| Answer::Outcomes(compared(&*self.model, outcomes, 0));
+        let compared = |id| Answer::Outcomes(compared(&*self.model, self.outcomes(id), 0));
         Ok(match *question {
             Question::Armed(process, local) => Answer::Armed(expander.armed(process, local)?.to_vec()),
             Question::Guard(process, local, handler, message) => {
                 Answer::Guard(expander.guard(process, local, handler, message)?)
             }
             Question::Step(process, local, handler, ref consumed) => {
-                compared(&expander.step(process, local, handler, consumed)?)
+                compared(expander.step(process, local, handler, consumed)?)
             }
             Question::Crash(process, local, recovers) => Answer::Local(expander.crash(process, local, recovers)?),
-            Question::Recover(process, local) => compared(&expander.recover(process, local)?),
+            Question::Recover(process, local) => compared(expander.recover(process, local)?),
             Question::Observe(..) => unreachable!("answered above"),
         })
     }
@@ -339,11 +339,11 @@ impl Answer {
 fn compared(model: &dyn Model, outcomes: &[Outcome], element: usize) -> Vec<ComparedOutcome> {
     let compared = |outcome: &Outcome| ComparedOutcome {
         local: outcome.local,
-        sends: outcome.sends.clone(),
-        events: outcome.events.clone(),
-        spawns: outcome.spawns.clone(),
-        expected: outcome.expected.clone(),
-        fails: outcome.failure.as_ref().map(Fails::from),
+        sends: outcome.sends.to_vec(),
+        events: outcome.rare().events.clone(),
+        spawns: outcome.rare().spawns.clone(),
+        expected: outcome.rare().expected.clone(),
+        fails: outcome.rare().failure.as_ref().map(Fails::from),
     };
     let mut moved: Vec<_> = outcomes.iter().map(|outcome| compared(outcome).image(model, element)).collect();
     moved.sort_unstable();

@@ -9,7 +9,7 @@ use crate::system::hash;
 use crate::system::model::{Component, MessageId, MonitorId, Result, Shape, Truth};
 use crate::system::reads::PropertyReads;
 use crate::system::successors::{Successor, TransitionRef, View, bit};
-use crate::system::tables::{Expansion, NodeId, Tables};
+use crate::system::tables::{NodeId, Tables, Transition};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -95,7 +95,7 @@ impl View<'_> {
         for process in (0..self.processes).filter(|&process| processes & bit(process) != 0) {
             let node = state[process];
             self.audit_node(node)?;
-            let transitions = self.tables.expansion(node)?.transitions;
+            let transitions = self.tables.transitions(node)?;
             for (index, transition) in transitions.iter().enumerate() {
                 let via = TransitionRef { process: process as u16, index: index as u32 };
                 if transition.plain && listed {
@@ -282,7 +282,7 @@ impl View<'_> {
         self.tables.audit(node)?;
         let begin = self.orbits.deltas.len() as u64;
         if self.orbits.size > 0 {
-            self.load_deltas(node, self.tables.expansion(node)?);
+            self.load_deltas(node, self.tables.transitions(node)?);
         }
         if self.orbits.deltas_of.len() <= id {
             self.orbits.deltas_of.resize(id + 1, UNMET);
@@ -292,12 +292,13 @@ impl View<'_> {
     }
 
     /// What the transitions of a node add to the fingerprints of the images.
-    fn load_deltas(&mut self, node: NodeId, expansion: Expansion) {
+    fn load_deltas(&mut self, node: NodeId, transitions: &[Transition]) {
         let tables = self.tables;
         let group = &tables.model.shape().group;
         let process = tables.node(node).process;
         let before = self.image_hashes(node).to_vec();
-        for (transition, details) in expansion.transitions.iter().zip(expansion.details) {
+        for transition in transitions {
+            let details = tables.details(transition);
             let start = self.orbits.deltas.len();
             let after = self.image_hashes(transition.target).to_vec();
             self.orbits.deltas.extend(after.iter().zip(&before).map(|(after, before)| after.wrapping_sub(*before)));

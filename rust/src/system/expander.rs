@@ -1,11 +1,10 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
-use crate::system::model::{
-    Armed, CrashFault, LocalId, MessageId, Model, Network, Outcome, RAISED, Result, Status, Truth,
-};
+use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, RAISED, Result, Status, Truth};
 use crate::system::quorum::Candidate;
-use crate::system::tables::{Bundle, Details, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
+use crate::system::tables::{Bundle, Kind, NO_BUDGET, Node, NodeId, OutcomesId, StoredDetails, Tables, Transition};
 use crate::system::{hash, inbox, quorum};
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// Computes the transitions of one node.
@@ -18,7 +17,7 @@ pub(crate) struct Expander<'t> {
 #[derive(Default)]
 struct Found {
     transitions: Vec<Transition>,
-    details: Vec<Details>,
+    details: Vec<StoredDetails>,
 }
 
 impl<'t> Expander<'t> {
@@ -26,7 +25,7 @@ impl<'t> Expander<'t> {
         &*self.tables.model
     }
 
-    pub(super) fn expand(self) -> Result<(Vec<Transition>, Vec<Details>)> {
+    pub(super) fn expand(self) -> Result<(Vec<Transition>, Vec<StoredDetails>)> {
         let node = *self.tables.node(self.node);
         let pending = self.tables.inbox(node.inbox);
         let mut found = Found::default();
@@ -37,7 +36,7 @@ impl<'t> Expander<'t> {
             }
             Status::Down => {
                 let outcomes = self.recover(node.process, node.local)?;
-                self.outcomes(Kind::Recover, 0, &[], pending, &outcomes, &mut found);
+                self.outcomes(Kind::Recover, 0, &[], pending, outcomes, &mut found);
             }
             Status::Crashed | Status::Unborn => {}
         }
@@ -54,7 +53,7 @@ impl<'t> Expander<'t> {
             for consumed in consumable(armed, &candidates) {
                 let outcomes = self.step(process, node.local, armed.handler, &consumed)?;
                 let rest = inbox::remove(self.model(), pending, &consumed);
-                self.outcomes(Kind::Step, armed.handler, &consumed, &rest, &outcomes, found);
+                self.outcomes(Kind::Step, armed.handler, &consumed, &rest, outcomes, found);
             }
         }
         Ok(())
@@ -75,13 +74,15 @@ impl<'t> Expander<'t> {
         handler: u16,
         consumed: &[MessageId],
         rest: &[MessageId],
-        outcomes: &Arc<[Outcome]>,
+        outcomes: OutcomesId,
         found: &mut Found,
     ) {
         let process = self.tables.node(self.node).process;
-        for (choice, outcome) in outcomes.iter().enumerate() {
+        let last = self.tables.last(consumed);
+        let consumed = self.tables.push_consumed(consumed);
+        for (number, outcome) in self.tables.outcomes(outcomes).iter().enumerate() {
             let mut others: Vec<(u16, Bundle)> = Vec::new();
-            for &(slot, local) in &outcome.spawns {
+            for &(slot, local) in &outcome.rare().spawns {
                 others.push((slot, Bundle { birth: Some(local), messages: Vec::new() }));
             }
             let mut own = Vec::new();
@@ -94,12 +95,14 @@ impl<'t> Expander<'t> {
                     others.push((to, Bundle { birth: None, messages: vec![message] }));
                 }
             }
-            let rest = inbox::insert(self.model(), rest, &own);
-            let last = self.tables.last(consumed);
-            let target = self.tables.node_of(process as usize, outcome.local, &rest, last);
-            let outcome = Some((outcomes.clone(), choice));
-            let details = Details { kind, handler, consumed: consumed.to_vec(), outcome };
-            self.push(found, target, NO_BUDGET, others, details);
+            let target = if own.is_empty() {
+                self.tables.node_of(process as usize, outcome.local, rest, last)
+            } else {
+                let rest = inbox::insert(self.model(), rest, &own);
+                self.tables.node_of(process as usize, outcome.local, &rest, last)
+            };
+            let details = StoredDetails { kind, handler, consumed, outcome: Some((outcomes, number as u32)) };
+            self.push(found, target, NO_BUDGET, others, details, outcome.has_rare_effects());
         }
     }
 
@@ -110,8 +113,9 @@ impl<'t> Expander<'t> {
                 let last = self.tables.last(&[]);
                 let target = self.tables.node_of(node.process as usize, local, pending, last);
                 let budget = self.model().shape().crash_budget(index) as u8;
-                let details = Details { kind: Kind::Crash, handler: index as u16, consumed: vec![], outcome: None };
-                self.push(found, target, budget, Vec::new(), details);
+                let details =
+                    StoredDetails { kind: Kind::Crash, handler: index as u16, consumed: (0, 0), outcome: None };
+                self.push(found, target, budget, Vec::new(), details, false);
             }
         }
         Ok(())
@@ -133,12 +137,22 @@ impl<'t> Expander<'t> {
         changes.sort_by_key(|(kind, _, message, _)| (*kind as u8, self.model().message_hash(*message)));
         for (kind, budget, message, after) in changes {
             let target = self.tables.node_of(node.process as usize, node.local, &after, node.last);
-            let details = Details { kind, handler: 0, consumed: vec![message], outcome: None };
-            self.push(found, target, budget, Vec::new(), details);
+            let consumed = self.tables.push_consumed(&[message]);
+            let details = StoredDetails { kind, handler: 0, consumed, outcome: None };
+            self.push(found, target, budget, Vec::new(), details, false);
         }
     }
 
-    fn push(&self, found: &mut Found, target: NodeId, budget: u8, others: Vec<(u16, Bundle)>, details: Details) {
+    /// `rare`: it has rare effects.
+    fn push(
+        &self,
+        found: &mut Found,
+        target: NodeId,
+        budget: u8,
+        others: Vec<(u16, Bundle)>,
+        details: StoredDetails,
+        rare: bool,
+    ) {
         let (model, tables) = (self.model(), self.tables);
         let shape = model.shape();
         let additive = shape.network == Network::Bag
@@ -155,14 +169,14 @@ impl<'t> Expander<'t> {
             deliveries.push((to, tables.bundle(bundle)));
         }
         let (before, after) = (tables.node(self.node), tables.node(target));
-        let special = !details.events().is_empty() || !details.expected().is_empty() || details.failure().is_some();
-        let simple = budget == NO_BUDGET && !special;
+        let simple = budget == NO_BUDGET && !rare;
         found.transitions.push(Transition {
             delta: after.hash.wrapping_sub(before.hash).wrapping_add(sent),
             altered: model.values().altered(before.process as usize, before.local, after.local),
             history: after.last_hash.wrapping_sub(before.last_hash),
             target,
             deliveries: tables.push_deliveries(&deliveries),
+            details: 0,
             budget,
             moves: details.kind == Kind::Step,
             additive,
@@ -244,22 +258,24 @@ impl<'t> Expander<'t> {
         Ok(known.insert(key, self.model().crash(process as usize, local, recovers)?))
     }
 
-    pub fn recover(&self, process: u16, local: LocalId) -> Result<Arc<[Outcome]>> {
+    pub fn recover(&self, process: u16, local: LocalId) -> Result<OutcomesId> {
         let known = &self.tables.answers.recoveries;
         if let Some(found) = known.get(&(process, local)) {
             return Ok(found);
         }
-        Ok(known.insert((process, local), self.model().recover(process as usize, local)?.into()))
+        let outcomes = self.model().recover(process as usize, local)?;
+        Ok(known.insert((process, local), self.tables.push_outcomes(outcomes)))
     }
 
-    pub fn step(&self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<Arc<[Outcome]>> {
-        let mut key = vec![u32::from(process) << 16 | u32::from(handler), local];
+    pub fn step(&self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<OutcomesId> {
+        let mut key: SmallVec<[u32; 4]> = smallvec![u32::from(process) << 16 | u32::from(handler), local];
         key.extend_from_slice(consumed);
         let known = &self.tables.answers.steps;
         if let Some(found) = known.get(&*key) {
             return Ok(found);
         }
-        Ok(known.insert(key.into(), self.model().step(process as usize, local, handler, consumed)?.into()))
+        let outcomes = self.model().step(process as usize, local, handler, consumed)?;
+        Ok(known.insert(key, self.tables.push_outcomes(outcomes)))
     }
 }
 

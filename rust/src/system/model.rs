@@ -195,19 +195,42 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {}
 
-/// What one run of a handler did.
+/// What one run of a handler did. Tables keep very many of them, so what few outcomes have is apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub local: LocalId,
     /// (receiver, message) in the order sent.
-    pub sends: Vec<(u16, MessageId)>,
+    pub sends: Box<[(u16, MessageId)]>,
+    /// The options chosen.
+    pub choices: Box<[FieldId]>,
+    rare: Option<Box<RareEffects>>,
+}
+
+/// Effects that few steps have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RareEffects {
     pub events: Vec<EventId>,
     pub spawns: Vec<(u16, LocalId)>,
     /// Slots that must be unborn (true) or born (false) for this outcome to be the one that happens.
     pub expected: Vec<(u16, bool)>,
-    /// Canonical content of the options chosen.
-    pub choices: Vec<Vec<u8>>,
     pub failure: Option<Failure>,
+}
+
+static NONE: RareEffects = RareEffects { events: Vec::new(), spawns: Vec::new(), expected: Vec::new(), failure: None };
+
+impl Outcome {
+    pub fn new(local: LocalId, sends: Vec<(u16, MessageId)>, choices: Vec<FieldId>, rare: RareEffects) -> Outcome {
+        let rare = (rare != NONE).then(|| Box::new(rare));
+        Outcome { local, sends: sends.into(), choices: choices.into(), rare }
+    }
+
+    pub fn has_rare_effects(&self) -> bool {
+        self.rare.is_some()
+    }
+
+    pub fn rare(&self) -> &RareEffects {
+        self.rare.as_deref().unwrap_or(&NONE)
+    }
 }
 
 #[derive(Clone, Debug, Default)]

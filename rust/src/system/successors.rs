@@ -174,7 +174,7 @@ impl<'t> View<'t> {
     #[cold]
     fn expand(&mut self, node: NodeId) -> Result<&'t [Transition]> {
         let id = node as usize;
-        let found = self.tables.expansion(node)?.transitions;
+        let found = self.tables.transitions(node)?;
         if self.transitions.len() <= id {
             self.transitions.resize(id + 1, None);
         }
@@ -285,8 +285,7 @@ impl<'t> View<'t> {
 
     /// Why a transition fails: in its handler, or in a monitor that observes what it announces.
     pub fn failure(&mut self, state: &[u32], via: TransitionRef) -> Result<Arc<Failure>> {
-        let expansion = self.tables.expansion(state[via.process as usize])?;
-        let details = &expansion.details[via.index as usize];
+        let details = self.tables.details(&self.tables.transitions(state[via.process as usize])?[via.index as usize]);
         if let Some(failure) = details.failure() {
             return Ok(Arc::new(failure.clone()));
         }
@@ -319,9 +318,8 @@ impl<'t> View<'t> {
         fingerprint: u64,
         via: TransitionRef,
     ) -> Result<Option<Successor>> {
-        let expansion = self.tables.expansion(state[via.process as usize])?;
-        let transition = expansion.transitions[via.index as usize];
-        let details = &expansion.details[via.index as usize];
+        let transition = self.tables.transitions(state[via.process as usize])?[via.index as usize];
+        let details = self.tables.details(&transition);
         let mut sum = self.sum_after(state, fingerprint, &transition);
         if transition.budget != NO_BUDGET {
             let budget = transition.budget as usize;
@@ -379,9 +377,8 @@ impl<'t> View<'t> {
         via: TransitionRef,
         changes: &mut Changes,
     ) -> Result<()> {
-        let expansion = self.tables.expansion(node)?;
-        let transition = expansion.transitions[via.index as usize];
-        let details = &expansion.details[via.index as usize];
+        let transition = self.tables.transitions(node)?[via.index as usize];
+        let details = self.tables.details(&transition);
         if transition.budget != NO_BUDGET {
             state[self.processes + self.monitors + transition.budget as usize] -= 1;
         }
@@ -403,8 +400,8 @@ impl<'t> View<'t> {
     /// Whether a transition leaves the node of its process as it is.
     pub fn stays(&self, state: &[u32], via: TransitionRef) -> bool {
         let node = state[via.process as usize];
-        let expansion = self.tables.expansion(node).expect("a node whose transition is known was expanded");
-        expansion.transitions[via.index as usize].target == node
+        let transitions = self.tables.transitions(node).expect("a node whose transition is known was expanded");
+        transitions[via.index as usize].target == node
     }
 
     /// Which transitions of a node lead to another state; none if that depends on more than the node.

@@ -10,14 +10,15 @@ use crate::symmetry::audit::Question;
 use crate::system::expander::Expander;
 use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, Component, EventId, Failure, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome, Parts,
-    Quantifier, Result, Status, Truth,
+    Armed, Component, EventId, Failure, FieldId, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome,
+    Parts, Quantifier, Result, Status, Truth,
 };
 use crate::system::property::{Tree, Value};
 use crate::system::{hash, inbox};
-use crate::util::shared::{SharedBoxes, SharedMap, SharedNumbers, SharedSlices, SharedVec};
+use crate::util::shared::{SharedMap, SharedNumbers, SharedSlices, SharedVec};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -72,6 +73,8 @@ pub struct Transition {
     pub target: NodeId,
     /// Effects on others: where they begin in `Tables::deliveries`, and how many they are.
     pub(super) deliveries: (u32, u16),
+    /// Where its details are in `Tables::details`.
+    pub(super) details: u32,
     /// Which budget it costs one of, or NO_BUDGET.
     pub budget: u8,
     /// A step of a process, rather than of the network or the environment.
@@ -93,50 +96,52 @@ impl Transition {
 }
 
 /// The rest of a transition: what few transitions have, and what only a trace asks for.
-#[derive(Clone, Debug)]
-pub struct Details {
+#[derive(Clone, Copy, Debug)]
+pub struct Details<'t> {
     pub kind: Kind,
     pub handler: u16,
-    pub consumed: Vec<MessageId>,
-    /// The outcomes of the handler that ran, and which of them this is.
-    pub outcome: Option<(Arc<[Outcome]>, usize)>,
+    pub consumed: &'t [MessageId],
+    /// What the handler did, if one ran, and the number of this outcome among all that it may have.
+    pub outcome: Option<(&'t Outcome, u32)>,
 }
 
-impl Details {
-    fn outcome(&self) -> Option<&Outcome> {
-        self.outcome.as_ref().map(|(outcomes, index)| &outcomes[*index])
+impl<'t> Details<'t> {
+    pub fn sends(&self) -> &'t [(u16, MessageId)] {
+        self.outcome.map_or(&[], |(outcome, _)| &outcome.sends)
     }
 
-    pub fn sends(&self) -> &[(u16, MessageId)] {
-        self.outcome().map_or(&[], |o| &o.sends)
+    pub fn choices(&self) -> &'t [FieldId] {
+        self.outcome.map_or(&[], |(outcome, _)| &outcome.choices)
     }
 
-    pub fn events(&self) -> &[EventId] {
-        self.outcome().map_or(&[], |o| &o.events)
+    pub fn events(&self) -> &'t [EventId] {
+        self.outcome.map_or(&[], |(outcome, _)| &outcome.rare().events)
     }
 
-    pub fn expected(&self) -> &[(u16, bool)] {
-        self.outcome().map_or(&[], |o| &o.expected)
+    pub fn expected(&self) -> &'t [(u16, bool)] {
+        self.outcome.map_or(&[], |(outcome, _)| &outcome.rare().expected)
     }
 
-    pub fn spawns(&self) -> &[(u16, LocalId)] {
-        self.outcome().map_or(&[], |o| &o.spawns)
+    pub fn spawns(&self) -> &'t [(u16, LocalId)] {
+        self.outcome.map_or(&[], |(outcome, _)| &outcome.rare().spawns)
     }
 
-    pub fn choices(&self) -> &[Vec<u8>] {
-        self.outcome().map_or(&[], |o| &o.choices)
-    }
-
-    pub fn failure(&self) -> Option<&Failure> {
-        self.outcome().and_then(|o| o.failure.as_ref())
+    pub fn failure(&self) -> Option<&'t Failure> {
+        self.outcome.and_then(|(outcome, _)| outcome.rare().failure.as_ref())
     }
 }
 
-/// All transitions of a node, with their details in the same order.
+/// The outcomes of a handler that ran, by their place in `Tables::outcomes`.
+pub type OutcomesId = u32;
+
+/// `Details`, as the tables keep them.
 #[derive(Clone, Copy)]
-pub struct Expansion<'t> {
-    pub transitions: &'t [Transition],
-    pub details: &'t [Details],
+pub(super) struct StoredDetails {
+    pub kind: Kind,
+    pub handler: u16,
+    /// Where consumed messages begin in `Tables::consumed`, and how many they are.
+    pub consumed: (u32, u16),
+    pub outcome: Option<(OutcomesId, u32)>,
 }
 
 /// What the tables keep for reductions.
@@ -157,9 +162,9 @@ pub(crate) struct Answers {
     pub handlers: SharedMap<(u16, MessageId), Arc<[u16]>>,
     pub guards: SharedMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     /// By process and handler, local state, and consumed messages.
-    pub steps: SharedMap<Box<[u32]>, Arc<[Outcome]>>,
+    pub steps: SharedMap<SmallVec<[u32; 4]>, OutcomesId>,
     pub crashes: SharedMap<(u16, LocalId, bool), LocalId>,
-    pub recoveries: SharedMap<(u16, LocalId), Arc<[Outcome]>>,
+    pub recoveries: SharedMap<(u16, LocalId), OutcomesId>,
     observations: SharedMap<(u16, MonitorId, EventId), Observed>,
 }
 
@@ -171,7 +176,9 @@ pub struct Tables {
     ranges: SharedNumbers,
     transitions: SharedSlices<Transition>,
     deliveries: SharedSlices<(u16, BundleId)>,
-    details: SharedBoxes<Vec<Details>>,
+    details: SharedSlices<StoredDetails>,
+    consumed: SharedSlices<MessageId>,
+    outcomes: SharedVec<Box<[Outcome]>>,
     inboxes: Interner<MessageId>,
     bundles: SharedVec<Bundle>,
     bundle_ids: SharedMap<Bundle, BundleId>,
@@ -202,7 +209,9 @@ impl Tables {
             ranges: SharedNumbers::default(),
             transitions: SharedSlices::default(),
             deliveries: SharedSlices::default(),
-            details: SharedBoxes::default(),
+            details: SharedSlices::default(),
+            consumed: SharedSlices::default(),
+            outcomes: SharedVec::default(),
             inboxes: Interner::default(),
             bundles: SharedVec::default(),
             bundle_ids: SharedMap::default(),
@@ -262,16 +271,36 @@ impl Tables {
         self.deliveries.get(transition.deliveries.0, transition.deliveries.1 as usize)
     }
 
-    /// The transitions of a node, with their details.
-    pub fn expansion(&self, node: NodeId) -> Result<Expansion<'_>> {
+    /// All transitions of a node.
+    pub fn transitions(&self, node: NodeId) -> Result<&[Transition]> {
         loop {
             let range = self.ranges.get(node).load(Ordering::Acquire);
             if range != 0 {
-                let transitions = self.transitions.get(range as u32, (range >> 32) as usize - 1);
-                return Ok(Expansion { transitions, details: self.details.get(node).expect("set before the range") });
+                return Ok(self.transitions.get(range as u32, (range >> 32) as usize - 1));
             }
             self.expand(node)?;
         }
+    }
+
+    pub fn details(&self, transition: &Transition) -> Details<'_> {
+        let StoredDetails { kind, handler, consumed: (begin, len), outcome } =
+            self.details.get(transition.details, 1)[0];
+        let consumed = self.consumed.get(begin, len as usize);
+        let outcome = outcome.map(|(outcomes, number)| (&self.outcomes(outcomes)[number as usize], number));
+        Details { kind, handler, consumed, outcome }
+    }
+
+    pub(crate) fn outcomes(&self, id: OutcomesId) -> &[Outcome] {
+        self.outcomes.get(id)
+    }
+
+    pub(super) fn push_outcomes(&self, outcomes: Vec<Outcome>) -> OutcomesId {
+        self.outcomes.push(outcomes.into())
+    }
+
+    pub(super) fn push_consumed(&self, messages: &[MessageId]) -> (u32, u16) {
+        let begin = if messages.is_empty() { 0 } else { self.consumed.push(messages) };
+        (begin, messages.len() as u16)
     }
 
     #[cold]
@@ -280,8 +309,11 @@ impl Tables {
         if self.ranges.get(node).load(Ordering::Acquire) != 0 {
             return Ok(());
         }
-        let (transitions, details) = Expander { tables: self, node }.expand()?;
-        self.details.set(node, details);
+        let (mut transitions, details) = Expander { tables: self, node }.expand()?;
+        let begin = self.details.push(&details);
+        for (transition, place) in transitions.iter_mut().zip(begin..) {
+            transition.details = place;
+        }
         let begin = self.transitions.push(&transitions);
         let range = u64::from(begin) | (transitions.len() as u64 + 1) << 32;
         // If another worker was faster, its transitions stay. They are the same, in the same order.
@@ -370,9 +402,10 @@ impl Tables {
 
     /// Approximate memory in use.
     pub fn bytes(&self) -> usize {
-        let transitions = self.transitions.len() * (size_of::<Transition>() + size_of::<Details>());
+        let transitions = self.transitions.len() * (size_of::<Transition>() + size_of::<StoredDetails>());
         let nodes = self.nodes.len() * (size_of::<Node>() + 48) + self.inboxes.bytes();
-        nodes + transitions + self.arrivals.len() * 24 + self.answers.steps.len() * 250 + self.deliveries.len() * 8
+        let outcomes = self.outcomes.len() * 64 + self.transitions.len() * size_of::<Outcome>();
+        nodes + transitions + outcomes + self.arrivals.len() * 24 + self.deliveries.len() * 8
     }
 
     pub(crate) fn node_of(&self, process: usize, local: LocalId, pending: &[MessageId], last: InboxId) -> NodeId {

@@ -202,35 +202,6 @@ impl SharedNumbers {
     }
 }
 
-/// Pointers to values that are made once, by index.
-pub struct SharedBoxes<T> {
-    pointers: SharedNumbers,
-    made: SharedVec<Box<T>>,
-}
-
-impl<T> Default for SharedBoxes<T> {
-    fn default() -> Self {
-        SharedBoxes { pointers: SharedNumbers::default(), made: SharedVec::default() }
-    }
-}
-
-impl<T> SharedBoxes<T> {
-    #[inline]
-    pub fn get(&self, index: u32) -> Option<&T> {
-        let number = self.pointers.get(index).load(Ordering::Acquire);
-        (number != 0).then(|| &**self.made.get((number - 1) as u32))
-    }
-
-    /// Set a value, unless there is one.
-    pub fn set(&self, index: u32, value: T) -> &T {
-        let id = self.made.push(Box::new(value));
-        let number = self.pointers.get(index);
-        let known = number.compare_exchange(0, u64::from(id) + 1, Ordering::AcqRel, Ordering::Acquire);
-        let id = known.map_or_else(|other| (other - 1) as u32, |_| id);
-        self.made.get(id)
-    }
-}
-
 const SHARDS: usize = 64;
 
 /// A map in parts, each with a lock of its own.
@@ -338,9 +309,7 @@ mod tests {
 
     #[test]
     fn the_first_value_stays() {
-        let (boxes, map) = (SharedBoxes::default(), SharedMap::default());
-        assert!(boxes.get(70_000).is_none());
-        assert_eq!((*boxes.set(70_000, 1), *boxes.set(70_000, 2)), (1, 1));
+        let map = SharedMap::default();
         assert_eq!((map.insert("a", 1), map.insert("a", 2), map.get("a"), map.get("b")), (1, 1, Some(1), None));
     }
 }

@@ -4,7 +4,7 @@
 use crate::vm::library::is_lazy;
 use crate::vm::machine::{Delivered, FieldResult, LocalFields, State};
 use crate::vm::memory::Memory;
-use crate::vm::program::{Expression, Kind, Program};
+use crate::vm::program::{Choice, Expression, Kind, Program};
 use crate::vm::run::{Frame, Go, Question, Run};
 use crate::vm::value::encode::{Encoder, encoded};
 use crate::vm::value::{Items, Value};
@@ -54,6 +54,8 @@ pub struct Effects {
     no_slot: Option<NoSlot>,
     script: Vec<usize>,
     widths: Vec<usize>,
+    /// By position in the script, the options of a choice that need not be computed again.
+    options: Vec<Option<Rc<[Value]>>>,
 }
 
 impl Effects {
@@ -83,6 +85,7 @@ impl Effects {
         while self.script.last().is_some_and(|&last| last + 1 >= self.widths[self.script.len() - 1]) {
             self.script.pop();
         }
+        self.options.truncate(self.script.len());
         match self.script.last_mut() {
             Some(last) => {
                 *last += 1;
@@ -109,6 +112,7 @@ impl State {
     pub fn explore(&mut self, asked: &Asked, order: usize) -> Answer<(Vec<StepOutcome>, usize)> {
         let Asked { program, local, .. } = *asked;
         self.effects.script.clear();
+        self.effects.options.clear();
         let mut outcomes = Vec::with_capacity(1);
         let mut largest = 0;
         loop {
@@ -171,6 +175,15 @@ impl State {
             choices: std::mem::take(&mut effects.choices),
             no_slot: effects.no_slot,
         }
+    }
+}
+
+/// Whether a run cannot change anything in a value. (It may say so of fewer values.)
+fn is_fixed(value: &Value) -> bool {
+    match value {
+        Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Pid(_) | Value::Enum(_) => true,
+        Value::Tuple(items) => items.iter().all(is_fixed),
+        _ => false,
     }
 }
 
@@ -305,9 +318,32 @@ impl<'a> Run<'a> {
         Ok(Value::None)
     }
 
-    pub(super) fn choose(&mut self, options: &'a Expression, frame: Frame) -> Answer<Value> {
+    pub(super) fn choose(&mut self, choice: &'a Choice, frame: Frame) -> Answer<Value> {
         self.in_step()?;
-        let options = match options {
+        // Up to the last choice that differs, this run repeats the one before.
+        let position = self.effects.widths.len();
+        let options = match self.effects.options.get(position) {
+            Some(Some(known)) => known.clone(),
+            _ => {
+                let options: Rc<[Value]> = self.choosable(&choice.options, frame)?.into();
+                let kept = choice.pure && options.iter().all(is_fixed);
+                self.effects.options.resize(position, None);
+                self.effects.options.push(kept.then(|| options.clone()));
+                options
+            }
+        };
+        if options.is_empty() {
+            return Err(Bail(&"a choice without options"));
+        }
+        let pick = self.effects.next(options.len());
+        let chosen = options.get(pick).cloned().ok_or(Bail(&"a choice that changed"))?;
+        let content = encoded(self.program, &chosen)?;
+        self.effects.choices.push(content);
+        Ok(chosen)
+    }
+
+    fn choosable(&mut self, options: &'a Expression, frame: Frame) -> Answer<Vec<Value>> {
+        Ok(match options {
             _ if is_lazy(options) => {
                 let mut items = Vec::new();
                 self.iterate(options, frame, true, &mut |_, value| {
@@ -321,15 +357,7 @@ impl<'a> Run<'a> {
                 Value::FrozenSet(table) => self.sorted_options(table.keys())?,
                 value => self.items_of(&value)?,
             },
-        };
-        if options.is_empty() {
-            return Err(Bail(&"a choice without options"));
-        }
-        let pick = self.effects.next(options.len());
-        let chosen = options.get(pick).cloned().ok_or(Bail(&"a choice that changed"))?;
-        let content = encoded(self.program, &chosen)?;
-        self.effects.choices.push(content);
-        Ok(chosen)
+        })
     }
 
     fn sorted_options(&mut self, keys: &[Value]) -> Answer<Vec<Value>> {

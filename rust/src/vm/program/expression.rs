@@ -3,8 +3,8 @@
 use super::json::{Loaded, array, at, bytes, node, number, optional, positions, text};
 use super::load::Loader;
 use super::{
-    Binary, BuiltinCall, Clause, Comparison, Comprehension, Conversion, Expression, Keywords, Kind, Lambda, MethodCall,
-    Slot, TypeTest, Unary,
+    Binary, BuiltinCall, Choice, Clause, Comparison, Comprehension, Conversion, Expression, Keywords, Kind, Lambda,
+    MethodCall, Slot, TypeTest, Unary,
 };
 use crate::vm::Bail;
 use crate::vm::library::{Builtin, Method};
@@ -182,7 +182,7 @@ impl Loader {
                 E::Broadcast(Box::new((self.known_positions(at(fields, 0)?)?, message, myself)))
             }
             "Announce" => E::Announce(self.boxed(fields, 0)?),
-            "Choose" => E::Choose(self.boxed(fields, 0)?),
+            "Choose" => E::Choose(Box::new(Choice { options: *self.boxed(fields, 0)?, pure: false })),
             "Spawn" => {
                 let class = self.class_number(at(fields, 0)?)?;
                 let values = self.expressions(at(fields, 1)?)?;

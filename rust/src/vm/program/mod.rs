@@ -115,7 +115,7 @@ pub enum Expression {
     Send(Box<(Expression, Expression)>),
     Broadcast(Box<(Box<[u16]>, Expression, Option<Expression>)>),
     Announce(Box<Expression>),
-    Choose(Box<Expression>),
+    Choose(Box<Choice>),
     Spawn(u32, Box<[Expression]>),
     ViewRole(Box<[u16]>, u16),
     ViewProcess(Box<Expression>),
@@ -128,6 +128,13 @@ pub enum Expression {
 pub enum Conversion {
     Str,
     Repr,
+}
+
+/// `self.choose(options)`.
+pub struct Choice {
+    pub options: Expression,
+    /// Computing the options has no effects.
+    pub pure: bool,
 }
 
 pub struct Comprehension {

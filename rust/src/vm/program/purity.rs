@@ -1,4 +1,4 @@
-//! Finds the comprehensions and key functions without effects. Where the order of evaluation cannot be seen, the order of
+//! Finds the comprehensions, key functions and options of choices without effects. Where the order of evaluation cannot be seen, the order of
 //! a set cannot either, and the machine need not try others.
 
 use super::{Attribute, BuiltinCall, Comprehension, Expression, Lambda, Program, Statement, Target};
@@ -11,7 +11,7 @@ struct Known<'a> {
     methods: &'a dyn Fn(u32) -> bool,
 }
 
-/// Set the field `pure` of all comprehensions and calls.
+/// Set the field `pure` of all comprehensions, calls and choices.
 pub fn mark_pure(program: &mut Program) {
     let mut named: Vec<(u32, u32)> = Vec::new();
     for class in &program.classes {
@@ -241,7 +241,11 @@ impl Known<'_> {
         use Expression as E;
         match expression {
             E::Attribute(value, _) | E::Unary(_, value) | E::Starred(value) | E::ViewProcess(value) => self.mark(value),
-            E::Assigned(_, value) | E::Announce(value) | E::Choose(value) | E::Tested(_, value) => self.mark(value),
+            E::Assigned(_, value) | E::Announce(value) | E::Tested(_, value) => self.mark(value),
+            E::Choose(choice) => {
+                choice.pure = self.expression(&choice.options);
+                self.mark(&mut choice.options);
+            }
             E::Subscript(two) | E::Binary(_, two) | E::Compare(_, two) | E::Send(two) => {
                 self.mark(&mut two.0);
                 self.mark(&mut two.1);

@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
             E::Send(two) => self.send(&two.0, &two.1, frame),
             E::Broadcast(parts) => self.broadcast(&parts.0, &parts.1, parts.2.as_ref(), frame),
             E::Announce(event) => self.announce(event, frame),
-            E::Choose(options) => self.choose(options, frame),
+            E::Choose(choice) => self.choose(choice, frame),
             E::Spawn(class, values) => {
                 let values = self.display(values, frame)?;
                 self.spawn(*class, values)
