@@ -218,8 +218,10 @@ impl Tables {
             }
             let candidates = expander.candidates(process, local, &armed, &deliverable)?;
             for &armed in armed.iter() {
-                let consumed = consumable(armed, &candidates);
-                questions.extend(consumed.into_iter().map(|set| Question::Step(process, local, armed.handler, set)));
+                consumable(armed, &candidates, |consumed| {
+                    questions.push(Question::Step(process, local, armed.handler, consumed.to_vec()));
+                    Ok(())
+                })?;
             }
             let faults = self.model.shape().faults.iter().filter(|fault| fault.may_crash[process as usize]);
             questions.extend(faults.map(|fault| Question::Crash(process, local, fault.recovers)));

@@ -50,11 +50,12 @@ impl<'t> Expander<'t> {
         let armed = self.armed(process, node.local)?;
         let candidates = self.candidates(process, node.local, &armed, &deliverable)?;
         for &armed in armed.iter() {
-            for consumed in consumable(armed, &candidates) {
-                let outcomes = self.step(process, node.local, armed.handler, &consumed)?;
-                let rest = inbox::remove(self.model(), pending, &consumed);
-                self.outcomes(Kind::Step, armed.handler, &consumed, &rest, outcomes, found);
-            }
+            consumable(armed, &candidates, |consumed| {
+                let outcomes = self.step(process, node.local, armed.handler, consumed)?;
+                let rest = inbox::remove(self.model(), pending, consumed);
+                self.outcomes(Kind::Step, armed.handler, consumed, &rest, outcomes, found);
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -63,7 +64,9 @@ impl<'t> Expander<'t> {
     /// discovery.
     pub fn deliverable(&self, pending: &[MessageId]) -> Vec<MessageId> {
         let mut deliverable = inbox::deliverable(self.model(), pending);
-        deliverable.sort_by_cached_key(|&m| (self.model().sender(m), self.model().message_hash(m)));
+        if deliverable.len() > 1 {
+            deliverable.sort_by_cached_key(|&m| (self.model().sender(m), self.model().message_hash(m)));
+        }
         deliverable
     }
 
@@ -279,14 +282,22 @@ impl<'t> Expander<'t> {
     }
 }
 
-/// The sets of messages that a handler may consume. A message on which the guard raised an exception is a set of its own.
-pub(crate) fn consumable(armed: Armed, candidates: &[(u16, Candidate)]) -> Vec<Vec<MessageId>> {
+/// Hand each set of messages that a handler may consume to `each`. A message on which the guard raised an exception is a set
+/// of its own.
+pub(crate) fn consumable(
+    armed: Armed,
+    candidates: &[(u16, Candidate)],
+    mut each: impl FnMut(&[MessageId]) -> Result<()>,
+) -> Result<()> {
     if armed.count == 0 {
-        return vec![Vec::new()];
+        return each(&[]);
     }
-    let mine = candidates.iter().filter(|(handler, _)| *handler == armed.handler).map(|&(_, candidate)| candidate);
-    let (raised, allowed): (Vec<Candidate>, Vec<Candidate>) = mine.partition(|candidate| candidate.group == RAISED);
-    let mut sets = quorum::sets(&allowed, armed.count as usize);
-    sets.extend(raised.into_iter().map(|candidate| vec![candidate.message]));
-    sets
+    let mine = || candidates.iter().filter(|(handler, _)| *handler == armed.handler).map(|&(_, candidate)| candidate);
+    let Some(first) = mine().next() else { return Ok(()) };
+    if armed.count == 1 && mine().all(|candidate| candidate.group == first.group) {
+        return mine().try_for_each(|candidate| each(&[candidate.message]));
+    }
+    let (raised, allowed): (Vec<Candidate>, Vec<Candidate>) = mine().partition(|candidate| candidate.group == RAISED);
+    quorum::sets(&allowed, armed.count as usize).iter().try_for_each(|set| each(set))?;
+    raised.iter().try_for_each(|candidate| each(&[candidate.message]))
 }

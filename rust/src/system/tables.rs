@@ -409,14 +409,15 @@ impl Tables {
     }
 
     pub(crate) fn node_of(&self, process: usize, local: LocalId, pending: &[MessageId], last: InboxId) -> NodeId {
-        let model = &*self.model;
-        let status = model.status(local);
+        let status = self.model.status(local);
         // Messages to a crashed process vanish.
         let inbox = self.inbox_of(if status == Status::Crashed { &[] } else { pending });
         let key = (process as u16, local, inbox, last);
-        if let Some(found) = self.node_ids.get(&key) {
-            return found;
-        }
+        self.node_ids.get_or_insert_with(key, || self.nodes.push(self.made_node(process, status, local, inbox, last)))
+    }
+
+    fn made_node(&self, process: usize, status: Status, local: LocalId, inbox: InboxId, last: InboxId) -> Node {
+        let model = &*self.model;
         let messages = self.inbox(inbox).iter().map(|&m| model.message_hash(m));
         let pending = if model.shape().network == Network::Fifo {
             hash::queues(process, &messages.collect::<Vec<_>>())
@@ -430,8 +431,7 @@ impl Tables {
             last_hash = hash::last(process, &mut consumed);
             hash = hash.wrapping_add(last_hash);
         }
-        let node = Node { process: process as u16, status, local, inbox, last, hash, last_hash };
-        self.node_ids.insert(key, self.nodes.push(node))
+        Node { process: process as u16, status, local, inbox, last, hash, last_hash }
     }
 
     /// The history of a process whose last step consumed these.

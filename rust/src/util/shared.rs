@@ -228,6 +228,11 @@ impl<K: Hash + Eq, V: Clone> SharedMap<K, V> {
         self.shard(key).lock().get(key).cloned()
     }
 
+    /// The value of a key, which is made if there is none. `make` must not use this map.
+    pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
+        self.shard(&key).lock().entry(key).or_insert_with(make).clone()
+    }
+
     /// Set a value, unless there is one. Returns the value that is there now.
     pub fn insert(&self, key: K, value: V) -> V {
         self.shard(&key).lock().entry(key).or_insert(value).clone()
