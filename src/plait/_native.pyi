@@ -201,6 +201,12 @@ class Counters:
     def native_answers(self) -> int:
         """Questions that the virtual machine has answered."""
     @property
+    def native_compared(self) -> int:
+        """Those that were compared with answers of Python, which `python_calls` counts, too."""
+    @property
+    def property_keys(self) -> int:
+        """How many values of properties were entered by a 64-bit key, which two of them may share."""
+    @property
     def local_states(self) -> int:
         """Distinct local states, with those of monitors."""
     @property
@@ -291,6 +297,9 @@ class Engine:
     @property
     def native_answers(self) -> int:
         """How many questions ran natively."""
+    @property
+    def native_compared(self) -> int:
+        """How many answers of native functions were compared with those of Python."""
     @property
     def native_left(self) -> int:
         """How many questions native functions left to Python."""

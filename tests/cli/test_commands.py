@@ -70,6 +70,7 @@ def test_the_json_of_a_verdict(counter: Path, capsys: pytest.CaptureFixture[str]
         "states_per_second": (float,),
         "python_calls": (int,),
         "native_answers": (int,),
+        "native_compared": (int,),
         "native_share": (float,),
         "local_states": (int,),
         "bytes_per_local_state": (float,),

@@ -38,10 +38,11 @@ def test_states_per_second() -> None:
 
 def test_who_answered() -> None:
     assert (statistics().native_share, statistics().bytes_per_local_state) == (0.0, 0.0), "nothing ran natively"
-    found = msgspec.structs.replace(statistics(), native_answers=15, local_states=4, local_bytes=100)
-    assert (found.native_share, found.bytes_per_local_state) == (0.75, 25.0)
+    found = msgspec.structs.replace(statistics(), native_answers=15, native_compared=2, local_states=4, local_bytes=100)
+    assert (found.questions, found.native_share, found.bytes_per_local_state) == (18, 15 / 18, 25.0)
     written = Verdict("holds", found, []).to_json()
-    assert (written["native_answers"], written["python_calls"], written["native_share"]) == (15, 5, 0.75)
+    assert (written["native_answers"], written["native_compared"], written["python_calls"]) == (15, 2, 5)
+    assert written["native_share"] == 15 / 18
     assert (written["local_states"], written["bytes_per_local_state"]) == (4, 25.0)
     nothing = Verdict.unfinished("m", "timeout", "", search="bfs", seconds=0.0, properties=[])
     assert nothing.statistics.native_share == 0.0, "no question was asked"

@@ -260,13 +260,16 @@ def test_statistics_are_derived_correctly() -> None:
 
 def test_statistics_tell_who_answered() -> None:
     verdict = samples.verdict()
-    native = msgspec.structs.replace(verdict.statistics, native_answers=11_143, local_states=1_500, local_bytes=90_000)
+    native = msgspec.structs.replace(
+        verdict.statistics, native_answers=11_143, native_compared=250, local_states=1_500, local_bytes=90_000
+    )
     verdict = msgspec.structs.replace(verdict, statistics=native)
     text = verdict_text(verdict, width=120)
-    assert "11,464 (2.8% to Python)" in text  # 321 of 321 + 11,143
+    # 321 calls of Python, 250 of them to compare: 71 of 71 + 11,143.
+    assert "11,214 (0.63% to Python, 250 answers compared with it)" in text
     assert "1,500 (60 B each)" in text
     page = report(verdict)
-    assert "<dt>questions</dt><dd>11,464 (2.8% to Python)</dd>" in page
+    assert "<dt>questions</dt><dd>11,214 (0.63% to Python, 250 answers compared with it)</dd>" in page
     assert "<dt>local states</dt><dd>1,500 (60 B each)</dd>" in page
 
 

@@ -18,10 +18,21 @@ from plait.kernel.verdict import Statistics, Verdict
 from plait.model.system import System
 
 _OF_THE_RUN = dict.fromkeys(
-    ("seconds", "python_calls", "native_answers", "memory_bytes", "table_bytes", "local_states", "local_bytes"), 0
+    (
+        "seconds",
+        "python_calls",
+        "native_answers",
+        "native_compared",
+        "memory_bytes",
+        "table_bytes",
+        "local_states",
+        "local_bytes",
+        "collision_probability",
+    ),
+    0,
 )
-"""What may differ: the time, who was asked how often, and the size of tables (before a process recovers, its local state is
-in a table of the native engine, too)."""
+"""What may differ: the time, who was asked how often, the size of tables (before a process recovers, its local state is
+in a table of the native engine, too), and under how many keys values of properties are stored (natively, by parts)."""
 
 
 class Checked(NamedTuple):

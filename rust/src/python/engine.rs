@@ -248,6 +248,12 @@ impl Engine {
         self.native.as_ref().map_or(0, |native| native.answered())
     }
 
+    /// How many answers of native functions were compared with those of Python.
+    #[getter]
+    fn native_compared(&self) -> u64 {
+        self.native.as_ref().map_or(0, |native| native.compared())
+    }
+
     /// How many questions native functions left to Python.
     #[getter]
     fn native_left(&self) -> u64 {
@@ -492,6 +498,8 @@ impl Engine {
             seconds: control.started.elapsed().as_secs_f64(),
             python_calls: self.model.calls(),
             native_answers: self.native_answers(),
+            native_compared: self.native_compared(),
+            property_keys: control.reads.keys(),
             local_states,
             local_bytes,
             table_bytes: table,

@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A machine, and what it has answered.
 struct Worker {
@@ -29,7 +30,6 @@ struct Worker {
     answered: u64,
     /// How many questions it has left to Python.
     left: u64,
-    sample: Sample,
 }
 
 // SAFETY: a machine shares no value with anything outside of it, so it can move to another thread as a whole.
@@ -41,12 +41,13 @@ pub struct NativeModel {
     shape: NativeShape,
     quantified: Shape,
     idle: Mutex<Vec<Worker>>,
+    sample: Mutex<Sample>,
+    /// How many answers were compared with those of Python.
+    compared: AtomicU64,
     /// Local states whose `armed` Python has answered: a guard may have raised an exception there.
     left_to_python: SharedMap<(u16, LocalId), ()>,
     /// Guards that raised an exception: process, local state, handler, message.
     raised: SharedMap<(u16, LocalId, u16, MessageId), ()>,
-    /// By process, sender and class of the message.
-    handlers: SharedMap<(u16, u16, Vec<u8>), Arc<[u16]>>,
     /// Classes of messages that were sent, and their receivers.
     sent: SharedMap<(Vec<u8>, u16), ()>,
     reasons: SharedMap<&'static str, ()>,
@@ -84,9 +85,10 @@ impl NativeModel {
             shape,
             quantified,
             idle: Mutex::default(),
+            sample: Mutex::default(),
+            compared: AtomicU64::new(0),
             left_to_python: SharedMap::default(),
             raised: SharedMap::default(),
-            handlers: SharedMap::default(),
             sent: SharedMap::default(),
             reasons: SharedMap::default(),
             forgets_orders: TestHooks::current().leaves_out("set orders"),
@@ -101,6 +103,17 @@ impl NativeModel {
     /// How many questions the machine has left to Python.
     pub fn left(&self) -> u64 {
         self.idle.lock().iter().map(|worker| worker.left).sum()
+    }
+
+    /// How many answers of the machine were compared with those of Python.
+    pub fn compared(&self) -> u64 {
+        self.compared.load(Relaxed)
+    }
+
+    /// CPython, asked only to compare its answer.
+    fn oracle(&self) -> &PyModel {
+        self.compared.fetch_add(1, Relaxed);
+        &self.python
     }
 
     /// Why the machine has left questions to Python.
@@ -120,7 +133,7 @@ impl NativeModel {
             if self.forgets_orders {
                 machine.forget_orders();
             }
-            Worker { machine, answered: 0, left: 0, sample: Sample::default() }
+            Worker { machine, answered: 0, left: 0 }
         });
         let answer = question(&mut worker.machine);
         let (ordered, way) = (worker.machine.take_ordered_sets(), worker.machine.take_branches());
@@ -128,7 +141,7 @@ impl NativeModel {
         match &answer {
             Ok(_) => {
                 worker.answered += 1;
-                compare = worker.sample.takes(function, ordered, way);
+                compare = self.sample.lock().takes(function, ordered, way);
             }
             Err(bail) => {
                 worker.left += 1;
@@ -285,7 +298,7 @@ impl NativeModel {
                 let found: Vec<Outcome> =
                     outcomes.into_iter().map(|outcome| self.outcome(process, local, outcome)).collect();
                 if compare {
-                    let expected = self.python.step(process, local, handler, messages)?;
+                    let expected = self.oracle().step(process, local, handler, messages)?;
                     if expected != found {
                         let what = format!("a step (handler {handler})");
                         return Err(self.disagreement(&what, &self.asked(process, local, messages), &found, &expected));
@@ -338,7 +351,7 @@ impl Model for NativeModel {
         match answer {
             Ok(found) => {
                 if compare {
-                    let expected = self.python.armed(process, local)?;
+                    let expected = self.oracle().armed(process, local)?;
                     if expected != found {
                         let asked = self.asked(process, local, &[]);
                         return Err(self.disagreement("which handlers may run", &asked, &found, &expected));
@@ -355,13 +368,12 @@ impl Model for NativeModel {
 
     fn handlers(&self, process: usize, message: MessageId) -> Result<Vec<u16>> {
         let values = self.values();
-        let key = (process as u16, values.sender(message), class_name(values.message_content(message)).to_vec());
-        if let Some(known) = self.handlers.get(&key) {
-            return Ok(known.to_vec());
+        let (sender, name) = (values.sender(message) as usize, class_name(values.message_content(message)));
+        let known = std::str::from_utf8(name).ok().and_then(|name| self.shape.triggered.get(name));
+        match known {
+            Some(by_class) => Ok(by_class[self.shape.classes[process]][self.shape.classes[sender]].clone()),
+            None => self.python.handlers(process, message),
         }
-        let found = self.python.handlers(process, message)?;
-        self.handlers.insert(key, found.clone().into());
-        Ok(found)
     }
 
     fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
@@ -380,7 +392,8 @@ impl Model for NativeModel {
             let group = match native {
                 Some(group) if !compare => group,
                 _ => {
-                    let group = self.python.guards(process, local, &[(handler, message)])?[0];
+                    let python = if native.is_some() { self.oracle() } else { &*self.python };
+                    let group = python.guards(process, local, &[(handler, message)])?[0];
                     if native.is_some_and(|native| native != group) {
                         let (what, asked) =
                             (format!("a guard (handler {handler})"), self.asked(process, local, &[message]));
@@ -440,7 +453,7 @@ impl Model for NativeModel {
         };
         let found = self.changed(state, &results);
         if compare {
-            let expected = self.python.observe(monitor, state, event)?;
+            let expected = self.oracle().observe(monitor, state, event)?;
             if expected != Ok(found) {
                 let asked = format!("state {}, event {}", hex(&self.values().monitor_content(state)), hex(content));
                 let expected = expected.map(|state| hex(&self.values().monitor_content(state)));
@@ -455,7 +468,7 @@ impl Model for NativeModel {
         let whole = part == self.quantified.quantifiers[property].parts;
         let state = Global { values: self.values(), parts };
         let mut reads = Vec::new();
-        let (answer, compare) = self.ask(Function::Property(property, part), |machine| {
+        let (answer, compare) = self.ask(Function::Property(property, whole), |machine| {
             let value = if whole { machine.property(property, &state) } else { machine.part(property, part, &state) };
             for &read in machine.reads() {
                 let component = match read {
@@ -478,20 +491,22 @@ impl Model for NativeModel {
             };
         };
         if compare {
-            let expected = self.python.evaluate(property, part, parts)?.value;
+            let expected = self.oracle().evaluate(property, part, parts)?.value;
             let Quantifier { parts: count, every, .. } = self.quantified.quantifiers[property];
             let agree = match expected {
-                Some(expected) if expected == value => true,
-                _ if whole => false,
-                // A part before it raises, or may do so.
-                None => true,
-                // This part decides nothing. Then another one decides.
-                Some(_) if value == every => {
-                    let decides = |machine: &mut Machine, part| machine.part(property, part, &state) != Ok(every);
-                    let function = Function::Property(property, part);
-                    self.ask(function, |machine| Ok((0..count).any(|part| decides(machine, part)))).0 == Ok(true)
+                // A part before this one raises, or may do so.
+                None => !whole,
+                Some(expected) if whole => expected == value,
+                // All parts together must say what the property says.
+                Some(expected) => {
+                    let together = |machine: &mut Machine| {
+                        let parts = (0..count).map(|part| machine.part(property, part, &state));
+                        let decided = parts.collect::<Answer<Vec<bool>>>()?.contains(&!every);
+                        Ok(decided != every)
+                    };
+                    let found = self.ask(Function::Property(property, whole), together).0;
+                    found.map_or(true, |found| found == expected)
                 }
-                Some(_) => false,
             };
             if !agree {
                 let locals: Vec<String> = parts.locals.iter().map(|&l| hex(&self.values().local_content(l))).collect();

@@ -38,6 +38,8 @@ pub struct NativeShape {
     pub volatile: Vec<Vec<(usize, Vec<u8>)>>,
     /// By class of messages, as its name in canonical bytes: its fields.
     pub messages: HashMap<String, Vec<String>>,
+    /// By class of messages, class of the receiver and class of the sender: the handlers that they are for.
+    pub triggered: HashMap<String, Vec<Vec<Vec<u16>>>>,
     /// Handlers that no message can trigger are left out of `armed`.
     pub foresee: bool,
 }

@@ -25,6 +25,10 @@ pub struct Counters {
     pub python_calls: u64,
     /// Questions that the virtual machine has answered.
     pub native_answers: u64,
+    /// Those that were compared with answers of Python, which `python_calls` counts, too.
+    pub native_compared: u64,
+    /// How many values of properties were entered by a 64-bit key, which two of them may share.
+    pub property_keys: u64,
     /// Distinct local states, with those of monitors, and the memory that they take.
     pub local_states: usize,
     pub local_bytes: usize,

@@ -22,8 +22,8 @@ pub enum Function {
     Guard(usize, u16),
     Step(usize, u16),
     Observe(usize),
-    /// Property and part.
-    Property(usize, usize),
+    /// Property, and whether it is asked as a whole. Its parts say the same about other processes.
+    Property(usize, bool),
 }
 
 /// The questions so far, by function. Those that iterated a set of several elements are counted apart.

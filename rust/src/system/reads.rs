@@ -52,6 +52,8 @@ pub struct PropertyReads {
     parts: Vec<Vec<(AtomicU64, AtomicU64)>>,
     /// Per property, whether some part had no value in some state.
     undecided: Vec<AtomicBool>,
+    /// How many values were entered by a 64-bit key, which two of them may share.
+    keys: AtomicU64,
 }
 
 impl PropertyReads {
@@ -63,12 +65,22 @@ impl PropertyReads {
             inboxes: none(),
             parts: quantifiers.iter().map(parts).collect(),
             undecided: quantifiers.iter().map(|_| AtomicBool::new(false)).collect(),
+            keys: AtomicU64::new(0),
         }
     }
 
     /// A part of a property has no value in some state: it may raise an exception there.
     pub(crate) fn note_undecided(&self, property: usize) {
         self.undecided[property].store(true, Relaxed);
+    }
+
+    pub(crate) fn note_key(&self) {
+        self.keys.fetch_add(1, Relaxed);
+    }
+
+    /// How many values of properties were entered by a key.
+    pub fn keys(&self) -> u64 {
+        self.keys.load(Relaxed)
     }
 
     /// A part of a property has read a component. A property that is asked about images of a state reads their fields as well.

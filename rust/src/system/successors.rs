@@ -9,7 +9,7 @@ use crate::system::hash;
 use crate::system::model::{
     Component, EventId, Failure, LocalId, MonitorId, Observed, Quantifier, Result, Status, Truth, monitor_bit,
 };
-use crate::system::property::{Components, Projection};
+use crate::system::property::{Components, Place, Projection};
 use crate::system::reads::{Changes, PropertyReads};
 use crate::system::tables::{BundleId, InboxId, NO_BUDGET, Node, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
@@ -515,6 +515,9 @@ impl<'t> View<'t> {
             place = projection.place(&mut components);
         }
         projection.insert(place, value);
+        if matches!(place, Place::Key(_)) {
+            reads.note_key();
+        }
         for read in &path {
             reads.note(property, part, read.component, &tables.model.shape().group);
             self.widen(property, read.component);

@@ -81,7 +81,9 @@ class Statistics(msgspec.Struct, frozen=True):
     all_states: bool = False
     """Whether all states were met although a limit was reached: only the search for fair runs is not complete."""
     native_answers: int = 0
-    """The number of questions that the virtual machine answered, without Python."""
+    """The number of questions that the virtual machine answered."""
+    native_compared: int = 0
+    """The number of these answers that were compared with an answer of Python, which `python_calls` counts, too."""
     local_states: int = 0
     """The number of distinct local states of processes and monitors."""
     local_bytes: int = 0
@@ -92,10 +94,14 @@ class Statistics(msgspec.Struct, frozen=True):
         return self.states / self.seconds if self.seconds > 0 else 0.0
 
     @property
+    def questions(self) -> int:
+        """The number of questions about the model that were answered, by the virtual machine or by Python."""
+        return self.native_answers + self.python_calls - self.native_compared
+
+    @property
     def native_share(self) -> float:
-        """The share of all answers that the virtual machine gave."""
-        answers = self.native_answers + self.python_calls
-        return self.native_answers / answers if answers else 0.0
+        """The share of the questions that the virtual machine answered."""
+        return self.native_answers / self.questions if self.questions else 0.0
 
     @property
     def bytes_per_local_state(self) -> float:
@@ -160,6 +166,7 @@ class Verdict(msgspec.Struct, frozen=True):
             "states_per_second": s.states_per_second,
             "python_calls": s.python_calls,
             "native_answers": s.native_answers,
+            "native_compared": s.native_compared,
             "native_share": s.native_share,
             "local_states": s.local_states,
             "bytes_per_local_state": s.bytes_per_local_state,

@@ -441,8 +441,8 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         ("reductions", reductions(verdict) or "none"),
     ]
     if s.native_answers:
-        questions = s.native_answers + s.python_calls
-        rows.insert(6, ("questions", f"{questions:,} ({_percent(1 - s.native_share)} to Python)"))
+        compared = f"{s.native_compared:,} answers compared with it"
+        rows.insert(6, ("questions", f"{s.questions:,} ({_percent(1 - s.native_share)} to Python, {compared})"))
     if s.graph_states not in (0, s.states):
         rows.append(("graph of runs", plural(s.graph_states, "state")))
     if s.walks:

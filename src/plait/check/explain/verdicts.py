@@ -56,11 +56,14 @@ def judge(
         seconds=sum(r.counters.seconds for r in reports),
         python_calls=counters.python_calls,
         native_answers=counters.native_answers,
+        native_compared=counters.native_compared,
         local_states=counters.local_states,
         local_bytes=counters.local_bytes,
         search=search,
         workers=options.workers or 1,
-        collision_probability=0.0 if search == "stateless" else _collision(counters.states, runner.engine.images),
+        collision_probability=_collision(
+            0 if search == "stateless" else counters.states, runner.engine.images, counters.property_keys
+        ),
         memory_bytes=max(r.counters.memory_bytes for r in reports),
         table_bytes=counters.table_bytes,
         walks=counters.walks,
@@ -149,9 +152,13 @@ def undecided_by(bound: str | None, result: PropertyResult) -> PropertyResult:
     return PropertyResult(result.name, result.kind, "inconclusive", VACUOUS[bound])
 
 
-def _collision(states: int, images: int) -> float:
-    """The probability that two states share a fingerprint. An orbit has the least one of some images."""
-    return -math.expm1(-images * states * (states - 1) / 2 / 2**64)
+def _collision(states: int, images: int, keys: int) -> float:
+    """The probability that two states share a fingerprint, or two values of properties a key.
+
+    The fingerprint of an orbit is the least one of some images.
+    """
+    pairs = images * states * (states - 1) / 2 + keys * (keys - 1) / 2
+    return -math.expm1(-pairs / 2**64)
 
 
 def _length(result: PropertyResult) -> int:

@@ -104,6 +104,17 @@ def only_attributes(guard: Any) -> bool:
     return True
 
 
+def triggered(receiver: type[Process], sender: type[Process], message: type[Message]) -> list[int]:
+    """The handlers of a class for a class of messages (and, for a quorum, for the role of this sender)."""
+    return [
+        number
+        for number, handler in enumerate(receiver.__plait_handlers__)
+        if handler.message is not None
+        and issubclass(message, handler.message)
+        and not (isinstance(handler.quorum, Quorum) and not plays(sender, handler.quorum.role))
+    ]
+
+
 class Guards:
     """Answers questions about the guards of one System."""
 
@@ -181,14 +192,7 @@ class Guards:
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process for this type of message (and, for a quorum, for the role of this sender)."""
         message = self.model_codec.message(sender, content)
-        found = []
-        for number, handler in enumerate(self.handlers[index]):
-            if handler.message is None or not isinstance(message, handler.message):
-                continue
-            if isinstance(handler.quorum, Quorum) and not plays(self.system.classes[sender], handler.quorum.role):
-                continue
-            found.append(number)
-        return found
+        return triggered(self.system.classes[index], self.system.classes[sender], type(message))
 
     def guards(
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]

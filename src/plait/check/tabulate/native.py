@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from plait.check.tabulate.guards import only_attributes
+from plait.check.tabulate.guards import only_attributes, triggered
 from plait.check.tabulate.native_shape import NativeHandler, NativeSystem
 from plait.check.tabulate.tabulation import Tabulation
 from plait.ir.lower import lower
@@ -36,12 +36,22 @@ def native_system(tabulation: Tabulation, *, foresee: bool = False) -> NativeSys
             for index, cls in enumerate(system.classes)
         ],
         messages={
-            f"{message.__module__}.{message.__qualname__}": [f.name for f in dataclasses.fields(message)]  # type: ignore[arg-type]
+            _name(message): [f.name for f in dataclasses.fields(message)]  # type: ignore[arg-type]
             for message in _quorum_messages(classes)
+        },
+        triggered={
+            _name(message): [[triggered(receiver, sender, message) for sender in classes] for receiver in classes]
+            for message in lowered.classes
+            if issubclass(message, Message)
         },
         foresee=foresee,
         functions=lowered.functions,
     )
+
+
+def _name(message: type[Message]) -> str:
+    """As in canonical bytes."""
+    return f"{message.__module__}.{message.__qualname__}"
 
 
 def _handler(system: System, handler: Handler) -> NativeHandler:

@@ -33,6 +33,8 @@ class NativeSystem:
     """By process: the fields that a crash with recovery resets, with their first content."""
     messages: Mapping[str, Sequence[str]]
     """By class of messages that form quorums: its fields."""
+    triggered: Mapping[str, Sequence[Sequence[Sequence[int]]]]
+    """By class of messages, class of the receiver and class of the sender: the handlers that they are for."""
     foresee: bool
     """Leave handlers out that no message can trigger."""
     functions: Sequence[FunctionReport]
