@@ -50,8 +50,8 @@ def measure(options: Options) -> Table:
     """Search each model cold and warm, with native execution and without, with one worker and with two."""
     table = Table("native", "Native execution: cold and warm searches", COLUMNS, "model")
     table.conditions = (
-        f"cold searches unless said otherwise, best of {options.times}, each in its own process; 2 workers, or 2 searches at "
-        "the same time: speed-up"
+        f"cold searches unless said otherwise, best of {options.times}, each in its own process; "
+        "2 workers, or 2 searches at the same time: speed-up"
     )
     size = "quick" if options.quick else "full"
     with table.measuring():
