@@ -14,7 +14,7 @@ from plait.ir.definition import _codes, _parsed
 from plait.ir.program import Lowering
 from plait.kernel.pid import Pid
 from tests.ir.random_functions import module, value
-from tests.ir.values import Node, system
+from tests.ir.values import Color, Node, system
 
 FAILS = (TypeError, ValueError, OverflowError)
 
@@ -69,6 +69,7 @@ def survey(seed: int, count: int, folder: Path, *, calls: int = 3) -> Survey:
             continue
         for _ in range(calls):
             total += 1
+            _restore()
             given = [codec.encode(value(kind, r)) for kind in of]
             try:
                 expected = _by_cpython(names[name], given, codec)
@@ -91,6 +92,13 @@ def survey(seed: int, count: int, folder: Path, *, calls: int = 3) -> Survey:
     _parsed.cache_clear()  # the trees of many functions take much memory
     _codes.cache_clear()
     return found._replace(calls=total, answered=answered, raised=raised)
+
+
+def _restore() -> None:
+    """Remove attributes that a function has set to members of an enum: they would be there for all others."""
+    for member in Color:
+        for attribute in [name for name in vars(member) if not name.startswith("_")]:
+            delattr(member, attribute)
 
 
 def _stop(*_: Any) -> None:
