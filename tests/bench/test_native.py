@@ -75,7 +75,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
 
 
 def _fake(seconds: float, calls: int, states: int) -> dict[str, Any]:
-    search = {"states": states, "transitions": 20, "value_bytes": 640, "local_states": 8, "bound": None}
+    search = {"states": states, "transitions": 20, "local_bytes": 640, "local_states": 8, "bound": None}
     return {
         "cold": {"seconds": seconds, "python_calls": calls, **search},
         "warm": {"seconds": 1.0, "python_calls": 0, **search},

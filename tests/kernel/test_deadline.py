@@ -6,6 +6,7 @@ A call of C code is interrupted until it ends, whenever the exception comes to t
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 
@@ -27,6 +28,35 @@ def endless() -> None:
 def test_an_endless_loop_is_interrupted() -> None:
     with pytest.raises(OutOfTimeError), Deadline(0.05).enforced():
         endless()
+
+
+class Dropped:
+    """Python drops an exception in its destructor, which takes most of the time."""
+
+    def __del__(self) -> None:
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            pass
+
+
+def test_an_exception_that_a_destructor_loses_comes_again() -> None:
+    before = sys.unraisablehook
+    with pytest.raises(OutOfTimeError), Deadline(0.1).enforced():
+        Dropped()
+        endless()
+    assert sys.unraisablehook is before
+
+
+def test_other_exceptions_in_destructors_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Faulty:
+        def __del__(self) -> None:
+            raise ValueError("in a destructor")
+
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(str(unraisable.exc_value)))
+    with Deadline(PATIENCE).enforced():
+        Faulty()
+    assert told == ["in a destructor"]
 
 
 def test_in_another_thread() -> None:

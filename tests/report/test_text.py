@@ -266,10 +266,10 @@ def test_statistics_tell_who_answered() -> None:
     verdict = msgspec.structs.replace(verdict, statistics=native)
     text = verdict_text(verdict, width=120)
     # 321 calls of Python, 250 of them to compare: 71 of 71 + 11,143.
-    assert "11,214 (0.63% to Python, 250 answers compared with it)" in text
+    assert "11,214 (0.63% to Python)" in text
     assert "1,500 (60 B each)" in text
     page = report(verdict)
-    assert "<dt>questions</dt><dd>11,214 (0.63% to Python, 250 answers compared with it)</dd>" in page
+    assert "<dt>questions</dt><dd>11,214 (0.63% to Python)</dd>" in page
     assert "<dt>local states</dt><dd>1,500 (60 B each)</dd>" in page
 
 

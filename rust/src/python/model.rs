@@ -15,6 +15,7 @@ use crate::system::values::Values;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -29,6 +30,11 @@ type PyOutcome<'py> = (
     Option<Bound<'py, Failure>>,
 );
 
+thread_local! {
+    /// Whether questions of this thread are passed on although the search has ended.
+    static INSISTS: Cell<bool> = const { Cell::new(false) };
+}
+
 pub struct PyModel {
     tabulation: Py<PyAny>,
     shape: Shape,
@@ -38,12 +44,12 @@ pub struct PyModel {
     /// Held while Python answers: it answers one question at a time.
     asking: Mutex<()>,
     /// The search has ended: questions are not passed on.
-    silent: AtomicBool,
+    silent: Arc<AtomicBool>,
 }
 
 impl PyModel {
     pub fn new(tabulation: Py<PyAny>, shape: Shape, pids: Vec<(String, usize)>) -> PyModel {
-        let (calls, silent) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (calls, silent) = (AtomicU64::new(0), Arc::default());
         PyModel {
             tabulation,
             shape,
@@ -64,6 +70,20 @@ impl PyModel {
         self.silent.store(silent, Relaxed);
     }
 
+    /// Whether questions are not passed on.
+    pub fn silent(&self) -> &Arc<AtomicBool> {
+        &self.silent
+    }
+
+    /// Pass the questions of `ask` on even if the search has ended: the model is already at work on them, and Python says
+    /// where.
+    pub fn insist<R>(&self, ask: impl FnOnce(&PyModel) -> R) -> R {
+        INSISTS.set(true);
+        let answer = ask(self);
+        INSISTS.set(false);
+        answer
+    }
+
     /// Make user code that does not return raise an exception; best effort.
     pub fn interrupt(&self) {
         Python::attach(|py| {
@@ -72,7 +92,7 @@ impl PyModel {
     }
 
     fn ask<R>(&self, question: impl FnOnce(Python, &Bound<PyAny>) -> PyResult<R>) -> Result<R> {
-        if self.silent.load(Relaxed) {
+        if self.silent.load(Relaxed) && !INSISTS.get() {
             return Err(Stopped(None).into());
         }
         self.calls.fetch_add(1, Relaxed);

@@ -17,7 +17,7 @@ use crate::system::model::{
 };
 use crate::system::values::Values;
 use crate::util::shared::SharedMap;
-use crate::vm::{Answer, Bail, Delivered, FieldResult, Machine, Program, Read, StepOutcome, load};
+use crate::vm::{Answer, Bail, Delivered, FieldResult, Machine, Program, Read, StepOutcome, TOO_LONG, load};
 use parking_lot::Mutex;
 use std::error::Error;
 use std::fmt;
@@ -116,6 +116,11 @@ impl NativeModel {
         &self.python
     }
 
+    /// Ask Python, because the machine has bailed.
+    fn left_to<R>(&self, bail: Bail, ask: impl FnOnce(&PyModel) -> R) -> R {
+        if bail == TOO_LONG { self.python.insist(ask) } else { ask(&self.python) }
+    }
+
     /// Why the machine has left questions to Python.
     pub fn reasons(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
@@ -130,6 +135,7 @@ impl NativeModel {
         let mut worker = idle.unwrap_or_else(|| {
             let mut machine = Machine::new(self.program.clone());
             machine.set_fifo(self.python.shape().network == Network::Fifo);
+            machine.set_stop(self.python.silent().clone());
             if self.forgets_orders {
                 machine.forget_orders();
             }
@@ -306,7 +312,8 @@ impl NativeModel {
                 }
                 Ok(found)
             }
-            _ => self.python.step(process, local, handler, messages),
+            Ok(_) => self.python.step(process, local, handler, messages),
+            Err(bail) => self.left_to(bail, |python| python.step(process, local, handler, messages)),
         }
     }
 }
@@ -359,9 +366,9 @@ impl Model for NativeModel {
                 }
                 Ok(found)
             }
-            Err(_) => {
+            Err(bail) => {
                 self.left_to_python.insert((process as u16, local), ());
-                self.python.armed(process, local)
+                self.left_to(bail, |python| python.armed(process, local))
             }
         }
     }
@@ -389,11 +396,11 @@ impl Model for NativeModel {
                 self.group(shape, message).map(Some).ok_or(Bail(&"a message of an unknown class"))
             });
             let native = answer.ok();
-            let group = match native {
-                Some(group) if !compare => group,
+            let group = match answer {
+                Ok(group) if !compare => group,
                 _ => {
-                    let python = if native.is_some() { self.oracle() } else { &*self.python };
-                    let group = python.guards(process, local, &[(handler, message)])?[0];
+                    let ask = |python: &PyModel| python.guards(process, local, &[(handler, message)]);
+                    let group = answer.map_or_else(|bail| self.left_to(bail, ask), |_| ask(self.oracle()))?[0];
                     if native.is_some_and(|native| native != group) {
                         let (what, asked) =
                             (format!("a guard (handler {handler})"), self.asked(process, local, &[message]));
@@ -448,8 +455,9 @@ impl Model for NativeModel {
         let function = Function::Observe(monitor);
         let (answer, compare) =
             self.ask(function, |machine| machine.observe(monitor as u16, &self.local(state), by, content));
-        let Ok(results) = answer else {
-            return self.python.observe(monitor, state, event);
+        let results = match answer {
+            Ok(results) => results,
+            Err(bail) => return self.left_to(bail, |python| python.observe(monitor, state, event)),
         };
         let found = self.changed(state, &results);
         if compare {
@@ -483,12 +491,10 @@ impl Model for NativeModel {
             }
             value
         });
-        let Ok(value) = answer else {
-            return if whole {
-                self.python.evaluate(property, part, parts)
-            } else {
-                Ok(Evaluation { value: None, reads })
-            };
+        let value = match answer {
+            Ok(value) => value,
+            Err(bail) if whole => return self.left_to(bail, |python| python.evaluate(property, part, parts)),
+            Err(_) => return Ok(Evaluation { value: None, reads }),
         };
         if compare {
             let expected = self.oracle().evaluate(property, part, parts)?.value;

@@ -10,6 +10,7 @@ use crate::vm::value::encode::encoded;
 use crate::vm::value::{Items, Value};
 use crate::vm::{Answer, Bail, ORDER_MATTERS};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 const NOT_LOWERED: Bail = Bail(&"a function that is not lowered");
 
@@ -95,6 +96,11 @@ impl Machine {
     /// Whether the order of sends matters (the default). If not, steps that differ only in it are equal.
     pub fn set_fifo(&mut self, fifo: bool) {
         self.state.memory.fifo = fifo;
+    }
+
+    /// Let questions that take long bail when this becomes true.
+    pub fn set_stop(&mut self, stop: Arc<AtomicBool>) {
+        self.state.memory.stop = Some(stop);
     }
 
     /// Whether a question has iterated a set of several elements since the last call of this function.

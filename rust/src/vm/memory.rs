@@ -7,6 +7,8 @@ use crate::vm::run::LiveFrame;
 use crate::vm::value::Value;
 use crate::vm::value::decode::{Sharing, decoded, decoded_message};
 use crate::vm::value::encode::Encoder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A field of the process or monitor that runs.
 #[derive(Default)]
@@ -45,6 +47,8 @@ pub struct Memory {
     pub branches: u128,
     /// Sends arrive in their order, so that the order matters.
     pub fifo: bool,
+    /// Says when questions that take long must end.
+    pub stop: Option<Arc<AtomicBool>>,
     values: Vec<Cached>,
     messages: Vec<Cached>,
 }
@@ -65,6 +69,7 @@ impl Memory {
             reads: Vec::new(),
             branches: 0,
             fifo: true,
+            stop: None,
             values: vec![nothing.clone(); KEPT],
             messages: vec![nothing; KEPT],
         }
@@ -109,6 +114,10 @@ impl Memory {
             self.messages[place] = Cached { id, plain, value: value.clone() };
         }
         Ok(value)
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Note which way a test went.

@@ -8,10 +8,11 @@ If the C code can be interrupted, as Z3 can, `interruptible` makes the call: the
 from __future__ import annotations
 
 import ctypes
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Event, Lock, Thread, Timer, get_ident
+from threading import Event, RLock, Thread, Timer, get_ident
 from typing import TypeVar
 
 GRACE = 2.0
@@ -19,7 +20,7 @@ GRACE = 2.0
 _TURN = 0.05
 """Seconds after which a thread that waits for a call notices an exception."""
 _AGAIN = 0.02
-"""Seconds between two interruptions of a call."""
+"""Seconds between two interruptions of a call, or of a thread that has lost the exception."""
 T = TypeVar("T")
 
 
@@ -70,7 +71,7 @@ class Deadline:
         wait = max(self.left, least)
         if wait == 0.0:
             raise OutOfTimeError
-        thread, lock, done, fired, met = get_ident(), Lock(), False, False, False
+        thread, lock, done, fired, met = get_ident(), RLock(), False, False, False
 
         def fire() -> None:
             nonlocal fired
@@ -79,9 +80,17 @@ class Deadline:
                     fired = True
                     _raise_in(thread, OutOfTimeError)
 
-        timer = Timer(wait, fire)
-        timer.daemon = True
-        timer.start()
+        others = sys.unraisablehook
+
+        def lost(unraisable: sys.UnraisableHookArgs) -> None:
+            """Python drops exceptions in destructors, and in this function. So it is raised again a little later."""
+            if isinstance(unraisable.exc_value, OutOfTimeError) and get_ident() == thread:
+                _timer(_AGAIN, fire)
+            else:
+                others(unraisable)
+
+        sys.unraisablehook = lost
+        timer = _timer(wait, fire)
         try:
             yield
         except OutOfTimeError:
@@ -91,6 +100,8 @@ class Deadline:
             timer.cancel()
             with lock:
                 done = True
+            if sys.unraisablehook is lost:
+                sys.unraisablehook = others
             if fired and not met:  # the exception is under way: meet it here
                 with suppress(OutOfTimeError):
                     for _ in range(1_000_000):
@@ -143,6 +154,13 @@ def interruptible(call: Callable[[], T], interrupt: Callable[[], None]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _timer(seconds: float, call: Callable[[], None]) -> Timer:
+    timer = Timer(seconds, call)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:

@@ -441,8 +441,7 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         ("reductions", reductions(verdict) or "none"),
     ]
     if s.native_answers:
-        compared = f"{s.native_compared:,} answers compared with it"
-        rows.insert(6, ("questions", f"{s.questions:,} ({_percent(1 - s.native_share)} to Python, {compared})"))
+        rows.insert(6, ("questions", f"{s.questions:,} ({_percent(1 - s.native_share)} to Python)"))
     if s.graph_states not in (0, s.states):
         rows.append(("graph of runs", plural(s.graph_states, "state")))
     if s.walks:

@@ -16,10 +16,12 @@ use crate::vm::memory::Memory;
 use crate::vm::program::{Attribute, Expression, Program};
 use crate::vm::step::Effects;
 use crate::vm::value::{Closure, Items, Value};
-use crate::vm::{Answer, Bail};
+use crate::vm::{Answer, Bail, TOO_LONG};
 
 /// Loop iterations and calls in one question. After that, CPython runs it, and can be interrupted.
 const FUEL: u32 = 5_000_000;
+/// After so much fuel, a run looks whether the machine was stopped.
+const CHECKED: u32 = 1 << 12;
 /// How far the native stack may grow below the start of a run.
 const DEEPEST_STACK: usize = 400_000;
 
@@ -117,8 +119,8 @@ impl<'a> Run<'a> {
 
     #[inline]
     pub fn burn(&mut self) -> Answer<()> {
-        self.fuel = self.fuel.checked_sub(1).ok_or(Bail(&"a question that takes too long"))?;
-        Ok(())
+        self.fuel = self.fuel.checked_sub(1).ok_or(TOO_LONG)?;
+        if self.fuel.is_multiple_of(CHECKED) && self.memory.is_stopped() { Err(TOO_LONG) } else { Ok(()) }
     }
 
     #[inline]

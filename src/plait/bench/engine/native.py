@@ -109,7 +109,6 @@ def _add(table: Table, name: str, model: Model, runs: Runs) -> None:
     two_cold, two_warm = _best(runs["two"], "cold"), _best(runs["two"], "warm")
     first, native = main[0]["cold"], "auto" in runs
     plain = min((float(run["seconds"]) for run in runs.get("plain", [])), default=None)
-    local = first["states"] if model.plain is not None else first["local_states"]
     table.add(
         "the first states" if model.limited else "every state",
         name,
@@ -126,7 +125,7 @@ def _add(table: Table, name: str, model: Model, runs: Runs) -> None:
         calls=Cell(first["python_calls"]),
         share=Cell(first["python_calls"] / runs["off"][0]["cold"]["python_calls"], "share") if native else None,
         memory=Cell(main[0]["peak_rss_bytes"], "B"),
-        local=Cell(round(first["value_bytes"] / local)) if local else None,
+        local=Cell(round(first["local_bytes"] / first["local_states"])) if first["local_states"] else None,
         plain=Cell(plain, "s") if plain is not None else None,
         against=times(plain / cold) if plain is not None else None,
     )

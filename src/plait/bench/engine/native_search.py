@@ -120,7 +120,7 @@ def _figures(report: Any, seconds: float, before: int = 0) -> dict[str, Any]:
         "states": counters.states,
         "transitions": counters.transitions,
         "python_calls": counters.python_calls - before,
-        "value_bytes": counters.memory_bytes - counters.table_bytes,
+        "local_bytes": getattr(counters, "local_bytes", None),
         "local_states": getattr(counters, "local_states", None),
         "bound": report.bound,
     }
