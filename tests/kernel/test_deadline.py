@@ -40,10 +40,13 @@ class Dropped:
 
 
 def test_an_exception_that_a_destructor_loses_comes_again() -> None:
-    before = sys.unraisablehook
-    with pytest.raises(OutOfTimeError), Deadline(0.1).enforced():
+    def work() -> None:
         Dropped()
         endless()
+
+    before = sys.unraisablehook
+    with pytest.raises(OutOfTimeError), Deadline(0.1).enforced():
+        work()
     assert sys.unraisablehook is before
 
 
