@@ -174,10 +174,10 @@ def test_comprehensions_and_lambdas_have_their_own_variables() -> None:
 
 
 def a_decorated_handler(self: Any) -> None:
-    self.value = cached(self.value)
+    self.value += 1
 
 
-def test_wrappers_and_caches_are_looked_through() -> None:
+def test_wrappers_are_looked_through() -> None:
     assert run(traced(a_decorated_handler)) == [1, []]
     assert "**kwargs" in str(reason(twice(a_decorated_handler)))
 
@@ -341,6 +341,10 @@ def generated() -> Any:
     yield 1
 
 
+def with_a_cached_function(self: Any) -> None:
+    self.value = cached(self.value)
+
+
 REFUSED = [
     (with_try, "try statement"),
     (calls_a_function_with_try, "try statement"),
@@ -361,6 +365,7 @@ REFUSED = [
     (with_mixed_enum, "Odd, an enum that is also another type"),
     (with_unknown_method, ".no_such_method(…)"),
     (with_yield, "generator function"),
+    (with_a_cached_function, "cached(…), which has a cache"),
 ]
 
 

@@ -499,20 +499,17 @@ impl Model for NativeModel {
         if compare {
             let expected = self.oracle().evaluate(property, part, parts)?.value;
             let Quantifier { parts: count, every, .. } = self.quantified.quantifiers[property];
-            let agree = match expected {
-                // A part before this one raises, or may do so.
-                None => !whole,
-                Some(expected) if whole => expected == value,
-                // All parts together must say what the property says.
-                Some(expected) => {
-                    let together = |machine: &mut Machine| {
-                        let parts = (0..count).map(|part| machine.part(property, part, &state));
-                        let decided = parts.collect::<Answer<Vec<bool>>>()?.contains(&!every);
-                        Ok(decided != every)
-                    };
-                    let found = self.ask(Function::Property(property, whole), together).0;
-                    found.map_or(true, |found| found == expected)
-                }
+            // All parts together must say what the property says. If one bails, it may raise an exception.
+            let together = |machine: &mut Machine| {
+                let parts = (0..count).map(|part| machine.part(property, part, &state));
+                let decided = parts.collect::<Answer<Vec<bool>>>()?.contains(&!every);
+                Ok(decided != every)
+            };
+            let agree = if whole {
+                expected == Some(value)
+            } else {
+                let found = self.ask(Function::Property(property, whole), together).0;
+                found.map_or(true, |found| expected == Some(found))
             };
             if !agree {
                 let locals: Vec<String> = parts.locals.iter().map(|&l| hex(&self.values().local_content(l))).collect();

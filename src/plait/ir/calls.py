@@ -90,11 +90,13 @@ class Calls(Effects):
     def call(self, function: Any, first: list[Given], node: ast.AST) -> Expression:
         """A call of a function of the program: with the arguments `first`, then those of the call, if it is one."""
         function = unwrapped(function)
+        if isinstance(function, functools._lru_cache_wrapper):
+            raise self.refused(node, f"{function.__name__}(…), which has a cache")
         if not isinstance(function, types.FunctionType):
             raise self.refused(node, f"call of a {type(function).__name__}")
         parameters = parameters_of(function)
         if parameters.kwarg:
-            raise self.refused(node, f"{function.__name__}(…) with **kwargs")
+            raise self.refused(node, f"{function.__name__}(…), which has **kwargs")
         given = list(first)
         spread: ast.expr | None = None
         for argument in node.args if isinstance(node, ast.Call) else ():
@@ -290,6 +292,8 @@ class Calls(Effects):
         callee = unwrapped(callee)
         if isinstance(callee, functools.partial):
             return self._partial(callee, node)
+        if isinstance(callee, functools._lru_cache_wrapper):
+            return self.call(callee, [], node)  # refused there
         name = builtins.name_of(callee)
         if isinstance(callee, types.FunctionType) and name is None:
             return self._function_call(callee, node)

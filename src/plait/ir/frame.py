@@ -275,9 +275,13 @@ def is_typing(value: Any, name: str) -> bool:
 
 
 def unwrapped(value: Any) -> Any:
-    """The function behind a cache, a static method, a property of the model or a predicate."""
+    """The function behind a static method, a property of the model or a predicate; behind a cache, if Plait has made it.
+
+    A cache hashes arguments, returns one object several times, and does not tell 1 from True. So a function of the user
+    with a cache is another function than the one behind it.
+    """
     while True:
-        if isinstance(value, functools._lru_cache_wrapper):
+        if isinstance(value, functools._lru_cache_wrapper) and value.__module__.startswith("plait.model."):
             value = value.__wrapped__
         elif isinstance(value, staticmethod):
             value = value.__func__
