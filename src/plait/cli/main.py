@@ -38,6 +38,9 @@ _EXAMPLES = {
   plait check my.models:queue --search random --walks 1e6 --timeout 10m
   plait check distal_paxos -p faulty=early -p ballots=4 --rounds --phases 4
   plait check paxos --json | jq .states""",
+    "init": """\
+  plait init token_ring
+  cd token_ring && plait check token_ring.py --watch""",
     "show": """\
   plait show paxos
   plait show paxos -p quorum=false --decomposition
@@ -153,6 +156,8 @@ def _epilogue(command: str) -> str:
         codes = "Exit codes: 0 reproduced, 2 not reproduced or usage error, 4 internal error."
     if command == "graph":
         codes = "Exit codes: 0 done, 2 usage or model error, 3 the timeout was reached, 4 internal error."
+    if command == "init":
+        codes = "Exit codes: 0 done, 2 usage error, 4 internal error."
     if command in ("show", "zoo", "completion", "rounds show", "rounds emit", "rounds import"):
         codes = "Exit codes: 0 done, 2 usage or model error, 4 internal error."
     if command.startswith("gyro"):
@@ -178,6 +183,9 @@ _COMMANDS = {
 
 A counterexample is always saved, and the command that replays it is printed. Ctrl-C, SIGTERM and SIGHUP end the search \
 with what was found so far. If the search reaches a limit, the verdict is inconclusive.""",
+    "init": """Write a model, its tests and a README to start from, in a new folder.
+
+The model holds. With -p remembers=false it has a fault, which plait check finds.""",
     "show": "List the parameters, processes, handlers and properties of a model.",
     "graph": """Draw or list the states of a model and the transitions between them.
 
