@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from plait.check.options import Options
 from plait.cli.annotations import Annotations
-from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags
+from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags, remembered
 from plait.cli.options import split as assignments
 from plait.cli.output import colored, default_trace_path, emit, emit_json, note, ready, tell, width, writable
 from plait.kernel.deadline import Deadline, OutOfTimeError
@@ -46,6 +46,7 @@ def check(
     sarif: Path | None = None,
     github: Flag = False,
     all: Flag = False,  # noqa: A002 - the name of the option
+    watch: Flag = False,
     quiet: Quiet = False,
 ) -> int:
     """Search a model's states (the help text is in `plait.cli.main`).
@@ -74,6 +75,8 @@ def check(
         Print what does not hold as annotations of GitHub Actions.
     all
         Print every step of a long counterexample. By default, a terminal shows the first and the last steps.
+    watch
+        Check again whenever the model file or a module that it imports is saved. Ctrl-C ends it.
     quiet
         Print no progress, and only one line of the verdict.
     """
@@ -86,6 +89,8 @@ def check(
     writable(trace, "--trace")
     writable(html, "--html")
     writable(sarif, "--sarif")
+    if watch:
+        return _watched(target, json=json)
     run: Callable[..., Verdict] = api.check
     if rounds:
         run = _rounds(phases, assume, options)
@@ -110,6 +115,17 @@ def check(
         annotations=Annotations(*_places(system), sarif=sarif, github=github),
         every_step=all,
     )
+
+
+def _watched(target: str, *, json: bool) -> int:
+    """Check now, and after each save."""
+    from plait.cli.watch import watch
+
+    if json:
+        raise UsageError(
+            "--watch cannot be combined with --json: --json prints exactly one object", hint="leave one of them out"
+        )
+    return watch(target, remembered())
 
 
 def built(build: Callable[[], T], clock: Deadline, target: str, search: str, *, json: bool, quiet: bool) -> T | int:

@@ -18,7 +18,7 @@ from cyclopts import App, CycloptsError
 
 import _plait_main
 import plait
-from plait.cli.options import flag, split_dashes
+from plait.cli.options import flag, remember, split_dashes
 from plait.cli.output import complain, emit_error, safe_streams
 from plait.kernel.deadline import OutOfTimeError
 from plait.kernel.errors import MissingPackageError, ModelError, PlaitError, TraceError
@@ -37,6 +37,7 @@ _EXAMPLES = {
   plait check models/token.py:ring -p nodes=4 --search dfs --max-depth 50
   plait check my.models:queue --search random --walks 1e6 --timeout 10m
   plait check distal_paxos -p faulty=early -p ballots=4 --rounds --phases 4
+  plait check models/token.py --watch
   plait check paxos --json | jq .states""",
     "init": """\
   plait init token_ring
@@ -314,6 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _plait_main.prepare()
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    remember(tokens)
     if tokens[:1] == ["epa"]:
         tokens = split_dashes(tokens)
     json = any(token == "--json" or token.startswith("--json=") for token in tokens)

@@ -193,7 +193,18 @@ def split(parameters: Sequence[str]) -> dict[str, str]:
     return found
 
 
+_tokens: list[str] = []
 _after_dashes: list[str] = []
+
+
+def remember(tokens: Sequence[str]) -> None:
+    """Store the tokens of the command line, for a command that starts itself again."""
+    _tokens[:] = tokens
+
+
+def remembered() -> list[str]:
+    """The tokens of the command line."""
+    return list(_tokens)
 
 
 def split_dashes(tokens: Sequence[str]) -> list[str]:

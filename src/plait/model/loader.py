@@ -40,10 +40,14 @@ def reads(suffix: str, reader: Callable[[Path], types.ModuleType]) -> None:
     _READERS[suffix] = reader
 
 
+def named_file(target: str) -> Path:
+    """The file that a target names, if it names one: `models/token.py` of `models/token.py:ring`."""
+    return Path(target if "." in target.rpartition(":")[2] else target.rpartition(":")[0])
+
+
 def reader_module(target: str) -> str | None:
     """The module that reads the file of this target, if the file is not Python. Importing it makes the target known."""
-    place = target if "." in target.rpartition(":")[2] else target.rpartition(":")[0]
-    reader = _READERS.get(Path(place).suffix)
+    reader = _READERS.get(named_file(target).suffix)
     return None if reader is None else reader.__module__
 
 
@@ -362,18 +366,22 @@ def _import_error(target: str, error: BaseException) -> BaseException:
 
 
 def _place(error: BaseException) -> str:
-    """The deepest line of the user's code that raised, not of Plait, the standard library or an installed package."""
+    """The deepest line of the user's code that raised."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
-    plait = Path(__file__).parents[1]
-    others = [str(plait), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     place, walk = "", error.__traceback__
     while walk is not None:
-        file = walk.tb_frame.f_code.co_filename
-        if file.startswith(str(plait / "protocols")) or not file.startswith(("<", *others)):
+        if is_users(file := walk.tb_frame.f_code.co_filename):
             place = f" ({file}, line {walk.tb_lineno})"
         walk = walk.tb_next
     return place
+
+
+def is_users(file: str) -> bool:
+    """Whether a file belongs to the user (or to the zoo): not to Plait, the standard library or an installed package."""
+    plait = Path(__file__).parents[1]
+    others = [str(plait), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    return file.startswith(str(plait / "protocols")) or not file.startswith(("<", *others))
 
 
 def _describe(error: BaseException) -> str:
