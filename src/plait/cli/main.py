@@ -53,7 +53,8 @@ _EXAMPLES = {
   plait graph ping_pong --json | jq '.states | length'""",
     "replay": """\
   plait replay .plait/paxos-agreement-faulty=acceptor.itf.json
-  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --step 4""",
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --step 4
+  plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --pdb""",
     "diff": """\
   plait diff .plait/distal_paxos-agreement-faulty=early.itf.json distal_paxos -p faulty=none --html diff.html
   plait diff before.itf.json after.itf.json
@@ -154,7 +155,7 @@ def _epilogue(command: str) -> str:
     if command == "diff":
         codes = "Exit codes: 0 the same, 1 different, 2 usage error, 4 internal error."
     if command == "replay":
-        codes = "Exit codes: 0 reproduced, 2 not reproduced or usage error, 4 internal error."
+        codes = "Exit codes: 0 reproduced, 2 not reproduced or usage error, 3 interrupted, 4 internal error."
     if command == "graph":
         codes = "Exit codes: 0 done, 2 usage or model error, 3 the timeout was reached, 4 internal error."
     if command == "init":
@@ -196,7 +197,8 @@ If a model has more states than --max-states, only a part is shown; a note names
     "replay": """Re-execute a saved trace on its model, step by step.
 
 Each step shows the messages that it takes and sends, and the fields that it changes. The exit code is 0 if the model \
-reproduces the violation, and 2 if it does not; then the message names the step.""",
+reproduces the violation, and 2 if it does not; then the message names the step. With --pdb, the debugger stops inside \
+the handler of a step.""",
     "diff": """Compare two traces: which steps are the same, where they differ first, how the last states differ.
 
 A trace is a file that plait check saved, the output of plait check --json, or a folder that plait epa run recorded. If \

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from plait.cli.options import AtLeastOne, Flag, Quiet, Target
-from plait.cli.output import emit
-from plait.kernel.errors import PlaitError, TraceError
+from plait.cli.output import emit, note
+from plait.kernel.errors import PlaitError, TraceError, UsageError
 from plait.kernel.trace import Event, Snapshot, Trace
+
+if TYPE_CHECKING:
+    from plait.model.system import System
 
 
 def replay(
@@ -17,6 +24,7 @@ def replay(
     *,
     step: AtLeastOne = None,
     target: Target | None = None,
+    pdb: Flag = False,
     all: Flag = False,  # noqa: A002 - the name of the option
     quiet: Quiet = False,
 ) -> int:
@@ -27,9 +35,12 @@ def replay(
     file
         A trace that plait check saved.
     step
-        Stop after this step, and show the whole state.
+        Stop after this step, and show the whole state. With --pdb, stop in the debugger inside this step.
     target
         The target of the model, if it changed since the trace was saved.
+    pdb
+        Stop in the debugger inside the handler of a step: the last one, or that of --step. PYTHONBREAKPOINT names the \
+debugger, as for breakpoint().
     all
         Print every step of a long run. By default, a terminal shows the first and the last steps.
     quiet
@@ -45,6 +56,8 @@ def replay(
     if step is not None and step > steps:
         raise TraceError(f"{file} has {steps} steps, not {step}", hint=f"give --step 1 to {steps}")
     if trace.lanes and trace.lanes[-1].role == "memory":
+        if pdb:
+            raise UsageError("--pdb: the program of plait bmc has no handlers in Python", hint="leave --pdb out")
         return _program(trace, target, step, all, quiet)
     try:
         system = load(target or trace.target, trace.parameters, parse=False)
@@ -54,11 +67,12 @@ def replay(
             f"{file}: its model does not load: {error.message}",
             hint=f"{error.hint}; {moved}" if error.hint else moved,
         ) from None
+    before = _debugged(system, trace, step) if pdb else None
     if not quiet:
         emit(f"initially\n{_state(trace, trace.initial)}")
     details, marks = step_details(trace), mark_texts(trace)
     hidden = _hidden(step or steps, all)
-    for count, event in enumerate(events(system, trace), 1):
+    for count, event in enumerate(events(system, trace, before=before), 1):
         if not quiet and count in hidden:
             _emit_hidden(count, hidden)
         elif not quiet:
@@ -81,6 +95,34 @@ def replay(
     kinds = {p.name: p.kind for p in system.properties}
     emit(_reproduced(trace, kinds.get(trace.property or "")))
     return 0
+
+
+def _debugged(system: System, trace: Trace, step: int | None) -> Callable[[int, Callable[[], None]], None]:
+    """What to do before each step, so that the debugger stops in one of them."""
+    from plait.check.explain.debugger import handled_steps
+    from plait.report.wording import visible
+
+    handled = handled_steps(system, trace)
+    if not handled:
+        raise TraceError("--pdb: no step of this trace runs a handler", hint="leave --pdb out")
+    wanted = handled[-1] if step is None else step
+    event = trace.events[wanted - 1]
+    if wanted not in handled:
+        raise TraceError(
+            f"--pdb: step {wanted} ({event.lane}: {event.label}) runs no handler",
+            hint=f"give --step {', '.join(map(str, handled[:-1]))}{' or ' if handled[1:] else ''}{handled[-1]}",
+        )
+    if os.environ.get("PYTHONBREAKPOINT") == "0" and sys.breakpointhook is sys.__breakpointhook__:
+        note("warning: PYTHONBREAKPOINT=0 turns the debugger off\nhint: unset PYTHONBREAKPOINT")
+
+    def before(number: int, stop: Callable[[], None]) -> None:
+        if number == wanted:
+            emit(f"stopped in step {number} of {len(trace)}: {visible(event.lane)}  {visible(event.label)}")
+            # A debugger uses the terminal itself: readline does not edit lines of a stream that is not the terminal's.
+            with redirect_stdout(sys.__stdout__), redirect_stderr(sys.__stderr__):
+                stop()
+
+    return before
 
 
 def _reproduced(trace: Trace, kind: str | None) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
+from plait.check.explain.debugger import stop_inside
 from plait.check.explain.tracing import Tracer
 from plait.check.live.lasso import Lasso
 from plait.check.live.repetition import broken, comes_back
@@ -23,8 +25,13 @@ _STALE = "the model has changed since the trace was saved: check it again to get
 _BROKEN = "the trace was edited or is damaged: check the model again to get a new trace"
 
 
-def replay(system: System, trace: Trace) -> Iterator[Event]:
+def replay(
+    system: System, trace: Trace, *, before: Callable[[int, Callable[[], None]], None] | None = None
+) -> Iterator[Event]:
     """Yield each event as the model executes it now. Raise a TraceError if a step is not possible any more.
+
+    `before` is called before each step, with the number of the step, counted from 1, and a function that stops in the
+    user's debugger inside the handler of the step.
 
     After the last event the property is evaluated again. It is also an error if the trace does not show the violation
     any more. A lasso must return to the start of its loop, and must meet the fairness that is assumed now.
@@ -44,6 +51,8 @@ def replay(system: System, trace: Trace) -> Iterator[Event]:
             raise TraceError(f"{here} failed, but the trace goes on after it", hint=_BROKEN)
         # Several steps may look equal (a fifo queue loses one of two equal messages). Take the one that fits.
         chosen = next((t for t in candidates if _fits(tracer, t, trace, event)), candidates[0])
+        if before is not None:
+            before(number, partial(stop_inside, tracer, chosen))
         now = tracer.step(chosen)
         _same(f"the state after {here}", trace, event.state, tracer, now.state)
         _same_effects(here, trace, event, tracer, now)

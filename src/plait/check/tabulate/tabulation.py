@@ -229,13 +229,17 @@ class Tabulation(Evaluation, Asymmetry):
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
     ) -> list[str]:
         """The fields that a step read, in its guard or its handler; for traces."""
-        if (index, number, local, tuple(messages)) in self._guards.raised:  # its handler did not run
+        if self.guard_raised(index, local, number, messages):  # its handler did not run
             read = self._guards.reads(index, number, local, messages)
             return [name for name in self.system.classes[index].__plait_fields__ if name in read]
         outcomes, notes = self._noted(index, local, number, messages)
         by_handler = next((n for n, o in zip(notes, outcomes, strict=True) if o.choices == choices), set())
         read = by_handler | self._guards.reads(index, number, local, messages)
         return [name for name in self.system.classes[index].__plait_fields__ if name in read]
+
+    def guard_raised(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> bool:
+        """Whether the guard of a step raised an exception. Then its handler does not run."""
+        return (index, number, local, tuple(messages)) in self._guards.raised
 
     def _noted(
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]
