@@ -96,6 +96,20 @@ def test_an_append_that_arrives_after_its_server_recovered_is_refused(seed: int)
     assert cluster.deaths > 0
 
 
+class Slow(EmbeddedLog):
+    """An append takes ten times as long as the timeout for a lost token."""
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        time.sleep(0.1)
+        super().append(entries)
+
+
+def test_a_visit_that_takes_longer_than_the_timeout_for_a_lost_token_ends_all_the_same() -> None:
+    faults, cluster = run(520, servers=2, lost=0.01, open_log=lambda folder: Slow(folder / "log.db"))
+    assert faults == []
+    assert {e.kind for e in cluster.events} == {"read", "local", "global"}
+
+
 # -- mutants: each is a plausible mistake, and the judges must detect it -----------------------------------------------
 
 

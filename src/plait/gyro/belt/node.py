@@ -32,6 +32,8 @@ from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationErr
 logger = logging.getLogger("plait.gyro")
 BATCH = 64
 """Maximal number of operations in one visit. It limits how long local writers wait."""
+MOST_PATIENCE = 32.0
+"""The timeout for a lost token grows up to this factor, while no token comes round."""
 
 
 class Transport(Protocol):
@@ -80,6 +82,9 @@ class Node:
         """The reason why this server stopped; None while it works."""
         self._idle = idle
         self._lost = lost
+        self._patience = 1.0
+        """Multiplies the timeout for a lost token. A visit that takes longer than the timeout loses its epoch, and is
+        repeated: with a fixed timeout, a slow server would repeat it for ever."""
         self._step = step
         self._inbox: queue.Queue[Token | None] = queue.Queue()
         self._queue: list[Waiting] = []
@@ -185,8 +190,9 @@ class Node:
     def _await(self) -> Token | None:
         """Wait for the token; issue a new one after a timeout."""
         try:
-            return self._inbox.get(timeout=self._lost * (1 + 0.5 * self.server))
+            return self._inbox.get(timeout=self._lost * (1 + 0.5 * self.server) * self._patience)
         except queue.Empty:
+            self._patience = min(self._patience * 2, MOST_PATIENCE)
             return self._replace()
 
     def _newer(self, token: Token) -> bool:
@@ -219,6 +225,8 @@ class Node:
         """Process the token (Algorithm 2); return the token to pass on, or None if the token is invalid."""
         self.epoch, self.turn = token.epoch, token.turn
         self.last = max(self.last, token.last)
+        if token.turn >= self.servers:  # it has come round
+            self._patience = max(self._patience / 2, 1.0)
         self._step("received")
         self.holding = True
         self.metrics.visits += 1
