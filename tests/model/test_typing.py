@@ -41,7 +41,7 @@ def pyright(file: Path, folder: Path) -> set[int]:
 def test_type_checkers_know_models(checker: object, tmp_path: Path) -> None:
     assert callable(checker)
     marked = {n for n, line in enumerate(BAD.read_text(encoding="utf-8").splitlines(), 1) if "# error" in line}
-    assert len(marked) == 7
+    assert len(marked) == 9
     bad = tmp_path / "mistyped_model.py"
     shutil.copy(BAD, bad)
     assert checker(GOOD, tmp_path) == set()

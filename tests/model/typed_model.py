@@ -14,6 +14,9 @@ class Voter(Process):
     value: int = 0
     leader: Pid | None = None
 
+    def limit(self) -> int:
+        return 3
+
     @init
     def start(self) -> None:
         self.broadcast(Counter, Vote(self.value))
@@ -55,6 +58,19 @@ def few(s: View) -> bool:
     return len(first.votes) < 3 and len(s[Log].events) == 0 and len(s.messages) < 100
 
 
+@always(each=Voter)
+def small(voter: Voter) -> bool:
+    return voter.value < voter.limit() and not voter.crashed
+
+
+@final(pairs=Voter)
+def alike(one: Voter, other: Voter) -> bool:
+    return one.leader == other.leader
+
+
+bounded = always(lambda voter: voter.value < 9, each=Voter, name="bounded")
+
+
 @reachable(name="some")
 def some_votes(s: View) -> bool:
     return any(c.votes for c in s[Counter])
@@ -64,4 +80,5 @@ ends = final(lambda s: len(s[Voter]) > 0, name="ends")
 
 
 def system(voters: int = 2) -> System:
-    return System([*(Voter() for _ in range(voters)), Counter()], properties=[few, some_votes, ends], monitors=[Log()])
+    properties = [few, small, alike, bounded, some_votes, ends]
+    return System([*(Voter() for _ in range(voters)), Counter()], properties=properties, monitors=[Log()])

@@ -21,7 +21,7 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, duplicating, fifo, unordered
 from plait.model.process import Process, action, durable, everyone, init, majority, on, recovery, some
-from plait.model.properties import Property
+from plait.model.properties import Property, Quantified
 from plait.model.system import System
 from tests.oracle.explorer import Exploration, explore
 
@@ -126,6 +126,17 @@ class Base(Process):
 
     fuel: int = durable(1)
     quota: int = durable(0)
+    ENOUGH = 1
+
+    @property
+    def load(self) -> int:
+        return self.x + len(self.table)  # type: ignore[attr-defined, no-any-return]
+
+    def differs(self, other: Any, n: int = 0) -> bool:
+        return self.load != other.load + n or not self.runs()
+
+    def runs(self) -> bool:
+        return self.status == "up" and self.mode is not Mode.DONE  # type: ignore[attr-defined]
 
 
 class Member(Base):
@@ -371,19 +382,31 @@ def make_property(number: int, kind: Any, op: Op, helper: type[Process]) -> Prop
                 return all(p.mixed is not True for p in s[Base])
             case "fuel":
                 return any(p.fuel > 0 for p in s[Base])
+            case "methods":
+                return any(p.runs() or p.load > p.ENOUGH for p in s[Member])
             case "tables":
                 return all(len(p.table) <= n % 2 and len(p.log) <= n % 3 and not p.seen for p in s[Member])
         return True
 
+    over = {
+        "each": Quantified(Base if n % 2 else Member, 1, lambda p: p.runs() or p.load < n % 4),
+        "pairs": Quantified(Base if n % 2 else Member, 2, lambda a, b: a.differs(b, n % 3) or a.x < b.ENOUGH),
+    }.get(op.name)
+    if over is not None:
+        predicate = over.predicate()
+
     def unlike(s: Any) -> bool:
         return not predicate(s)
 
+    if over is not None and kind != "reachable":
+        return Property(f"{kind}{number}", kind, predicate, quantified=over)
     return Property(f"{kind}{number}", kind, unlike if kind == "reachable" else predicate)
 
 
 PREDICATES = (
     *("some x", "sum", "equal", "modes", "mixed", "fuel", "tables"),
     *("pending", "alarms", "crashed", "down", "born", "child", "tally", "crowd"),
+    *("methods", "each", "pairs"),
 )
 
 

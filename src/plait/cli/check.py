@@ -173,9 +173,11 @@ def _places(system: System) -> tuple[dict[str, SourceLine], SourceLine | None]:
 
     found: dict[str, SourceLine] = {}
     for prop in system.properties:
-        atoms = prop.formula.atoms() if isinstance(prop, Temporal) else [prop]
-        for atom in atoms:
-            code = getattr(atom.predicate, "__code__", None)
+        functions = [prop.function]
+        if isinstance(prop, Temporal):
+            functions = [atom.predicate for atom in prop.formula.atoms()]
+        for function in functions:
+            code = getattr(function, "__code__", None)
             if code is not None and prop.name not in found:
                 file, _, line = place(code.co_filename, code.co_firstlineno).rpartition(":")
                 found[prop.name] = SourceLine(file, int(line))

@@ -126,9 +126,11 @@ def _debugged(system: System, trace: Trace, step: int | None) -> Callable[[int, 
 
 
 def _reproduced(trace: Trace, kind: str | None) -> str:
+    from plait.kernel.trace import for_whom
     from plait.report.wording import plural
 
     said = f"reproduced: property {trace.property} is {'reached' if kind == 'reachable' else 'violated'}"
+    said += for_whom(trace.violators)
     if trace.loop is not None:
         return f"{said}: steps {trace.loop + 1} to {len(trace)} repeat for ever"
     return f"{said} after {plural(len(trace), 'step')}{', where the run ends' if kind == 'temporal' else ''}"

@@ -85,7 +85,10 @@ def _system(system: System) -> dict[str, Any]:
         "rotations": [role.__name__ for role in system.rotations],
         "processes": [_class(system, cls) for cls in dict.fromkeys(system.classes)],
         "monitors": [{"name": type(m).__name__, "doc": _doc(type(m))} for m in system.monitors],
-        "properties": [{"name": p.name, "kind": p.kind, "doc": p.doc} for p in system.properties],
+        "properties": [
+            {"name": p.name, "kind": p.kind, "of": None if p.quantified is None else str(p.quantified), "doc": p.doc}
+            for p in system.properties
+        ],
     }
 
 
@@ -243,7 +246,9 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     for process in facts["processes"]:
         lines += _process(process)
     lines += _section("monitors", [(m["name"], m["doc"]) for m in facts["monitors"]])
-    lines += _section("properties", [(p["name"], f"{p['kind']:<9}  {p['doc']}") for p in facts["properties"]])
+    of = {p["name"]: f"of {p['of']}: " if p["of"] else "" for p in facts["properties"]}
+    said = [(p["name"], f"{p['kind']:<9}  {of[p['name']]}{p['doc']}".rstrip(": ")) for p in facts["properties"]]
+    lines += _section("properties", said)
     return lines
 
 

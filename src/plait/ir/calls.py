@@ -22,7 +22,7 @@ from plait.ir.effects import Effects
 from plait.ir.frame import is_builtin, is_code, is_typing, members, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.parameters import Parameters, Supplied, parameters_of
-from plait.ir.scope import CALLABLE, VIEW, Instance, Kind, LocalFunction, Static, exists
+from plait.ir.scope import CALLABLE, VIEW, Instance, Kind, LocalFunction, Static, Viewed, exists
 from plait.kernel.pid import Pid
 from plait.model.process import Process
 
@@ -194,9 +194,11 @@ class Calls(Effects):
             found = members(kind.value, func.attr, owner)
             if isinstance(found, classmethod):
                 return self.call(found.__func__, [(None, kind)], node)
-        if not isinstance(kind, Instance) or not isinstance(owner, type) or owner not in kind.cls.__mro__:
+        if not isinstance(kind, Instance | Viewed) or not isinstance(owner, type) or owner not in kind.cls.__mro__:
             raise self.refused(node, "super()")
         receiver = ast.copy_location(ast.Name(name[0], ast.Load()), node)
+        if isinstance(kind, Viewed):
+            return self.call(members(kind.cls, func.attr, owner), [(self.expr(receiver), kind)], node)
         func = ast.copy_location(ast.Attribute(receiver, func.attr, ast.Load()), node)
         return self._method(kind.cls, func, members(kind.cls, func.attr, owner), node)
 

@@ -13,17 +13,18 @@ import enum
 import inspect
 import itertools
 import types
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from plait.ir import nodes
 from plait.ir.frame import NO_CONTENT, is_code, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.parameters import Parameters, Supplied, parameters_of
-from plait.ir.scope import Instance, Static
+from plait.ir.scope import Instance, Kind, Static, Viewed
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Process
+from plait.model.view import VIEW_KEEPS
 
 if TYPE_CHECKING:
     from plait.ir.effects import Effects
@@ -96,7 +97,7 @@ def _is_generated(value: Any) -> bool:
     return callable(value) and getattr(value, "__module__", None) in _LIBRARY
 
 
-def special_method(cls: type, except_for: tuple[str, ...] = ()) -> str | None:
+def special_method(cls: type, except_for: Collection[str] = ()) -> str | None:
     """A special method that a class or one of its bases defines, in whatever way; None if there is none."""
     for base in cls.__mro__:
         if base.__module__ in _LIBRARY:
@@ -125,6 +126,11 @@ def attribute_hook(cls: type, fields: Iterable[str]) -> str | None:
         if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
             return f"{cls.__name__}.{name}, a descriptor"
     return None
+
+
+def _receiver(cls: type) -> Kind:
+    """What is known of `self` in a method that is found by its name. A process is then one that a property looks at."""
+    return Viewed(cls) if issubclass(cls, Process) else Instance(cls)
 
 
 class Classes:
@@ -184,6 +190,11 @@ class Classes:
             return self.objection(cls)
         special = special_method(cls, except_for=("__init__", "__post_init__"))
         return attribute_hook(cls, self.fields(cls)) if special is None else f"{cls.__name__}, which defines {special}"
+
+    def view_objection(self, cls: type[Process]) -> str | None:
+        """Why properties that look at processes of this class cannot be lowered; None if they can."""
+        special = special_method(cls, except_for=VIEW_KEEPS)
+        return None if special is None else f"{cls.__name__}, which defines {special}"
 
     def _objection(self, cls: type) -> str | None:
         name = cls.__name__
@@ -332,7 +343,7 @@ class Classes:
 
     def defines(self, name: str) -> bool:
         """Whether a class of the table has a method of this name."""
-        return any(name in self.members(cls) for cls in self.order if not issubclass(cls, Process))
+        return any(name in self.members(cls) for cls in self.order)
 
     def complete(self) -> None:
         """Lower the methods, properties and constants that the program uses. This may use more names and classes."""
@@ -340,8 +351,8 @@ class Classes:
         while before != len(self._asked):
             before = len(self._asked)
             for cls in list(self.order):
-                if issubclass(cls, Process) or (not is_values(cls) and not issubclass(cls, Monitor)):
-                    continue  # to a property, a process has fields only
+                if not is_values(cls) and not issubclass(cls, Process | Monitor):
+                    continue
                 members = self.members(cls)
                 if members:
                     for name in [n for n in members if n in self._used]:
@@ -356,7 +367,7 @@ class Classes:
         if isinstance(value, property):
             getter = unwrapped(value.fget)
             if isinstance(getter, types.FunctionType) and len(parameters_of(getter).positional) == 1:
-                supplied = ((parameters_of(getter).positional[0], Instance(cls)),)
+                supplied = ((parameters_of(getter).positional[0], _receiver(cls)),)
                 self.properties[cls, name] = self.lowering.variant(getter, supplied, None, None)
         elif not is_code(value) and not hasattr(type(value), "__get__"):
             try:
@@ -379,7 +390,7 @@ class Classes:
         if isinstance(value, classmethod):
             first += ((names.pop(0), Static(cls)),)
         elif not isinstance(value, staticmethod):
-            first = ((names.pop(0), Instance(cls)),) if names else ()
+            first = ((names.pop(0), _receiver(cls)),) if names else ()
         supplied = (*first, *((n, None) for n in names[:count]), *((k, None) for k in keywords))
         given = [n for n, _ in supplied]
         fits = count <= len(names) and set(keywords) <= parameters.keywords and len(set(given)) == len(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from plait.ir import builtins, nodes
@@ -150,7 +151,7 @@ class Expressions(Frame):
         """All processes of the view."""
         self.whole_view(node)
         system = self.lowering.system
-        return nodes.ViewRole(list(range(len(system.classes))), len(system.processes))
+        return self.viewed(range(len(system.classes)), node)
 
     def _attribute(self, node: ast.Attribute) -> Expression:
         found = self.static(node)
@@ -245,6 +246,7 @@ class Expressions(Frame):
                     return nodes.ViewMonitor(number)
         if isinstance(found, type):
             raise self.refused(node, f"s[{found.__name__}]")
+        self.viewed(range(len(system.classes)), node)
         return nodes.ViewProcess(self.expr(index))
 
     def role(self, role: Any, node: ast.expr, *, required: bool = False) -> Expression:
@@ -253,7 +255,16 @@ class Expressions(Frame):
         positions = self.positions(role, node, spares=True)
         if required and not positions:
             raise self.refused(node, f"s[{role.__name__}] without a {role.__name__}")
-        return nodes.ViewRole(list(positions), len(self.lowering.system.processes))
+        return self.viewed(positions, node)
+
+    def viewed(self, positions: Sequence[int], node: ast.AST) -> Expression:
+        """The processes at these positions, as a property sees them."""
+        system = self.lowering.system
+        for cls in dict.fromkeys(system.classes[i] for i in positions):
+            objection = self.lowering.classes.view_objection(cls)
+            if objection is not None:
+                raise self.refused(node, objection)
+        return nodes.ViewRole(list(positions), len(system.processes))
 
     def _slice(self, node: ast.Slice) -> Expression:
         lower, upper, step = (None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step))

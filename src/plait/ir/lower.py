@@ -47,6 +47,8 @@ class _Entry(NamedTuple):
     reason: Reason | None
     pure: bool
     """Whether it must not have effects: a guard, a quorum size, a property, a monitor."""
+    shown: Any = None
+    """The function of the user."""
 
 
 class _HandlerEntries(NamedTuple):
@@ -76,9 +78,11 @@ class _Systems:
         self.lowering = Lowering(system, encode)
         self.entries: list[_Entry] = []
 
-    def entry(self, label: str, function: Any, kinds: tuple[Kind | None, ...], *, pure: bool = True) -> _Entry:
-        """A function that the engine calls with arguments of these kinds."""
-        found = self._entry(label, unwrapped(function), kinds, pure)
+    def entry(
+        self, label: str, function: Any, kinds: tuple[Kind | None, ...], *, pure: bool = True, shown: Any = None
+    ) -> _Entry:
+        """A function that the engine calls with arguments of these kinds. `shown`: what it is made from, for reports."""
+        found = self._entry(label, unwrapped(function), kinds, pure)._replace(shown=unwrapped(shown or function))
         self.entries.append(found)
         return found
 
@@ -148,7 +152,7 @@ class _Systems:
             return entry.reason
         reason = self.lowering.reasons.get(entry.number)
         if reason is None and entry.pure and entry.number in self.lowering.effects:
-            code = entry.function.__code__
+            code = entry.shown.__code__
             return Reason("an effect, which only handlers may have", code.co_filename, code.co_firstlineno)
         return reason
 
@@ -165,7 +169,7 @@ class _Systems:
         )
 
     def _judged(self, prop: Property) -> tuple[_Entry, bool, list[nodes.Part]]:
-        entry = self.entry(f"property {prop.name}", prop.predicate, (VIEW,))
+        entry = self.entry(f"property {prop.name}", prop.predicate, (VIEW,), shown=prop.function)
         if entry.number is None or entry.number in self.lowering.reasons:
             return entry, True, []
         return entry, *parts_of(self.lowering, entry.function)
@@ -177,6 +181,6 @@ class _Systems:
         return None if number is None else nodes.Property(number, every, parts)
 
     def _report(self, entry: _Entry) -> FunctionReport:
-        code = getattr(entry.function, "__code__", None)
+        code = getattr(entry.shown, "__code__", None)
         file, line = ("", 0) if code is None else (code.co_filename, code.co_firstlineno)
         return FunctionReport(entry.label, file, line, self._reason(entry))

@@ -20,6 +20,13 @@ class Instance:
     cls: type
 
 
+@dataclasses.dataclass(frozen=True)
+class Viewed:
+    """A process of exactly this class that a property looks at. Its attributes are found when the property runs."""
+
+    cls: type
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Static:
     """A class, function or module, which is no value at run time."""
@@ -44,7 +51,7 @@ class CallableKind:
 
 
 VIEW, CALLABLE = ViewKind(), CallableKind()
-Kind = Instance | Static | ViewKind | CallableKind
+Kind = Instance | Viewed | Static | ViewKind | CallableKind
 
 
 def exists(kind: Kind | None) -> bool:

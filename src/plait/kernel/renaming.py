@@ -72,4 +72,5 @@ def renamed(trace: Trace, names: Mapping[str, str]) -> Trace:
         messages=[message(sent) for sent in trace.messages],
         initial=snapshot(trace.initial),
         events=[event(e) for e in trace.events],
+        violators=[[of(name) for name in names] for names in trace.violators],
     )

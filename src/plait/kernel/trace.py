@@ -7,6 +7,7 @@ one JSON format and one space-time diagram serve every room. A Trace is plain da
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -20,6 +21,15 @@ EventKind = Literal["step", "lose", "duplicate", "crash", "recover"]
 def one_line(raw: str) -> str:
     """A text in one line, whatever the names in it are."""
     return " ".join(raw.split())
+
+
+def for_whom(violators: Sequence[Sequence[str]]) -> str:
+    """Processes or pairs of processes, as a part of a sentence. Empty if there are none.
+
+    >>> for_whom([["Node0", "Node1"], ["Node0", "Node2"]])
+    ' for Node0 and Node1; Node0 and Node2'
+    """
+    return f" for {'; '.join(map(' and '.join, violators))}" if violators else ""
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -159,6 +169,9 @@ class Trace(msgspec.Struct, frozen=True):
     """The exception that ends the run, for the property `no_exceptions`."""
     waiting: list[Wait] = []
     """Who waits for what in the last state, for `deadlock_free`."""
+    violators: list[list[str]] = []
+    """The processes, or pairs of processes, for which the property is false in the last state, if it is a property of
+    each process or of pairs."""
 
     def __len__(self) -> int:
         return len(self.events)

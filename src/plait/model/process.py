@@ -260,6 +260,12 @@ class Process:
                 raise ModelError(
                     f"{cls.__name__}.{name}: this name is reserved", hint="choose another name for the field"
                 )
+        for name in _RESERVED:
+            if isinstance(cls.__dict__.get(name), property):
+                raise ModelError(
+                    f"{cls.__name__}.{name}: this name is reserved, properties would not see this one",
+                    hint="choose another name for the property",
+                )
         try:
             dataclasses.dataclass(eq=False, repr=False, kw_only=True)(cls)
         except ValueError as error:

@@ -8,13 +8,18 @@ def agreement(s):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from plait.kernel.errors import ModelError
+from plait.model.process import Process
 
 if TYPE_CHECKING:
     from plait.model.view import View
+
+P = TypeVar("P", bound=Process)
 
 Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
 """`plait.model.temporal` has the properties of kind `temporal`. A `predicate` is a part of a temporal property."""
@@ -23,6 +28,45 @@ Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
 ASSERTIONS, NO_EXCEPTIONS = "assertions", "no_exceptions"
 BUILT_IN = (ASSERTIONS, NO_EXCEPTIONS)
 """Properties that every System has: no assertion of a handler fails, and user code raises no exception."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantified:
+    """What a property says of each process of a role (`count` is 1), or of each pair of two of them, in both orders."""
+
+    role: type[Process]
+    count: Literal[1, 2]
+    holds: Callable[..., Any]
+    """The function of the user, of `count` processes."""
+
+    def __str__(self) -> str:
+        return f"{'each' if self.count == 1 else 'pairs of'} {self.role.__name__}"
+
+    def predicate(self) -> Callable[[Any], bool]:
+        """The property as a function of the view. `plait.ir.parts` divides it by processes and pairs."""
+        role, holds = self.role, self.holds
+        if self.count == 1:
+            return lambda s: all(_truth(holds(p)) for p in s[role])
+        return lambda s: all(_truth(holds(a, b)) for a, b in itertools.permutations(s[role], 2))
+
+    def violators(self, view: Any) -> Iterator[tuple[Any, ...]]:
+        """The processes, or pairs, for which it is false. Of a pair that is so in both orders, only the first."""
+        found: list[set[Any]] = []
+        for chosen in itertools.permutations(view[self.role], self.count):
+            try:
+                holds = self.holds(*chosen)
+            except AssertionError:
+                holds = False
+            ids = {p.id for p in chosen}
+            if not holds and ids not in found:
+                found.append(ids)
+                yield chosen
+
+
+def _truth(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ModelError(f"it returned {value!r}", hint="return True or False (or use assert and return True)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,12 +81,19 @@ class Property:
     """Whether the user expects that no state is terminal. Then no evaluation at all is the expected result."""
     unnamed: bool = False
     """Whether the name was made up, because the user gave none. A System numbers such properties if their names clash."""
+    quantified: Quantified | None = None
+    """What it says of each process or pair, for `each=` and `pairs=`. Then Plait has made the predicate from it."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function that the user wrote."""
+        return self.predicate if self.quantified is None else self.quantified.holds
 
     def __call__(self, view: Any) -> Any:
         return self.predicate(view)
 
 
-def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
+def _property(kind: Kind, predicate: Any, name: str | None, each: Any = None, pairs: Any = None) -> Any:
     def decorate(f: Callable[[Any], Any]) -> Property:
         if isinstance(f, Property):
             raise ModelError(
@@ -57,9 +108,33 @@ def _property(kind: Kind, predicate: Any, name: str | None) -> Any:
         label = name or str(getattr(f, "__name__", kind))
         doc = (getattr(f, "__doc__", None) or "").strip().split("\n")[0]
         unnamed = label == "<lambda>"
-        return Property(kind if unnamed else label, kind, f, doc, unnamed=unnamed)
+        over = _quantified(kind, f, each, pairs)
+        holds = f if over is None else over.predicate()
+        return Property(kind if unnamed else label, kind, holds, doc, unnamed=unnamed, quantified=over)
 
     return decorate if predicate is None else decorate(predicate)
+
+
+def _quantified(kind: Kind, function: Callable[..., Any], each: Any, pairs: Any) -> Quantified | None:
+    if each is None and pairs is None:
+        return None
+    option, role = ("each", each) if pairs is None else ("pairs", pairs)
+    if each is not None and pairs is not None:
+        raise ModelError(f"@{kind}: each= and pairs= cannot be combined", hint="write two properties")
+    if not (isinstance(role, type) and issubclass(role, Process)):
+        raise ModelError(f"@{kind}({option}={role!r}): expected a Process class", hint=f"write {option}=Worker")
+    count: Literal[1, 2] = 1 if option == "each" else 2
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        what, example = ("one process", "p") if count == 1 else ("two processes", "a, b")
+        raise ModelError(
+            f"@{kind}({option}={role.__name__}): {getattr(function, '__name__', function)} does not take {what}",
+            hint=f"write def agreement({example}): …",
+        ) from None
+    except ValueError:
+        pass  # a function of C has no signature
+    return Quantified(role, count, function)
 
 
 def distinct(properties: Sequence[Property]) -> list[Property]:
@@ -83,10 +158,31 @@ def distinct(properties: Sequence[Property]) -> list[Property]:
 @overload
 def always(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
 @overload
+def always(predicate: Callable[[P], object], *, each: type[P], name: str | None = None) -> Property: ...
+@overload
+def always(predicate: Callable[[P, P], object], *, pairs: type[P], name: str | None = None) -> Property: ...
+@overload
 def always(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
-def always(predicate: Any = None, *, name: str | None = None) -> Any:
-    """An invariant: the predicate holds in every reachable state."""
-    return _property("always", predicate, name)
+@overload
+def always(*, each: type[P], name: str | None = None) -> Callable[[Callable[[P], object]], Property]: ...
+@overload
+def always(*, pairs: type[P], name: str | None = None) -> Callable[[Callable[[P, P], object]], Property]: ...
+def always(predicate: Any = None, *, name: str | None = None, each: Any = None, pairs: Any = None) -> Any:
+    """An invariant: the predicate holds in every reachable state.
+
+    With `each=Role`, it is a function of one process, and must hold for every process of the role. With `pairs=Role`, it
+    is a function of two different processes, and must hold for every pair of them, in both orders. A violation names the
+    processes.
+
+    >>> from plait import Process
+    >>> class Node(Process):
+    ...     term: int = 0
+    ...     leader: bool = False
+    >>> @always(pairs=Node)
+    ... def one_leader(a, b):
+    ...     return not (a.leader and b.leader and a.term == b.term)
+    """
+    return _property("always", predicate, name, each, pairs)
 
 
 @overload
@@ -101,13 +197,21 @@ def reachable(predicate: Any = None, *, name: str | None = None) -> Any:
 @overload
 def final(predicate: Callable[[View], object], *, name: str | None = None) -> Property: ...
 @overload
+def final(predicate: Callable[[P], object], *, each: type[P], name: str | None = None) -> Property: ...
+@overload
+def final(predicate: Callable[[P, P], object], *, pairs: type[P], name: str | None = None) -> Property: ...
+@overload
 def final(*, name: str | None = None) -> Callable[[Callable[[View], object]], Property]: ...
-def final(predicate: Any = None, *, name: str | None = None) -> Any:
+@overload
+def final(*, each: type[P], name: str | None = None) -> Callable[[Callable[[P], object]], Property]: ...
+@overload
+def final(*, pairs: type[P], name: str | None = None) -> Callable[[Callable[[P, P], object]], Property]: ...
+def final(predicate: Any = None, *, name: str | None = None, each: Any = None, pairs: Any = None) -> Any:
     """The predicate holds in every terminal state. A state is terminal if no step of a process changes it.
 
-    Faults do not count as steps here: a fault may happen, but does not have to.
+    Faults do not count as steps here: a fault may happen, but does not have to. `each` and `pairs` are as for `always`.
     """
-    return _property("final", predicate, name)
+    return _property("final", predicate, name, each, pairs)
 
 
 def deadlock_free(unless: Callable[[View], object] | None = None, *, name: str = "deadlock_free") -> Property:

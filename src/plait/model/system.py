@@ -84,6 +84,7 @@ class System:
         self._check_shared()
         self._check_quorums()
         self._check_names()
+        self._check_quantified()
 
     def members(self, role: type[Process], *, spares: bool = False) -> list[int]:
         """The positions of the processes of a role: of its class, of subclasses, and of classes with `role=`."""
@@ -204,6 +205,17 @@ class System:
                 if names.count(name) > 1:
                     hint = "rename one: always(…, name=…)" if kind == "property" else "make a subclass of one of them"
                     raise ModelError(f"two {kind} definitions are called {name!r}", hint=hint)
+
+    def _check_quantified(self) -> None:
+        for prop in self.properties:
+            over = prop.quantified
+            if over is not None and not self.members(over.role, spares=True):
+                option = "each" if over.count == 1 else "pairs"
+                roles = ", ".join(cls.__name__ for cls in dict.fromkeys(self.classes))
+                raise ModelError(
+                    f"property {prop.name}: {option}={over.role.__name__}, but the system has no {over.role.__name__}",
+                    hint=f"its roles are: {roles}; leave the property out, or add a {over.role.__name__}",
+                )
 
     def __repr__(self) -> str:
         return f"System({self.name}: {', '.join(map(repr, self.pids))}; {self.network})"

@@ -6,8 +6,9 @@ values of the components that it reads.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, NoReturn, TypeVar, overload
 
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.pid import Pid
@@ -22,12 +23,24 @@ P = TypeVar("P", bound=Process)
 M = TypeVar("M", bound=Monitor)
 
 
+_KEPT = """
+__init__ __new__ __post_init__ __del__ __getattr__ __getattribute__ __setattr__ __delattr__ __init_subclass__
+__class_getitem__ __set_name__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __replace__ __dir__ __sizeof__
+__annotate__ __annotate_func__
+"""
+VIEW_KEEPS = frozenset(_KEPT.split())
+"""Special methods of a process that do not concern a view of it."""
+
+
 class NoFieldError(ModelError, AttributeError):
-    """A property reads a field that the class does not have. `getattr` with a default and `hasattr` catch it."""
+    """A property reads an attribute that the class does not have. `getattr` with a default and `hasattr` catch it."""
 
 
 class ProcessView:
-    """One process, read-only: its fields as attributes, `id`, `crashed`, `inbox`."""
+    """One process, read-only: its fields as attributes, `id`, `crashed`, `inbox`, and what its class defines.
+
+    A method of the class runs with the view as `self`. So what it reads is recorded, and what it writes is refused.
+    """
 
     __slots__ = ("_index", "_view")
 
@@ -43,9 +56,18 @@ class ProcessView:
         """Its role, so that `isinstance(p, Role)` and `match` see it."""
         return self._view.system.classes[self._index]
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise ModelError(
             f"the property changes the state it looks at: {self.id}.{name}", hint="move the change into a handler"
+        )
+
+    def __delattr__(self, name: str) -> NoReturn:
+        self.__setattr__(name, None)
+
+    def _running(self, what: str) -> NoReturn:
+        """Called by `send` and the other methods of Process that need a running handler."""
+        raise ModelError(
+            f"the property calls {self.id}.{what}()", hint="only a handler can: guards and properties can only read"
         )
 
     @property
@@ -72,10 +94,7 @@ class ProcessView:
         view = self._view
         cls = view.system.classes[self._index]
         if name not in cls.__plait_fields__:
-            raise NoFieldError(
-                f"{cls.__name__} has no field {name!r}",
-                hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
-            )
+            return class_attribute(self, cls, name)
         status, fields = view.local(self._index)
         if self._index >= len(view.system.processes):  # only a process of a spare slot can be unborn
             view.reads["field", self._index, None] = None
@@ -94,6 +113,37 @@ class ProcessView:
 
     def __repr__(self) -> str:
         return repr(self.id)
+
+
+def class_attribute(process: Any, cls: type[Process], name: str) -> Any:
+    """What the class of a process defines besides fields: a method with the view of the process as `self`, a constant."""
+    special = name.startswith("__") and name.endswith("__")
+    base = next((b for b in cls.__mro__[:-1] if name in b.__dict__ and not special), None)
+    if base is None:
+        raise NoFieldError(
+            f"{cls.__name__} has no field {name!r}",
+            hint=f"its fields are: {', '.join(cls.__plait_fields__) or 'none'}",
+        )
+    found = base.__dict__[name]
+    if isinstance(found, functools.cached_property):
+        raise ModelError(
+            f"the property reads {cls.__name__}.{name}, a cached_property, which changes the process",
+            hint=f"make {name} a property",
+        )
+    return found.__get__(process, cls) if hasattr(type(found), "__get__") else found
+
+
+@functools.lru_cache(maxsize=256)
+def view_class(cls: Any, view: type) -> type[Any]:
+    """The class of views of a process class: it has the special methods (`__eq__`, `__len__`) that the user defined."""
+    bases = [base for base in reversed(cls.__mro__) if base not in (Process, object)]
+    defined = {name: value for base in bases for name, value in base.__dict__.items() if name not in VIEW_KEEPS}
+    special = {
+        name: value
+        for name, value in defined.items()
+        if name.startswith("__") and name.endswith("__") and (callable(value) or name == "__hash__")
+    }
+    return type(view.__name__, (view,), {"__slots__": (), **special}) if special else view
 
 
 def _auxiliary(cls: type[Process], name: str) -> ModelError:
@@ -147,7 +197,7 @@ class View:
         if isinstance(key, Pid):
             if key not in self.system.index:
                 raise ModelError(f"the system has no process {key!r}", hint=f"it has: {self.system.pids}")
-            return ProcessView(self, self.system.index[key])
+            return self._process(self.system.index[key])
         if isinstance(key, type) and issubclass(key, Process):
             if not self.system.members(key, spares=True):
                 roles = ", ".join(cls.__name__ for cls in dict.fromkeys(self.system.classes))
@@ -176,8 +226,12 @@ class View:
         if not (isinstance(role, type) and issubclass(role, Process)):
             raise ModelError(f"s.get({role!r}) asks for no role", hint="give the class of a process")
         first_spare = len(self.system.processes)
-        found: Any = [ProcessView(self, i) for i in self.system.members(role, spares=True)]
+        found: Any = [self._process(i) for i in self.system.members(role, spares=True)]
         return tuple(p for p in found if p._index < first_spare or p.status != "unborn")
+
+    def _process(self, index: int) -> ProcessView:
+        cls: Any = self.system.classes[index]
+        return view_class(cls, ProcessView)(self, index)  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[ProcessView]:
         return iter(self.processes)

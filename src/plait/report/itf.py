@@ -54,6 +54,7 @@ class _Plait(msgspec.Struct):
     """The folder that the target is relative to, seen from the folder of the file."""
     exception: Raised | None = None
     waiting: list[Wait] = []
+    violators: list[list[str]] = []
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -111,8 +112,9 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
         plait["marks"] = trace.marks
     if re.search(r"[/.:]", trace.target):
         plait["folder"] = os.path.relpath(Path.cwd(), Path(path).parent.resolve())
-    if trace.waiting:
-        plait["waiting"] = trace.waiting
+    for field in ("waiting", "violators"):
+        if getattr(trace, field):
+            plait[field] = getattr(trace, field)
     if trace.exception is not None:
         plait["exception"] = trace.exception
     document: dict[str, Any] = {
@@ -214,6 +216,7 @@ def _read(file: Path, raw: object) -> Trace:
         why=plait.why,
         exception=plait.exception,
         waiting=plait.waiting,
+        violators=plait.violators,
     )
     if document.loop != trace.loop:
         raise TraceError(

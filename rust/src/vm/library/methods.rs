@@ -23,6 +23,7 @@ impl<'a> Run<'a> {
             Value::Enum(member) => Some(member.class),
             Value::Monitor(monitor) => Some(program.monitors[*monitor as usize].0),
             Value::Process => Some(program.processes[self.own_position()? as usize].class),
+            Value::View(position) => Some(program.processes[*position as usize].class),
             _ => None,
         };
         if let Some(function) = class.and_then(|class| program.classes[class as usize].methods.get(&call.name)) {

@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
             self.inbox(position, &mut messages)?;
             Ok(Value::tuple(messages))
         } else {
-            Err(MISSING)
+            self.computed(program.class_of_process(position).attributes[name as usize], &Value::View(position))
         }
     }
 

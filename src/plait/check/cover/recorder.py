@@ -67,8 +67,10 @@ class Recorder:
     def properties(self, properties: Sequence[Property]) -> list[Property]:
         """The properties, rewritten to record their conditions. The first condition is the property itself."""
         for prop in properties[len(self._recording) :]:
-            function, found = value_conditions_of(prop.predicate)
+            function, found = value_conditions_of(prop.function)
             self._properties.append(found)
+            if prop.quantified is not None:
+                function = dataclasses.replace(prop.quantified, holds=function).predicate()
             self._recording.append(dataclasses.replace(prop, predicate=function))
         return self._recording
 

@@ -9,11 +9,11 @@ from plait.check.explain.lifting import confirm, lifted
 from plait.check.explain.tidy import tidied
 from plait.check.explain.tracing import Path, Tracer
 from plait.check.explain.waiting import waiting
-from plait.check.explain.why import why, why_failed
+from plait.check.explain.why import violators, why, why_failed
 from plait.check.runner import Runner
 from plait.check.tabulate.codec import exception, kind_of
 from plait.kernel.deadline import Deadline
-from plait.kernel.trace import Event, Trace, Why
+from plait.kernel.trace import Event, Trace, Why, for_whom
 from plait.model.properties import NO_EXCEPTIONS, Property
 
 
@@ -38,15 +38,16 @@ def counterexample(
     if runner.decomposition:
         confirm(tracer, prop)
     where = "in the last state" if events else "in the initial state"
+    false_for = violators(tracer, prop)
     explanation = {
-        "always": f"{prop.name} is false {where}",
-        "final": f"{prop.name} is false {where}, which is terminal",
+        "always": f"{prop.name} is false{for_whom(false_for)} {where}",
+        "final": f"{prop.name} is false{for_whom(false_for)} {where}, which is terminal",
         "reachable": f"{prop.name} is true {where}",
     }[prop.kind]
     reasons: Why | None = None
     with clock.optional():
         reasons = why(tracer, prop, number, events)
-    found = tracer.trace(events, prop.name, explanation, tidied=note, why=reasons)
+    found = tracer.trace(events, prop.name, explanation, tidied=note, why=reasons, violators=false_for)
     if not prop.wants_no_end:
         return found
     return msgspec.structs.replace(found, waiting=waiting(tracer.runner, tracer.state))

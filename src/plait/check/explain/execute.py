@@ -10,7 +10,7 @@ from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
 from plait.check.explain.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
 from plait.check.explain.tracing import Tracer
-from plait.check.explain.why import why
+from plait.check.explain.why import violators, why
 from plait.check.live.lasso import Lasso
 from plait.check.live.repetition import broken, comes_back
 from plait.check.live.search import assumed, flattened
@@ -19,7 +19,7 @@ from plait.check.tabulate.codec import exception
 from plait.kernel.errors import TraceError
 from plait.kernel.renaming import by_position, renamed
 from plait.kernel.step import Step
-from plait.kernel.trace import Event, Trace
+from plait.kernel.trace import Event, Trace, for_whom
 from plait.kernel.values import exact, to_data
 from plait.model.fairness import Fairness
 from plait.model.properties import BUILT_IN, NO_EXCEPTIONS
@@ -41,8 +41,9 @@ def execute(system: System, steps: Sequence[Step], name: str | None = None) -> T
     explanation = _confirmed(tracer, events, name)
     decided = next(((i, p) for i, p in enumerate(system.properties) if p.name == name), None)
     reasons = why(tracer, decided[1], decided[0], events) if decided else None
+    false_for = violators(tracer, decided[1]) if decided else []
     raised = exception(failure_of(tracer)) if name == NO_EXCEPTIONS else None
-    return tracer.trace(events, name, explanation, why=reasons, exception=raised)
+    return tracer.trace(events, name, explanation, why=reasons, exception=raised, violators=false_for)
 
 
 class Execution(NamedTuple):
@@ -191,9 +192,10 @@ def _confirmed(tracer: Tracer, events: list[Event], name: str | None) -> str | N
                 f"{name} is not violated at the end of the run", hint="please report this as a bug of Plait"
             )
         return failure.message
-    number, kind = next((i, p.kind) for i, p in enumerate(runner.system.properties) if p.name == name)
-    if runner.holds(number, tracer.state) != (kind == "reachable"):
+    number, prop = next((i, p) for i, p in enumerate(runner.system.properties) if p.name == name)
+    if runner.holds(number, tracer.state) != (prop.kind == "reachable"):
         raise TraceError(
             f"the last state of the run does not decide {name}", hint="please report this as a bug of Plait"
         )
-    return f"{name} is {'true' if kind == 'reachable' else 'false'} in the last state"
+    truth = "true" if prop.kind == "reachable" else f"false{for_whom(violators(tracer, prop))}"
+    return f"{name} is {truth} in the last state"

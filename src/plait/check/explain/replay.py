@@ -9,6 +9,7 @@ from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
 from plait.check.explain.debugger import stop_inside
 from plait.check.explain.tracing import Tracer
+from plait.check.explain.why import violators
 from plait.check.live.lasso import Lasso
 from plait.check.live.repetition import broken, comes_back
 from plait.check.live.search import assumed, flattened, predicates, violated
@@ -176,6 +177,8 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
         raise TraceError(f"{end} is not terminal any more", hint=_STALE)
     if runner.holds(number, tracer.state) != (kind == "reachable"):
         raise TraceError(f"{end} no longer decides {trace.property}", hint=_STALE)
+    if violators(tracer, prop) != trace.violators:
+        raise TraceError(f"in {end}, {trace.property} is false for other processes now", hint=_STALE)
 
 
 def _confirm_failure(tracer: Tracer, trace: Trace, end: str) -> None:

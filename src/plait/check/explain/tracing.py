@@ -55,6 +55,7 @@ class Tracer(Path):
         tidied: str | None = None,
         why: Why | None = None,
         exception: Raised | None = None,
+        violators: list[list[str]] | None = None,
     ) -> Trace:
         """The Trace of the events so far."""
         return Trace(
@@ -70,6 +71,7 @@ class Tracer(Path):
             tidied=tidied,
             why=why,
             exception=exception,
+            violators=violators or [],
         )
 
     def step(self, transition: Transition) -> Event:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from plait.check.explain.tracing import Tracer
@@ -23,7 +24,7 @@ from plait.ir.definition import definition
 from plait.kernel.trace import Clause, Event, Read, Why
 from plait.kernel.values import to_data
 from plait.model.properties import Property
-from plait.model.view import View
+from plait.model.view import ProcessView, View
 
 MOST_CLAUSES = 12
 """The maximum number of lines: a longer explanation is harder to read."""
@@ -37,12 +38,6 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     _, components = tabulation.evaluate(number, locals_, inboxes, monitors)
     # What a process has in its fields also depends on whether it runs.
     fields = {(i, at) for kind, i, position in components if kind == "field" for at in (0, position)}
-    view = View(
-        system,
-        lambda i: tabulation.local_value(i, locals_[i]),
-        lambda i: tabulation.inbox_value(inboxes[i]),
-        lambda i: tabulation.monitor_value(i, monitors[i]),
-    )
     last = events[-1].state if events else tracer.initial
     reads = []
     for index, position in sorted(fields):  # a property may have read them in the order of a set
@@ -67,8 +62,27 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     roots |= _of_inboxes(tracer, components, events)
     if prop.kind == "final":  # every step contributes to the state being terminal
         roots |= set(range(len(events)))
-    clauses = list(_clauses(prop.predicate, view))[:MOST_CLAUSES]
+    clauses = list(_clauses(prop, _last(tracer)))[:MOST_CLAUSES]
     return Why(clauses, _by_step(reads), _sliced(tracer, events, roots))
+
+
+def violators(tracer: Tracer, prop: Property) -> list[list[str]]:
+    """The processes, or pairs, for which a property of each process or of pairs is false in the last state."""
+    if prop.quantified is None:
+        return []
+    return [[repr(p.id) for p in chosen] for chosen in prop.quantified.violators(_last(tracer))]
+
+
+def _last(tracer: Tracer) -> View:
+    """The last state."""
+    locals_, inboxes, monitors, _ = tracer.runner.engine.components(tracer.state)
+    tabulation = tracer.runner.tabulation
+    return View(
+        tracer.runner.system,
+        lambda i: tabulation.local_value(i, locals_[i]),
+        lambda i: tabulation.inbox_value(inboxes[i]),
+        lambda i: tabulation.monitor_value(i, monitors[i]),
+    )
 
 
 def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
@@ -147,10 +161,17 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
 # -- clauses -----------------------------------------------------------------------------------------------------------
 
 
-def _clauses(predicate: Callable[[Any], Any], view: View) -> Iterator[Clause]:
+def _clauses(prop: Property, view: View) -> Iterator[Clause]:
     """The parts that decide the value of a property, each with its value. Nothing if there is no source."""
     try:
-        yield from _inside(predicate, [view], set())
+        if prop.quantified is None:
+            yield from _inside(prop.predicate, [view], set())
+            return
+        chosen = next(prop.quantified.violators(view))
+        names = inspect.signature(prop.function).parameters
+        told: set[str] = set()
+        yield _with(dict(zip(names, chosen, strict=False)), told)
+        yield from _inside(prop.function, chosen, told)
     except BaseException as error:  # a part may raise if it is evaluated alone; the verdict does not depend on this
         require_users(error)
 
@@ -302,6 +323,8 @@ def _repr(value: Any) -> str:
     if type(value) in (set, frozenset) and value:
         inner = "{" + ", ".join(sorted(map(_repr, value))) + "}"
         return inner if type(value) is set else f"frozenset({inner})"
+    if isinstance(value, ProcessView):
+        return repr(value.id)
     return "[" + ", ".join(map(_repr, value)) + "]" if type(value) is list else repr(value)
 
 

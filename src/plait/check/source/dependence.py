@@ -20,7 +20,7 @@ import inspect
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from plait.check.source import purity
 from plait.check.source.classes import Classes
@@ -32,6 +32,7 @@ from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
 from plait.model.properties import Property
 from plait.model.system import System
+from plait.model.view import ProcessView, view_class
 
 Reasons = dict[tuple[type[Process], str], tuple[str, ...]]
 
@@ -173,7 +174,12 @@ def _property(graph: Graph, system: System, prop: Property) -> None:
     """
     fields = {(cls, name) for cls in system.classes for name in cls.__plait_fields__}
     try:
-        read = dict(_names_read(system, prop.predicate, set()))
+        seen: set[Any] = set()
+        read = dict(_names_read(system, prop.predicate, seen))
+        for cls in dict.fromkeys(system.classes):  # operators on processes may run these
+            special = vars(view_class(cast(Any, cls), ProcessView)).keys() - vars(ProcessView).keys()
+            for name in sorted(special):
+                read |= dict(_member(system, inspect.getattr_static(cls, name), seen))
     except EscapeError as escape:
         graph.sink([("field", *f) for f in fields], f"property {prop.name}: {escape.reason}")
         return
@@ -207,11 +213,19 @@ def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple
                 raise EscapeError(f"it calls {inner.attr}, which reads attributes")
             yield inner.attr, place
             for cls in (*map(type, system.monitors), *system.classes):
-                method = inspect.getattr_static(cls, inner.attr, None)
-                if isinstance(method, types.FunctionType) and not _is_ours(method.__module__):
-                    yield from _names_read(system, method, seen)
+                yield from _member(system, inspect.getattr_static(cls, inner.attr, None), seen)
         if isinstance(inner, ast.Name | ast.Attribute):
             yield from _referred(system, static_value(function, inner, local), seen)
+
+
+def _member(system: System, value: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:
+    """The reads of a method, or of a property, of a process or a monitor."""
+    if isinstance(value, property):
+        value = value.fget
+    elif isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    if callable(value) and not isinstance(value, type) and not _is_ours(getattr(value, "__module__", None) or ""):
+        yield from _names_read(system, value, seen)
 
 
 def _referred(system: System, value: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:

@@ -163,10 +163,25 @@ class Evaluation:
                 same = [self.codec.encode(value) for value in now] == then
             except NO_CONTENT:
                 same = False
+            if not same and kind == "field":
+                what = f"{what}.{self._changed(i, locals_[i])}"
             if not same:
                 raise ModelError(
                     f"property {name} changes the state it looks at: {what}", hint="copy a value before changing it"
                 )
+
+    def _changed(self, index: int, local: int) -> str:
+        """The first field whose value is not the one of the local state any more."""
+        assert self.store is not None
+        _, *contents = self.codec.fields(self.store.local(local))
+        fields = self._locals[self.system.classes[index], local][1]
+        for (name, value), content in zip(fields.items(), contents, strict=True):
+            try:
+                if self.codec.encode(value) != content:
+                    return name
+            except NO_CONTENT:
+                return name
+        return ", ".join(fields)  # two fields share an object
 
     def property_failure(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]

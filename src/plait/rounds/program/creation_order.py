@@ -16,13 +16,14 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.process import Handler, Process
 from plait.model.properties import Property
 from plait.model.system import System
+from plait.model.view import view_class
 from plait.rounds.calendar import where
 from plait.rounds.program.protocol import delivered, fresh, key_of, own, state_of
 from plait.rounds.program.views import RoundsProcess, RoundsView
@@ -242,7 +243,8 @@ class RenamedView(RoundsView):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Pid):
-            return RenamedProcess(self._view[self._former.get(key, key)], self._mortal, self._names)
+            process = self._view[self._former.get(key, key)]
+            return view_class(process.__class__, RenamedProcess)(process, self._mortal, self._names)
         found = super().__getitem__(key)
         if isinstance(found, RoundsProcess):
             return self[found.id]
@@ -271,7 +273,8 @@ class RenamedProcess(RoundsProcess):
         return self._names.get(self._process.id, self._process.id)
 
     def __getattr__(self, name: str) -> Any:
-        return renamed(super().__getattr__(name), self._names)
+        found, cls = super().__getattr__(name), cast(type[Process], self.__class__)
+        return renamed(found, self._names) if name in cls.__plait_fields__ else found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RenamedProcess) and other.id == self.id

@@ -7,7 +7,7 @@ from typing import Any
 
 from plait.kernel.errors import ModelError
 from plait.model.process import Status
-from plait.model.view import ProcessView
+from plait.model.view import ProcessView, class_attribute, view_class
 
 
 class RoundsProcess:
@@ -17,6 +17,10 @@ class RoundsProcess:
 
     def __init__(self, process: ProcessView, mortal: bool) -> None:
         self._process, self._mortal = process, mortal
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return self._process.__class__
 
     @property
     def status(self) -> Status:
@@ -30,7 +34,16 @@ class RoundsProcess:
     def __getattr__(self, name: str) -> Any:
         if name == "inbox":
             raise ModelError("a property of a sequential program cannot read an inbox", hint="read fields instead")
-        return getattr(self._process, name)
+        cls: Any = self._process.__class__
+        if name in cls.__plait_fields__ or name in ("id", "_running"):
+            return getattr(self._process, name)
+        return class_attribute(self, cls, name)  # its methods see this process, too
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("_process", "_mortal", "_names"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._process, name, value)  # refused there
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RoundsProcess) and other._process == self._process
@@ -51,14 +64,17 @@ class RoundsView:
     def __getitem__(self, key: Any) -> Any:
         found = self._view[key]
         if isinstance(found, ProcessView):
-            return RoundsProcess(found, self._mortal)
-        return tuple(RoundsProcess(p, self._mortal) for p in found)
+            return self._seen(found)
+        return tuple(self._seen(p) for p in found)
+
+    def _seen(self, process: ProcessView) -> RoundsProcess:
+        return view_class(process.__class__, RoundsProcess)(process, self._mortal)  # type: ignore[no-any-return]
 
     def get(self, role: Any) -> tuple[RoundsProcess, ...]:
-        return tuple(RoundsProcess(p, self._mortal) for p in self._view.get(role))
+        return tuple(self._seen(p) for p in self._view.get(role))
 
     def __iter__(self) -> Iterator[RoundsProcess]:
-        return (RoundsProcess(p, self._mortal) for p in self._view)
+        return (self._seen(p) for p in self._view)
 
     @property
     def processes(self) -> tuple[RoundsProcess, ...]:
