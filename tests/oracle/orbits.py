@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from plait.kernel.pid import Pid
 from plait.model.system import System
 from tests.oracle.explorer import Exploration, evaluate
-from tests.oracle.relation import ATOMS, Frozen, Inbox, Slot, State
+from tests.oracle.relation import Frozen, Inbox, Slot, State, is_atom
 
 Permutation = tuple[int, ...]  # the new position of every process
 
@@ -41,10 +40,12 @@ def rename(frozen: Frozen, names: dict[Pid, Pid]) -> Frozen:
     kind, *content = frozen
     if kind is Pid:
         return kind, names[content[0]]
-    if kind in ATOMS or issubclass(kind, enum.Enum):
+    if is_atom(kind):
         return frozen
     renamed = [rename(part, names) for part in content]
-    return kind, *(sorted(renamed, key=repr) if kind in (set, frozenset, dict) else renamed)
+    if kind is defaultdict:
+        return kind, renamed[0], *sorted(renamed[1:], key=repr)
+    return kind, *(sorted(renamed, key=repr) if kind in (set, frozenset, dict, Counter) else renamed)
 
 
 def image(system: System, state: State, permutation: Permutation) -> State:

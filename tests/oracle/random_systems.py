@@ -7,10 +7,14 @@ could go on for ever costs fuel, a durable field that never grows, so that there
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
 import types
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -56,6 +60,54 @@ class Digest(Message):
 
 MESSAGES: dict[str, type[Message]] = {"Note": Note, "Alarm": Alarm, "Digest": Digest}
 MIXED = (None, 1, True, 1.0, "1", 0, False, (1,), [1], {1: True})
+
+
+class Right(enum.Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+    SHARE = 4
+
+
+class Weight(int):
+    def __repr__(self) -> str:
+        return f"{int(self)} kg"
+
+
+class Name(str):
+    def __eq__(self, other: object) -> bool:  # capitals do not matter
+        return str(self).lower() == str(other).lower()
+
+    def __hash__(self) -> int:
+        return hash(str(self).lower())
+
+
+class Point(tuple[Any, ...]):
+    def __new__(cls, x: Any, y: Any) -> Point:
+        return super().__new__(cls, (x, y))
+
+
+@dataclasses.dataclass
+class Shape:
+    at: Point
+
+
+@dataclasses.dataclass
+class Circle(Shape):
+    radius: Fraction = Fraction(1, 2)
+
+
+FORMS: dict[str, Callable[[], Any]] = {
+    "deque": lambda: deque(maxlen=2),
+    "Counter": Counter,
+    "defaultdict": lambda: defaultdict(int),
+    "OrderedDict": OrderedDict,
+    "odd": lambda: (
+        *(Right.READ | Right.SHARE, Right(0), Right.BOTH, Weight(1), Name("A"), Name("a"), Point(1, "x"), (1, "x")),
+        *(Fraction(1), Decimal("1.0"), Decimal("1.00"), Circle(Point(1, 2)), Shape(Point(1, 2)), 1),
+    ),
+}
+"""First values of the field `store`."""
 OPTIONS: tuple[Any, ...] = ([0, 1], {0, 1, 2}, (1, 1), frozenset({2, 0}))
 
 
@@ -116,6 +168,8 @@ class Spec(NamedTuple):
     faults: tuple[tuple[tuple[str, ...], int, bool], ...]
     monitors: int
     properties: tuple[tuple[str, Op], ...]
+    form: str
+    """The first value of the field `store`."""
 
 
 # -- from the data to the system
@@ -150,6 +204,7 @@ FIELDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "seen": (set, {"default_factory": set}),
     "log": (list, {"default_factory": list}),
     "mixed": (object, {"default": None}),
+    "store": (object, {}),
 }
 
 
@@ -159,6 +214,7 @@ class Cast(NamedTuple):
     helper: type[Process]
     workers: int
     spares: int
+    form: str
 
 
 def message(self: Any, number: int, received: tuple[Any, ...]) -> Message:
@@ -188,6 +244,8 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], cast: Cast) -> None:
             self.log = [*self.log, Mark(self.x, self.id)][-2:]
         case "mixed":
             self.mixed = MIXED[n % len(MIXED)]
+        case "store":
+            change_store(self, n)
         case "choose":
             self.x = self.choose(OPTIONS[n % 4])
         case "choose twice":
@@ -224,8 +282,27 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], cast: Cast) -> None:
             pass
 
 
+def change_store(self: Any, n: int) -> None:
+    """Change the field `store`, which has a value of Python's library."""
+    store = self.store
+    if isinstance(store, deque):
+        if n % 4 == 3:
+            store.rotate()
+        else:
+            store.append((self.id, n % 2))  # the first one goes, if there are two
+    elif isinstance(store, Counter):
+        store[self.id] = (store[self.id] + store[n % 2] + n) % 3
+    elif isinstance(store, defaultdict):
+        store[self.id] = (store[n % 3] + 1) % 2  # to read a key adds it
+    elif isinstance(store, OrderedDict):
+        store[n % 3] = self.id
+        store.move_to_end(n % 3, last=n < 6)
+    else:
+        self.mixed = copy.deepcopy(store[n % len(store)])
+
+
 SENDS = ("send", "reply", "broadcast", "twice", "helper")
-CHANGES = ("add", "add", "copy", "mode", "table", "seen", "log", "mixed", "choose", "choose twice")
+CHANGES = ("add", "add", "copy", "mode", "table", "seen", "log", "mixed", "store", "store", "choose", "choose twice")
 UNUSUAL = (*("spawn",) * 5, "fail", "raise", "announce unknown", "nothing", "nothing")
 EFFECTS = (*CHANGES, *SENDS, *SENDS, "announce", "announce", *UNUSUAL)
 
@@ -303,6 +380,8 @@ def make_class(name: str, base: type[Process], kind: Kind, cast: Cast, keeps: bo
     for field, (annotation, default) in FIELDS.items():
         # A spawned process has a field without a default, which a crash can't reset.
         given = {} if name == "Helper" and field == "x" else default
+        if field == "store":
+            given = {"default_factory": FORMS[cast.form]}
         namespace["__annotations__"][field] = annotation
         namespace[field] = dataclasses.field(**given, metadata={"durable": field in kind.durable})
     for number, rule in enumerate(kind.rules):
@@ -326,7 +405,7 @@ def make_class(name: str, base: type[Process], kind: Kind, cast: Cast, keeps: bo
 def build(spec: Spec) -> System:
     """The system of a spec; the same every time."""
     keeps = spec.network.kind == "duplicating" and spec.network.duplications is None
-    cast = Cast(Base, len(spec.workers), spec.spares)  # helpers have no children
+    cast = Cast(Base, len(spec.workers), spec.spares, spec.form)  # helpers have no children
     helper = make_class("Helper", Base, spec.kinds[2], cast, keeps)
     cast = cast._replace(helper=helper)
     worker = make_class("Worker", Member, spec.kinds[0], cast, keeps)
@@ -382,6 +461,8 @@ def make_property(number: int, kind: Any, op: Op, helper: type[Process]) -> Prop
                 return all(p.mixed is not True for p in s[Base])
             case "fuel":
                 return any(p.fuel > 0 for p in s[Base])
+            case "store":
+                return all(p.mixed != 1 and (len(p.store) < 2 or len(p.store) > 9) for p in s[Member])
             case "methods":
                 return any(p.runs() or p.load > p.ENOUGH for p in s[Member])
             case "tables":
@@ -406,7 +487,7 @@ def make_property(number: int, kind: Any, op: Op, helper: type[Process]) -> Prop
 PREDICATES = (
     *("some x", "sum", "equal", "modes", "mixed", "fuel", "tables"),
     *("pending", "alarms", "crashed", "down", "born", "child", "tally", "crowd"),
-    *("methods", "each", "pairs"),
+    *("methods", "each", "pairs", "store"),
 )
 
 
@@ -488,6 +569,7 @@ def specs() -> st.SearchStrategy[Spec]:
             min_size=1,
             max_size=3,
         ).map(tuple),
+        form=st.sampled_from(sorted(FORMS)),
     )
 
 

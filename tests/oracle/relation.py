@@ -7,7 +7,10 @@ import enum
 import functools
 import itertools
 import math
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -19,7 +22,7 @@ Frozen = tuple[Any, ...]  # a value as a hashable tuple: its type, then its cont
 Entry = tuple[int, Frozen]  # a pending message: the position of its sender, and its content
 Inbox = tuple[Entry, ...]  # in canonical order: a sorted bag, a sorted set, or the queues one after the other by sender
 Script = tuple[int, ...]  # which option each choice takes
-ATOMS = frozenset({bool, int, float, str, bytes, type(None), Pid})
+ATOMS = frozenset({bool, int, float, str, bytes, type(None), Pid, type})
 PLAIN = ATOMS - {float}  # those that are frozen as they are
 CONTAINERS = frozenset({list, tuple, set, frozenset, dict})
 
@@ -49,15 +52,37 @@ class Transition(NamedTuple):
 
 def freeze(value: Any) -> Frozen:
     kind = type(value)
-    if kind in ATOMS or isinstance(value, enum.Enum):
-        return kind, repr(value) if kind is float else value
+    if is_atom(kind):
+        return kind, plain(value)
     if isinstance(value, list | tuple):
-        return kind, *map(freeze, value)
-    if kind in (set, frozenset, dict):
-        return kind, *sorted(map(freeze, value.items() if kind is dict else value), key=repr)
+        return kind, *map(freeze, tuple.__iter__(value) if isinstance(value, tuple) else value)
+    if kind is deque:
+        return kind, freeze(value.maxlen), *map(freeze, value)
+    if kind is OrderedDict:  # the only dict whose order counts
+        return kind, *map(freeze, value.items())
+    if kind is defaultdict:
+        return kind, freeze(value.default_factory), *sorted(map(freeze, value.items()), key=repr)
+    if kind in (set, frozenset, dict, Counter):
+        return kind, *sorted(map(freeze, value.items() if isinstance(value, dict) else value), key=repr)
     if hasattr(kind, "__dataclass_fields__"):
         return kind, *(freeze(getattr(value, name)) for name in field_names(kind))
     raise ModelError(f"{value!r} is no model value")
+
+
+def is_atom(kind: type) -> bool:
+    """Whether values of this type have no parts."""
+    return kind in ATOMS or issubclass(kind, enum.Enum | str | int | Fraction | Decimal)
+
+
+def plain(value: Any) -> Any:
+    """The content of an atom, such that different values have different contents, whatever their class says."""
+    if isinstance(value, float | Decimal):
+        return repr(value) if isinstance(value, float) else str(value)
+    if isinstance(value, enum.Enum):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__add__(value, 0) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def thaw(frozen: Frozen) -> Any:
@@ -65,11 +90,20 @@ def thaw(frozen: Frozen) -> Any:
     kind = frozen[0]
     if kind in CONTAINERS:
         return kind(thaw_each(frozen[1:]))
-    if kind in ATOMS or issubclass(kind, enum.Enum):
-        return float(frozen[1]) if kind is float else frozen[1]
+    if is_atom(kind):
+        if kind in (float, Decimal):
+            return kind(frozen[1])
+        derived = kind not in ATOMS and type(frozen[1]) in (str, int)
+        return type(frozen[1]).__new__(kind, frozen[1]) if derived else frozen[1]
     content = thaw_each(frozen[1:])
-    if issubclass(kind, list | tuple):
-        return kind(*content) if hasattr(kind, "_fields") else kind(content)
+    if kind is deque:
+        return deque(content[1:], content[0])
+    if kind in (OrderedDict, Counter):
+        return kind(dict(content))
+    if kind is defaultdict:
+        return defaultdict(content[0], content[1:])
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, content)
     value = kind.__new__(kind)
     for name, part in zip(field_names(kind), content, strict=True):
         object.__setattr__(value, name, part)  # as a frozen dataclass does it

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -94,6 +95,8 @@ class Spec(NamedTuple):
     properties: tuple[tuple[str, Op], ...]
     oddity: str
     """What tells workers apart, or 'none', or 'ring'."""
+    form: str
+    """The type of the field `store`."""
 
 
 # -- from the data to the system
@@ -136,9 +139,19 @@ FIELDS: dict[str, tuple[Any, Any]] = {
     "web": (dict, dataclasses.field(default_factory=dict)),
     "log": (tuple, ()),
     "mark": (Mark, None),
+    "form": (str, durable("deque")),
+    "store": (object, None),
 }
+STORES: dict[str, Callable[[], Any]] = {
+    "deque": lambda: deque(maxlen=2),
+    "Counter": Counter,
+    "defaultdict": lambda: defaultdict(frozenset),
+    "OrderedDict": OrderedDict,
+}
+"""First values of the field `store`, by form."""
 SENDS = ("tell", "reply", "broadcast", "friendly", "pass on", "ask")
 CHANGES = ("add", "add", "copy", "befriend", "elect", "see", "table", "log", "mark", "count", "swap", "weave", "learn")
+CHANGES += ("store", "store")
 ODD_STEPS = ("index", "first", "least", "order", "is first")
 ODDITIES = (*ODD_STEPS, "initial", "init", "property", "monitor", "observe")
 
@@ -179,6 +192,19 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], target: type[Process],
             )
         case "learn":
             self.seen |= frozenset[Pid]().union(*(m.names for m in received))
+        case "store":
+            match self.form:
+                case "deque":
+                    self.store.append((senders or self.id, n % 2))
+                case "Counter":
+                    for who in senders or {self.id}:
+                        self.store[who] = (self.store[who] + 1) % 2
+                case "defaultdict":
+                    for who in senders or {self.id}:
+                        self.store[who] ^= {self.id}
+                case "OrderedDict":
+                    self.store.pop(senders, None)
+                    self.store[senders] = self.friend
         case "spawn":
             if self.quota:
                 self.quota -= 1
@@ -287,11 +313,13 @@ def make_handler(rule: Rule, number: int, target: type[Process], oddity: str) ->
     return on(Note, where=where, quorum=2)(gathering)
 
 
-def make_class(role: str, kind: Kind, target: type[Process], oddity: str) -> type[Process]:
+def make_class(role: str, kind: Kind, target: type[Process], oddity: str, form: str) -> type[Process]:
     namespace: dict[str, Any] = {"__annotations__": {}, "__module__": __name__}
     for name, (annotation, default) in FIELDS.items():
         namespace["__annotations__"][name] = annotation
         namespace[name] = default
+    namespace["form"] = durable(form)
+    namespace["store"] = dataclasses.field(default_factory=STORES[form])
     for number, rule in enumerate(kind.rules):
         handler = make_handler(rule, number, target, oddity)
         namespace[handler.__name__] = handler
@@ -308,9 +336,9 @@ def make_class(role: str, kind: Kind, target: type[Process], oddity: str) -> typ
 
 def build(spec: Spec) -> System:
     """The system of a spec; the same every time."""
-    worker = make_class("Worker", spec.worker, Hub, spec.oddity)
-    hub = make_class("Hub", spec.hub, Worker, "none")
-    guest = make_class("Guest", spec.guest, Worker, "none")
+    worker = make_class("Worker", spec.worker, Hub, spec.oddity, spec.form)
+    hub = make_class("Hub", spec.hub, Worker, "none", spec.form)
+    guest = make_class("Guest", spec.guest, Worker, "none", spec.form)
     odd = Pid("AWorker", 0) if spec.oddity == "monitor" else None
     monitors = [Crowd(last=odd, odd=spec.oddity == "observe")] if spec.monitored else []
     workers: list[Process] = [
@@ -351,6 +379,8 @@ def make_property(number: int, kind: Any, op: Op, oddity: str) -> Property:
             case "named":
                 hub = s[Hub][0]
                 return all(s[pid].x == hub.x for pid in hub.seen)
+            case "stored":
+                return all(len(w.store) <= n % 3 for w in s[Worker])
             case "pending":
                 return bool(sum(m.value for m in s.messages) <= n % 3)
             case "crowd" if s.system.monitors:
@@ -365,7 +395,7 @@ def make_property(number: int, kind: Any, op: Op, oddity: str) -> Property:
     return Property(f"{kind}{number}", kind, unlike if kind == "reachable" else predicate)
 
 
-PREDICATES = ("apart", "apart", "sum", "friends", "mutual", "hub", "named", "pending", "crowd", "crashed")
+PREDICATES = ("apart", "apart", "sum", "friends", "mutual", "hub", "named", "stored", "pending", "crowd", "crashed")
 
 
 # -- strategies
@@ -431,6 +461,7 @@ def specs_with(oddity: str, children: bool) -> st.SearchStrategy[Spec]:
             st.tuples(st.sampled_from(("always", "reachable", "final")), op(*PREDICATES)), min_size=1, max_size=2
         ).map(tuple),
         oddity=st.just(oddity),
+        form=st.sampled_from(sorted(STORES)),
     )
 
 

@@ -20,6 +20,8 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("workers", {}, None),
     ("workers", {"faulty": True}, "everybody_has_its_square"),
     ("workers", {"faulty": True, "clients": 1}, None),
+    ("stock", {}, None),
+    ("stock", {"generous": True}, "one_owner"),
     ("job_queue", {}, "linearizable"),
     ("job_queue", {"copies": 0}, None),
     ("job_queue", {"deduplicate": True}, None),

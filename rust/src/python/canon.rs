@@ -3,8 +3,10 @@
 //!
 //! A value is a tag and its content. Sets and dicts are sorted by the bytes of their elements and keys. Classes (enums,
 //! dataclasses, named tuples) are written as their qualified names; a codec remembers the classes that it has seen.
+//! `library` has the values of Python's library.
 
-use crate::python::class::{Class, ClassKind};
+use crate::python::class::{Class, ClassKind, derived_from};
+use crate::python::library::Library;
 use crate::python::set_order;
 use crate::system::encoding;
 use parking_lot::Mutex;
@@ -14,6 +16,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap as HashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const DEEPEST: usize = 100;
@@ -25,6 +28,8 @@ pub struct Codec {
     new_object: Py<PyAny>,
     set_attribute: Py<PyAny>,
     classes: Mutex<Classes>,
+    /// The classes that make the values of missing keys (`defaultdict`), by name.
+    factories: Mutex<HashMap<String, Py<PyType>>>,
     pids: Mutex<HashMap<String, HashMap<u64, Py<PyAny>>>>,
 }
 
@@ -43,7 +48,15 @@ impl Codec {
         let object = py.import("builtins")?.getattr("object")?;
         let new_object = object.getattr("__new__")?.unbind();
         let set_attribute = object.getattr("__setattr__")?.unbind();
-        Ok(Codec { pid, enum_base, new_object, set_attribute, classes: Mutex::default(), pids: Mutex::default() })
+        Ok(Codec {
+            pid,
+            enum_base,
+            new_object,
+            set_attribute,
+            classes: Mutex::default(),
+            factories: Mutex::default(),
+            pids: Mutex::default(),
+        })
     }
 
     /// The canonical bytes of a value.
@@ -55,13 +68,17 @@ impl Codec {
 
     /// The names of the classes of values so far.
     fn known(&self) -> Vec<String> {
-        self.classes.lock().by_name.keys().cloned().collect()
+        let factories = self.factories.lock();
+        let factories = factories.keys().filter(|name| in_python(name).is_none());
+        let known: BTreeSet<String> = self.classes.lock().by_name.keys().chain(factories).cloned().collect();
+        known.into_iter().collect()
     }
 
     /// Make a class known, so that its values can be decoded before one of them was encoded.
     #[pyo3(signature = (class_, /))]
     fn learn(&self, class_: &Bound<PyType>) -> PyResult<()> {
-        self.class(class_).map(|_| ())
+        self.class(class_)?;
+        self.factory(class_).map(|_| ())
     }
 
     /// The parts of a local state: its status, and the content of each field.
@@ -104,7 +121,7 @@ impl Codec {
         let py = class.py();
         let entry = Arc::new(Class::of(class, self.pid.bind(py), self.enum_base.bind(py))?);
         let mut classes = self.classes.lock();
-        if entry.kind != ClassKind::Other && entry.kind != ClassKind::Pid {
+        if entry.kind.is_named() {
             let (name, index) = (entry.name.clone(), classes.all.len());
             if classes.by_name.contains_key(&name) {
                 return Err(PyTypeError::new_err(format!("two different classes are called {name}")));
@@ -116,18 +133,44 @@ impl Codec {
         classes.all.push(entry.clone());
         Ok(entry)
     }
+
+    /// The name of a class that makes the values of missing keys.
+    pub fn factory(&self, class: &Bound<PyType>) -> PyResult<String> {
+        let name = format!("{}.{}", class.module()?, class.qualname()?);
+        let mut factories = self.factories.lock();
+        let known = factories.entry(name.clone()).or_insert_with(|| class.clone().unbind());
+        if known.is(class) {
+            Ok(name)
+        } else {
+            Err(PyTypeError::new_err(format!("two different classes are called {name}")))
+        }
+    }
+
+    pub fn factory_named<'py>(&self, py: Python<'py>, name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let name: &str = name.extract()?;
+        if let Some(class) = self.factories.lock().get(name) {
+            return Ok(class.bind(py).clone().into_any());
+        }
+        let (module, class) = in_python(name).ok_or_else(|| PyValueError::new_err(format!("unknown class {name}")))?;
+        py.import(module)?.getattr(class)
+    }
 }
 
-struct Encoder<'a> {
-    codec: &'a Codec,
-    out: Vec<u8>,
+/// The module and the name of a class that every interpreter has.
+fn in_python(name: &str) -> Option<(&str, &str)> {
+    name.split_once('.').filter(|(module, _)| matches!(*module, "builtins" | "collections"))
+}
+
+pub struct Encoder<'a> {
+    pub codec: &'a Codec,
+    pub out: Vec<u8>,
     /// Addresses of the mutable objects met, to find aliases.
     mutable: Vec<usize>,
     depth: usize,
 }
 
 impl Encoder<'_> {
-    fn number(&mut self, mut value: u64) {
+    pub fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.out.push(value as u8 | 0x80);
             value >>= 7;
@@ -135,13 +178,13 @@ impl Encoder<'_> {
         self.out.push(value as u8);
     }
 
-    fn bytes(&mut self, tag: u8, content: &[u8]) {
+    pub fn bytes(&mut self, tag: u8, content: &[u8]) {
         self.out.push(tag);
         self.number(content.len() as u64);
         self.out.extend_from_slice(content);
     }
 
-    fn once(&mut self, value: &Bound<PyAny>, what: &str) -> PyResult<()> {
+    pub fn once(&mut self, value: &Bound<PyAny>, what: &str) -> PyResult<()> {
         let address = value.as_ptr() as usize;
         if self.mutable.contains(&address) {
             return Err(PyTypeError::new_err(format!(
@@ -159,7 +202,7 @@ impl Encoder<'_> {
     }
 
     /// The bytes of values, sorted.
-    fn sorted<'py>(
+    pub fn sorted<'py>(
         &mut self,
         values: impl Iterator<Item = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)>,
     ) -> PyResult<()> {
@@ -178,7 +221,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn value(&mut self, value: &Bound<PyAny>) -> PyResult<()> {
+    pub fn value(&mut self, value: &Bound<PyAny>) -> PyResult<()> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(PyTypeError::new_err("the value is nested too deeply (does it contain itself?)"));
@@ -249,14 +292,20 @@ impl Encoder<'_> {
                 self.number(index);
             }
             ClassKind::Enum => {
-                let member: Option<String> = value.getattr(intern!(py, "_name_"))?.extract()?;
-                let single = member.filter(|name| !name.contains('|'));
-                let member = single.ok_or_else(|| {
-                    PyTypeError::new_err(format!("{value} is not a single member of its enum {}", class.name))
-                })?;
                 class.nothing_else(value)?;
                 self.bytes(b'E', class.name.as_bytes());
-                self.bytes(b's', member.as_bytes());
+                let member: Option<String> = value.getattr(intern!(py, "_name_"))?.extract()?;
+                if let Some(member) = member.filter(|name| !name.contains('|')) {
+                    self.bytes(b's', member.as_bytes());
+                    return Ok(());
+                }
+                // A combination of members, or none of them.
+                let number = value.getattr(intern!(py, "_value_"))?;
+                if !class.flag || !class.class.bind(py).call1((&number,))?.is(value) {
+                    let message = format!("{value} is not a member of its enum {}", class.name);
+                    return Err(PyTypeError::new_err(message));
+                }
+                self.value(&number)?;
             }
             ClassKind::NamedTuple => {
                 class.nothing_else(value)?;
@@ -278,6 +327,25 @@ impl Encoder<'_> {
                     self.value(&content)?;
                 }
             }
+            ClassKind::Derived => {
+                class.nothing_else(value)?;
+                self.bytes(b'u', class.name.as_bytes());
+                let base = derived_from(&value.get_type())?.expect("it derives from one");
+                // Past the methods of the class, which may say something else.
+                if let Ok(tuple) = value.cast::<PyTuple>() {
+                    return self.items(b't', tuple.iter());
+                }
+                let plain = if base.is(py.get_type::<PyString>()) {
+                    base.call_method1(intern!(py, "__str__"), (value,))?
+                } else {
+                    base.call_method1(intern!(py, "__add__"), (value, 0))?
+                };
+                self.exact(&plain)?;
+            }
+            ClassKind::Library(library) => {
+                class.nothing_else(value)?;
+                self.library(library, value)?;
+            }
             ClassKind::Other => {
                 return Err(PyTypeError::new_err(format!(
                     "{} (of type {}) cannot be part of a state",
@@ -297,9 +365,9 @@ fn set<'a, 'py, T: PyTypeInfo>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound
     value.cast::<T>().ok().filter(|_| plain)
 }
 
-struct Decoder<'a, 'py> {
-    codec: &'a Codec,
-    py: Python<'py>,
+pub struct Decoder<'a, 'py> {
+    pub codec: &'a Codec,
+    pub py: Python<'py>,
     rest: &'a [u8],
 }
 
@@ -313,7 +381,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
         Ok(head)
     }
 
-    fn number(&mut self) -> PyResult<u64> {
+    pub fn number(&mut self) -> PyResult<u64> {
         let (mut value, mut shift) = (0u64, 0u32);
         loop {
             let byte = self.take(1)?[0];
@@ -328,7 +396,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
         }
     }
 
-    fn text(&mut self) -> PyResult<&'a str> {
+    pub fn text(&mut self) -> PyResult<&'a str> {
         let length = self.number()? as usize;
         std::str::from_utf8(self.take(length)?).map_err(|_| PyValueError::new_err("text is not UTF-8"))
     }
@@ -340,12 +408,12 @@ impl<'a, 'py> Decoder<'a, 'py> {
         index.map(|&i| classes.all[i].clone()).ok_or_else(|| PyValueError::new_err(format!("unknown class {name}")))
     }
 
-    fn items(&mut self) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    pub fn items(&mut self) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let count = self.number()?;
         (0..count).map(|_| self.value()).collect()
     }
 
-    fn value(&mut self) -> PyResult<Bound<'py, PyAny>> {
+    pub fn value(&mut self) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         Ok(match self.take(1)?[0] {
             b'N' => py.None().into_bound(py),
@@ -388,14 +456,19 @@ impl<'a, 'py> Decoder<'a, 'py> {
             }
             b'E' => {
                 let class = self.class()?;
-                self.take(1)?;
-                class.class.bind(py).get_item(self.text()?)?
+                if self.rest.first() == Some(&b's') {
+                    self.take(1)?;
+                    class.class.bind(py).get_item(self.text()?)?
+                } else {
+                    let number = self.value()?;
+                    class.class.bind(py).call1((number,))?
+                }
             }
-            b'n' => {
+            b'n' | b'u' => {
+                // Past the constructor of the class, which may do more.
                 let class = self.class()?;
-                self.take(1)?;
-                let items = PyTuple::new(py, self.items()?)?;
-                class.class.bind(py).call1(items)?
+                let content = self.value()?;
+                content.get_type().call_method1(intern!(py, "__new__"), (class.class.bind(py), content))?
             }
             b'D' => {
                 let class = self.class()?;
@@ -415,7 +488,11 @@ impl<'a, 'py> Decoder<'a, 'py> {
                 }
                 instance
             }
-            tag => return Err(PyValueError::new_err(format!("unknown tag {tag}"))),
+            tag => {
+                let library = Library::with_tag(tag);
+                let library = library.ok_or_else(|| PyValueError::new_err(format!("unknown tag {tag}")))?;
+                return self.library(library);
+            }
         })
     }
 }

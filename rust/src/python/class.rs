@@ -1,9 +1,10 @@
 //! The classes of a model's values: what the codec writes of an instance, and what an instance may not carry besides.
 
+use crate::python::library::Library;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
 
 /// Flags of Python types: the type was made by a class statement, or by a library as if it were built in.
 const HEAP_TYPE: u64 = 1 << 9;
@@ -15,7 +16,17 @@ pub enum ClassKind {
     Enum,
     Dataclass,
     NamedTuple,
+    /// A class of the user that derives from `str`, `int` or `tuple`.
+    Derived,
+    Library(Library),
     Other,
+}
+
+impl ClassKind {
+    /// Whether the canonical bytes of an instance name its class.
+    pub fn is_named(self) -> bool {
+        !matches!(self, ClassKind::Pid | ClassKind::Library(_) | ClassKind::Other)
+    }
 }
 
 pub struct Class {
@@ -33,6 +44,8 @@ pub struct Class {
     own: Option<&'static str>,
     /// For an enum: the attributes of its members when the class was first met.
     members: Option<Py<PyDict>>,
+    /// An enum whose members can be combined.
+    pub flag: bool,
 }
 
 impl Class {
@@ -64,6 +77,10 @@ impl Class {
                 }
             }
             (ClassKind::Dataclass, instance_fields)
+        } else if let Some(library) = Library::of(class)? {
+            (ClassKind::Library(library), Vec::new())
+        } else if derived_from(class)?.is_some() {
+            (ClassKind::Derived, Vec::new())
         } else {
             (ClassKind::Other, Vec::new())
         };
@@ -79,11 +96,17 @@ impl Class {
             let base = base.cast_into::<PyType>()?;
             let flags: u64 = base.getattr(intern!(py, "__flags__"))?.extract()?;
             let built_in = flags & HEAP_TYPE == 0 || flags & IMMUTABLE_TYPE != 0;
-            if kind == ClassKind::Dataclass && built_in && !base.is(py.get_type::<PyAny>()) {
+            let content = built_in && !base.is(py.get_type::<PyAny>());
+            if kind == ClassKind::Dataclass && content {
                 let message =
                     format!("{name} is a dataclass and also a {}, whose content is no field", base.qualname()?);
                 let hint = format!("make it a plain dataclass: give {name} a field with the {}", base.qualname()?);
                 return Err(PyTypeError::new_err((message, hint)));
+            }
+            let own_base = derived_from(class)?;
+            if kind == ClassKind::Derived && content && own_base.is_some_and(|own| !base.is(&own)) {
+                let message = format!("{name} derives from {}, whose content would be lost", base.qualname()?);
+                return Err(PyTypeError::new_err((message, format!("make {name} a dataclass"))));
             }
             if base.qualname()? == "Message" && base.module()? == "plait.model.message" {
                 own = Some("_sender");
@@ -95,7 +118,7 @@ impl Class {
                 let slot = slot?.cast_into::<PyString>()?;
                 let slot = slot.to_str()?;
                 let is_field = fields.iter().any(|f| f.bind(py) == slot);
-                if kind == ClassKind::Dataclass && !is_field && slot != "__dict__" && slot != "__weakref__" {
+                if kind.is_named() && !is_field && slot != "__dict__" && slot != "__weakref__" {
                     other_slots.push(PyString::new(py, slot).unbind());
                 }
             }
@@ -122,6 +145,7 @@ impl Class {
             other_slots,
             own,
             members,
+            flag: kind == ClassKind::Enum && class.is_subclass(&py.import("enum")?.getattr("Flag")?)?,
         })
     }
 
@@ -164,16 +188,33 @@ impl Class {
         let cached = of_class.is_some_and(|a| a.get_type().name().is_ok_and(|n| n == "cached_property"));
         let (what, hint) = if cached {
             ("which is a cached_property: its value is no field".to_owned(), format!("make {short}.{name} a property"))
+        } else if name.eq("__orig_class__")? {
+            ("which typing adds".to_owned(), format!("call {short}(…) without type arguments in brackets"))
         } else if self.kind == ClassKind::Enum {
             ("which was set after the enum was defined".to_owned(), "keep it in a field of a process".to_owned())
         } else if self.kind == ClassKind::NamedTuple {
             (format!("which {short} does not declare"), format!("add {name} to the fields of the named tuple"))
+        } else if matches!(self.kind, ClassKind::Library(_)) {
+            ("which is not a part of its content".to_owned(), "keep it in a field of a process".to_owned())
+        } else if self.kind == ClassKind::Derived {
+            ("which is not a part of its content".to_owned(), format!("make {short} a dataclass with a field {name}"))
         } else {
             let declare = format!("declare it in a class with @dataclass: {name}: … = …");
             (format!("which {short} does not declare as a field"), declare)
         };
         Ok(PyTypeError::new_err((format!("a value of type {short} has the attribute {name}, {what}"), hint)))
     }
+}
+
+/// The one of `str`, `int` and `tuple` that a class derives from.
+pub fn derived_from<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyType>>> {
+    let py = class.py();
+    for base in [py.get_type::<PyString>(), py.get_type::<PyInt>(), py.get_type::<PyTuple>()] {
+        if class.is_subclass(&base)? {
+            return Ok(Some(base));
+        }
+    }
+    Ok(None)
 }
 
 /// The attributes that an instance holds in its dict.

@@ -39,16 +39,19 @@ pub fn length(bytes: &[u8]) -> usize {
         b'N' | b'T' | b'F' => 1,
         b'i' => bytes.len() - varint(rest).1.len(),
         b'f' => 9,
-        b'I' | b's' | b'b' => after_text(rest),
-        b't' | b'l' | b'S' | b'Z' | b'd' => {
-            let (count, from) = varint(rest);
-            after_values(if bytes[0] == b'd' { 2 * count } else { count }, from)
+        b'I' | b's' | b'b' | b'X' => after_text(rest),
+        tag @ (b't' | b'l' | b'S' | b'Z' | b'd' | b'o' | b'c' | b'q' | b'm') => {
+            // The limit of a deque, and the factory of a defaultdict, come first.
+            let from = if matches!(tag, b'q' | b'm') { &rest[length(rest)..] } else { rest };
+            let (count, from) = varint(from);
+            after_values(if matches!(tag, b'd' | b'o' | b'c' | b'm') { 2 * count } else { count }, from)
         }
+        b'R' => after_values(2, rest),
         b'P' => {
             let index = &bytes[after_text(rest)..];
             bytes.len() - varint(index).1.len()
         }
-        b'E' | b'n' => after_values(1, &bytes[after_text(rest)..]),
+        b'E' | b'n' | b'u' => after_values(1, &bytes[after_text(rest)..]),
         b'D' => {
             let (count, from) = varint(&bytes[after_text(rest)..]);
             after_values(count, from)

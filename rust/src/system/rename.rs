@@ -23,19 +23,24 @@ pub fn rename_local(local: &[u8], renamed: &dyn Fn(&[u8], usize) -> usize) -> Ve
 fn value<'a>(bytes: &'a [u8], renamed: &dyn Fn(&[u8], usize) -> usize, out: &mut Vec<u8>) -> &'a [u8] {
     let copy = |until: &'a [u8], out: &mut Vec<u8>| out.extend_from_slice(&bytes[..bytes.len() - until.len()]);
     match bytes[0] {
-        b't' | b'l' => {
-            let (count, rest) = varint(&bytes[1..]);
+        tag @ (b't' | b'l' | b'q' | b'o') => {
+            // The limit of a deque names nobody.
+            let from = 1 + if tag == b'q' { length(&bytes[1..]) } else { 0 };
+            let (count, rest) = varint(&bytes[from..]);
             copy(rest, out);
+            let count = if tag == b'o' { 2 * count } else { count };
             (0..count).fold(rest, |rest, _| value(rest, renamed, out))
         }
-        b'S' | b'Z' | b'd' => {
-            let (count, mut rest) = varint(&bytes[1..]);
+        tag @ (b'S' | b'Z' | b'd' | b'c' | b'm') => {
+            // Nor does the factory of a defaultdict.
+            let from = 1 + if tag == b'm' { length(&bytes[1..]) } else { 0 };
+            let (count, mut rest) = varint(&bytes[from..]);
             copy(rest, out);
             let start = out.len();
             let mut parts = Vec::with_capacity(count);
             for _ in 0..count {
                 rest = value(rest, renamed, out);
-                if bytes[0] == b'd' {
+                if matches!(tag, b'd' | b'c' | b'm') {
                     rest = value(rest, renamed, out);
                 }
                 parts.push(out.split_off(start));
@@ -58,10 +63,10 @@ fn value<'a>(bytes: &'a [u8], renamed: &dyn Fn(&[u8], usize) -> usize, out: &mut
             after
         }
         // An enum stands by its member's name; other records by their class, and then their fields.
-        b'n' | b'D' => {
+        b'n' | b'u' | b'D' => {
             let (size, rest) = varint(&bytes[1..]);
             let rest = &rest[size..];
-            if bytes[0] == b'n' {
+            if bytes[0] != b'D' {
                 copy(rest, out);
                 return value(rest, renamed, out);
             }

@@ -71,6 +71,8 @@ _LIBRARY: tuple[str, ...] = (
 _LIBRARY += ("plait.model.message", "plait.model.process", "plait.model.monitor", "typing_extensions")
 _DEEPEST = 100
 """No state holds a value that is nested more deeply."""
+_FOREIGN = (("collections", "deque"), ("fractions", "Fraction"), ("decimal", "Decimal"))
+"""Classes of Python's library whose values the virtual machine does not have."""
 _NO_CALL = ast.Pass()
 """Stands for a call without arguments, where there is none in the source."""
 _FACTORIES: dict[type, Expression] = {
@@ -88,6 +90,15 @@ def is_values(cls: type) -> bool:
 
 def _is_named_tuple(cls: type) -> bool:
     return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether the virtual machine has no such values: of Python's library, or of a class that derives from a built-in."""
+    kind = type(value)
+    if isinstance(value, enum.Enum) or hasattr(value, "_fields") or kind is bool:
+        return False
+    derived = any(isinstance(value, base) and kind is not base for base in (str, int, tuple, dict))
+    return derived or (kind.__module__, kind.__name__) in _FOREIGN
 
 
 def _is_generated(value: Any) -> bool:
@@ -233,6 +244,8 @@ class Classes:
             return "a value that is nested too deeply"
         found: str | None = None
         parts: Iterable[Any] = ()
+        if _is_foreign(value):
+            return f"a value of type {type(value).__name__}"
         if isinstance(value, enum.Enum):
             found = self._add(type(value))
         elif isinstance(value, tuple | list | set | frozenset):

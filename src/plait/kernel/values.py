@@ -7,6 +7,7 @@ define (process ids, members of enums) have tags too.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 from typing import Any
@@ -25,16 +26,20 @@ def to_data(value: object) -> Data:
     >>> to_data({"b": (1, 2)})
     {'#map': [['b', {'#tup': [1, 2]}]]}
     """
-    if value is None or (isinstance(value, bool | str) and not isinstance(value, enum.Enum)):
+    kind = type(value)
+    if value is None or kind is bool or kind is str:
         return value
     if isinstance(value, enum.Enum):
-        return {"#enum": f"{type(value).__name__}.{value.name}"}
-    if isinstance(value, int):
+        # A combination of flags may have no name.
+        return {"#enum": f"{kind.__name__}.{value.name}" if value.name else f"{kind.__name__}({value.value!r})"}
+    if isinstance(value, int) and kind is int:
         return int(value) if -_EXACT_INTEGER < value < _EXACT_INTEGER else {"#bigint": str(value)}
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else {"#unserializable": repr(value)}
     if hasattr(value, "__plait_data__"):
         return value.__plait_data__()
+    if (arguments := _arguments(value)) is not None:
+        return {"#call": kind.__name__, "arguments": arguments}
     if dataclasses.is_dataclass(value):
         fields = {f.name: to_data(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"#type": type(value).__name__, **fields}
@@ -49,6 +54,30 @@ def to_data(value: object) -> Data:
     if isinstance(value, set | frozenset):
         return {"#set": sorted((to_data(v) for v in value), key=order)}
     return {"#unserializable": repr(value)}
+
+
+def _arguments(value: object) -> list[Data] | None:
+    """The arguments that make a value of a class of Python's library, or of a class that derives from a built-in one."""
+    kind: Any = type(value)
+    if isinstance(value, collections.deque):
+        return [[to_data(v) for v in value], *([] if value.maxlen is None else [value.maxlen])]
+    if isinstance(value, collections.OrderedDict):
+        return [[{"#tup": [to_data(k), to_data(v)]} for k, v in value.items()]]
+    if isinstance(value, collections.defaultdict):
+        factory = getattr(value.default_factory, "__name__", None)
+        return [factory and {"#unserializable": factory}, to_data({**value})]
+    if isinstance(value, collections.Counter):
+        return [to_data({**value})]
+    if kind.__module__ == "fractions" and kind.__name__ == "Fraction":
+        return [to_data(kind.numerator.__get__(value)), to_data(kind.denominator.__get__(value))]
+    if kind.__module__ == "decimal" and kind.__name__ == "Decimal":
+        return [str(value)]
+    for base in (str, int):
+        if isinstance(value, base) and kind is not base:
+            return [to_data(str.__str__(value) if isinstance(value, str) else int.__add__(value, 0))]
+    if isinstance(value, tuple) and kind is not tuple and not hasattr(value, "_fields"):
+        return [to_data(tuple(tuple.__iter__(value)))]
+    return None
 
 
 def order(data: Data) -> tuple[int, Any]:
@@ -75,6 +104,8 @@ def text(data: Data) -> str:
         return "{" + ", ".join(map(text, data["#set"])) + "}" if data["#set"] else "set()"
     if "#map" in data:
         return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in data["#map"]) + "}"
+    if "#call" in data:
+        return f"{data['#call']}({', '.join(map(text, data.get('arguments', [])))})"
     for tag in ("#pid", "#enum", "#bigint", "#unserializable"):
         if tag in data:
             return str(data[tag])

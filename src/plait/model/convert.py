@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import collections.abc
 import enum
+import functools
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -182,9 +184,14 @@ def _enum(value: Any, kind: type[enum.Enum], parse: bool) -> Any:
     if isinstance(value, kind):
         return value
     if isinstance(value, dict) and "#enum" in value:
-        value = str(value["#enum"]).rpartition(".")[2]
-        if value in kind.__members__:
-            return kind[value]
+        text = str(value["#enum"])
+        if issubclass(kind, enum.Flag) and text == f"{kind.__name__}(0)":
+            return kind(0)
+        names = text.rpartition(".")[2].split("|")
+        if all(name in kind.__members__ for name in names):
+            return kind[names[0]] if len(names) == 1 else functools.reduce(operator.or_, map(kind.__getitem__, names))
+    elif parse and isinstance(value, str) and issubclass(kind, enum.Flag) and "|" in value:
+        return functools.reduce(operator.or_, (_enum(name.strip(), kind, parse) for name in value.split("|")))
     elif parse and isinstance(value, str):
         for name, member in kind.__members__.items():
             if value.lower() == name.lower():

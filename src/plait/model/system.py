@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -224,10 +225,10 @@ class System:
 def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
     """The objects inside a value that a handler can change in place."""
     record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if isinstance(value, list | dict | set) or (record and not value.__dataclass_params__.frozen):
+    if isinstance(value, list | dict | set | deque) or (record and not value.__dataclass_params__.frozen):
         yield value
     inner: Iterable[Any] = ()
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         inner = value
     elif isinstance(value, dict):
         inner = value.values()

@@ -229,7 +229,8 @@ impl Loader {
             b'E' => {
                 let (class, rest) = short_text(rest)?;
                 let class = *self.class_numbers.get(class)?;
-                let (member, _) = short_text(&rest[1..])?;
+                let (b's', rest) = rest.split_first().map(|(&tag, rest)| (tag, rest))? else { return None };
+                let (member, _) = short_text(rest)?;
                 let member = self.members[class as usize].iter().position(|m| &**m == member)? as u32;
                 self.usual_enum[class as usize].then_some(Expression::Enum(Member { class, member }))?
             }

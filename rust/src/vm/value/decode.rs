@@ -170,7 +170,9 @@ impl<'a> Decoder<'a> {
             }
             b'E' => {
                 let class = self.class()?;
-                self.byte()?;
+                if self.byte()? != b's' {
+                    return Err(Bail(&"a combination of flags"));
+                }
                 let name = self.text()?;
                 let entry = &self.program.classes[class as usize];
                 let member = entry.fields.iter().position(|field| &**field == name).ok_or(MALFORMED)?;
@@ -208,6 +210,13 @@ impl<'a> Decoder<'a> {
                     Value::Record(Rc::new(Record { class, traits: entry.traits, sender: NO_SENDER, fields }))
                 }
             }
+            b'q' => return Err(Bail(&"a deque")),
+            b'o' => return Err(Bail(&"an OrderedDict")),
+            b'm' => return Err(Bail(&"a defaultdict")),
+            b'c' => return Err(Bail(&"a Counter")),
+            b'R' => return Err(Bail(&"a Fraction")),
+            b'X' => return Err(Bail(&"a Decimal")),
+            b'u' => return Err(Bail(&"a value of a class that derives from str, int or tuple")),
             _ => return Err(MALFORMED),
         })
     }

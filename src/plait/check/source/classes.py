@@ -9,6 +9,7 @@ in another way (an unusual import in a handler that the analysis gave up on) is 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import functools
@@ -42,9 +43,11 @@ def is_record(cls: type) -> bool:
     >>> is_record(int), is_record(enum.Enum)
     (False, True)
     """
-    if issubclass(cls, Process | Pid):
+    if issubclass(cls, Process | Pid) or cls in (str, int, bool, tuple):
         return False
-    return dataclasses.is_dataclass(cls) or issubclass(cls, enum.Enum) or (issubclass(cls, tuple) and cls is not tuple)
+    # A defaultdict calls its factory, and changes when it is read.
+    derived = issubclass(cls, str | int | tuple | collections.defaultdict)
+    return dataclasses.is_dataclass(cls) or issubclass(cls, enum.Enum) or derived
 
 
 class Classes:
@@ -62,6 +65,8 @@ class Classes:
 
     def special(self) -> str | None:
         """A special method that the user wrote: an operator on a value may run it. None if there is none."""
+        if collections.defaultdict in self.records:
+            return "defaultdict.__missing__"
         for cls in sorted(self.records, key=lambda c: c.__qualname__):
             for base in cls.__mro__[:-1]:
                 if is_library(base.__module__):
@@ -108,10 +113,11 @@ class Classes:
             self._values((value.fget, value.fset))
         elif isinstance(value, types.MethodType):
             self._values((value.__func__, value.__self__))
-        elif isinstance(value, tuple | list | set | frozenset):
+        elif isinstance(value, tuple | list | set | frozenset | collections.deque):
             self._class(type(value))
             self._values(value)
         elif isinstance(value, dict):
+            self._class(type(value))
             self._values((*value.keys(), *value.values()))
         elif not isinstance(value, types.ModuleType):
             self._class(type(value))
@@ -152,6 +158,8 @@ class Classes:
 
     def _name(self, value: Any, names: set[str]) -> None:
         if isinstance(value, types.ModuleType):
+            if value is collections and "defaultdict" in names:
+                self._value(collections.defaultdict)
             if not is_library(value.__name__) and not _is_ours(value.__name__):
                 for name in names & value.__dict__.keys():
                     if not isinstance(value.__dict__[name], types.ModuleType):
@@ -181,7 +189,7 @@ def held(value: Any) -> Iterator[type]:
         value = (*value.keys(), *value.values())
     elif dataclasses.is_dataclass(value) and not isinstance(value, Pid):
         value = tuple(getattr(value, f.name, None) for f in dataclasses.fields(value))
-    if isinstance(value, tuple | list | set | frozenset):
+    if isinstance(value, tuple | list | set | frozenset | collections.deque):
         for item in value:
             yield from held(item)
 

@@ -26,7 +26,7 @@ from typing import Any
 from plait.model.message import Message
 
 BUILTIN = (int, float, bool, complex, str, bytes, list, tuple, set, frozenset, dict)
-"""The builtin types of values in a state. The codec accepts no subclass of them."""
+"""The builtin types of values in a state. A value of a class that derives from one of them has another type."""
 HASHABLE = (int, float, bool, complex, str, bytes)
 """Types whose values are always hashable. A tuple may contain a list."""
 SETS = (set, frozenset)

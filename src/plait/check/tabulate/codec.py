@@ -81,7 +81,7 @@ class ModelCodec:
             raise ModelError(
                 f"{place}: {message}",
                 hint=hint
-                or "use numbers, strings, enums, tuples, lists, dicts, sets, dataclasses, process ids; "
+                or "use numbers, strings, enums, tuples, lists, dicts, sets, deques, dataclasses, process ids; "
                 "each list, dict and set in one place only",
             ) from None
 

@@ -8,6 +8,7 @@ no verdict.
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 import enum
@@ -100,7 +101,7 @@ class CreationOrder:
         """Whether a created process is named in a value."""
         if isinstance(value, Pid):
             return value in self.created
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, list | tuple | set | frozenset | collections.deque):
             return any(map(self._mentioned, value))
         if isinstance(value, dict):
             return any(map(self._mentioned, itertools.chain(value, value.values())))
@@ -290,13 +291,19 @@ def renamed(value: Any, names: Names) -> Any:
     """A copy of a value in which processes have other names."""
     if isinstance(value, Pid):
         return names.get(value, value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(renamed(v, names) for v in value))
+    if isinstance(value, tuple) and type(value) is not tuple:
+        return tuple.__new__(type(value), (renamed(v, names) for v in tuple.__iter__(value)))
+    if isinstance(value, collections.deque):
+        return collections.deque((renamed(v, names) for v in value), value.maxlen)
     for base in (list, tuple, set, frozenset):
         if isinstance(value, base):
             return base(renamed(v, names) for v in value)
     if isinstance(value, dict):
-        return {renamed(k, names): renamed(v, names) for k, v in value.items()}
+        entries = {renamed(k, names): renamed(v, names) for k, v in value.items()}
+        twin = copy.copy(value)  # of a defaultdict, with its factory
+        twin.clear()
+        twin |= entries
+        return twin
     if dataclasses.is_dataclass(value) and not isinstance(value, type | enum.Enum):
         made = copy.copy(value)
         for field in dataclasses.fields(value):

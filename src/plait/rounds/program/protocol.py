@@ -13,7 +13,9 @@ import dataclasses
 import enum
 import functools
 import itertools
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from plait.kernel.errors import ModelError, PlaitError
@@ -252,16 +254,29 @@ def key_of(value: Any) -> Hashable:
     kind = type(value)
     if kind is float:
         return (kind, repr(value))  # 0.0 and -0.0 are equal, and differ
+    if kind in _ATOMS:
+        return (kind, value)
     if isinstance(value, enum.Enum):
-        return (kind, value.name)
+        return (kind, value.name, value.value if isinstance(value, enum.Flag) else None)
     if kind.__module__.startswith("plait.check."):  # a probe counts as the value that it wraps
         kind = next(base for base in kind.__mro__ if base.__module__ == "builtins")
-    if isinstance(value, list | tuple):
-        return (kind, *map(key_of, value))
+    if isinstance(value, tuple):
+        return (kind, *map(key_of, tuple.__iter__(value)))
+    if isinstance(value, list | deque):
+        return (kind, getattr(value, "maxlen", None), *map(key_of, value))
+    if isinstance(value, OrderedDict):
+        return (kind, *((key_of(k), key_of(v)) for k, v in value.items()))
     if isinstance(value, set | frozenset):
         return (kind, frozenset(map(key_of, value)))
     if isinstance(value, dict):
-        return (kind, frozenset((key_of(k), key_of(v)) for k, v in value.items()))
+        factory = getattr(value, "default_factory", None)
+        return (kind, factory, frozenset((key_of(k), key_of(v)) for k, v in value.items()))
+    if isinstance(value, str):
+        return (kind, str.__str__(value))  # past the methods of its class
+    if isinstance(value, int):
+        return (kind, int.__add__(value, 0))
+    if isinstance(value, Decimal):
+        return (kind, str(value))  # 1.0 and 1.00 are equal, and differ
     if dataclasses.is_dataclass(value):
         return (kind, *(key_of(getattr(value, f.name)) for f in dataclasses.fields(value)))
     return (kind, value)
