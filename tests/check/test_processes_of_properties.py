@@ -27,9 +27,13 @@ from plait import (
     weak,
 )
 from plait.check.explain.replay import replay
+from plait.check.options import Options
 from plait.cli.main import main
 from plait.kernel.errors import TraceError
+from plait.model.system import with_properties
+from plait.protocols.uniform_voting import Voter, uniform_voting
 from plait.report.itf import load_trace
+from plait.rounds.check import check_rounds
 
 
 class Claim(Message):
@@ -297,3 +301,25 @@ def test_coverage_shows_their_conditions() -> None:
 def test_mistakes_are_named(make: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         make()
+
+
+def test_by_rounds_methods_and_pairs_are_the_same() -> None:
+    """The sequential program has processes of its own; properties see those of the protocol."""
+    system = uniform_voting(least=1)
+
+    @always(pairs=Voter)
+    def agreed(a: Voter, b: Voter) -> bool:
+        return a.enough("never") or not (a.decisions and b.decisions) or a.decisions == b.decisions
+
+    late = always(lambda p: p.crashed or not p.enough("Vote") or p.id.index < 9, each=Voter, name="late")
+    system = with_properties(system, [agreed, late])
+    whole, by_rounds = (
+        check(system, workers=1, keep_going=True),
+        check_rounds(system, Options(workers=1, keep_going=True)),
+    )
+    assert [p.status for p in whole.properties] == [p.status for p in by_rounds.properties] == ["violated", "holds"]
+    found = by_rounds.properties[0].trace
+    assert found is not None
+    assert len(found.violators[0]) == 2
+    assert f"agreed is false for {' and '.join(found.violators[0])}" in str(found)
+    assert len(list(replay(system, found))) == len(found)

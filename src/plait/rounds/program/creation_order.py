@@ -89,7 +89,7 @@ class CreationOrder:
                     self.note(f"property {prop.name}")
             return value
 
-        return dataclasses.replace(prop, predicate=predicate)
+        return dataclasses.replace(prop, predicate=predicate, quantified=None)
 
     def _ways(self, process: Process, messages: Iterable[Message]) -> Sequence[Names]:
         """The ways to exchange names that can make a difference: none if no created process is named here."""
