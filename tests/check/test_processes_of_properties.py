@@ -305,7 +305,7 @@ def test_mistakes_are_named(make: Any, message: str) -> None:
 
 def test_by_rounds_methods_and_pairs_are_the_same() -> None:
     """The sequential program has processes of its own; properties see those of the protocol."""
-    system = uniform_voting(least=1)
+    system = uniform_voting(inputs=(0, 1), least=1)
 
     @always(pairs=Voter)
     def agreed(a: Voter, b: Voter) -> bool:
