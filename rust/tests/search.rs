@@ -10,7 +10,7 @@ use _native::symmetry::group::Group;
 use _native::symmetry::images::Images;
 use _native::system::model::{
     Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Observed,
-    Outcome, Parts, PropertyKind, Quantifier, RareEffects, Result, Shape, Status,
+    Outcome, Parts, PropertyKind, Quantifier, RareEffects, Result, Shape, Status, Truth,
 };
 use _native::system::successors::View;
 use _native::system::tables::Tables;
@@ -84,11 +84,11 @@ impl Model for Counters {
     fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
         let is_counter = process < self.counters();
         Ok(if is_counter && self.number(local) < self.limit {
-            vec![Armed { handler: 0, count: 0 }]
+            vec![Armed::taking(0, 0)]
         } else if is_counter {
             vec![]
         } else {
-            vec![Armed { handler: 0, count: 1 }]
+            vec![Armed::taking(0, 1)]
         })
     }
 
@@ -98,6 +98,10 @@ impl Model for Counters {
 
     fn guards(&self, _: usize, _: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
         Ok(vec![Some(0); questions.len()])
+    }
+
+    fn accepts(&self, _: usize, _: LocalId, _: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
+        Ok(vec![Some(true); sets.len()])
     }
 
     fn step(&self, process: usize, local: LocalId, _: u16, _: &[MessageId]) -> Result<Vec<Outcome>> {
@@ -131,6 +135,10 @@ impl Model for Counters {
             }
         }
         Ok(found)
+    }
+
+    fn too_many_sets(&self, _: usize, _: u16) -> Fault {
+        unreachable!("no handler takes several messages")
     }
 
     fn asymmetry(&self, _: usize, _: Evidence) -> Fault {

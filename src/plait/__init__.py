@@ -27,8 +27,9 @@ from plait.model.faults import crash_recovery, crash_stop
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, duplicating, fifo, unordered
-from plait.model.process import Process, action, aux, durable, everyone, init, majority, on, recovery, some
+from plait.model.process import Process, action, aux, durable, init, on, recovery
 from plait.model.properties import Property, always, deadlock_free, final, reachable
+from plait.model.quorum import at_least, everyone, majority, some
 from plait.model.system import System
 from plait.model.tag import tagged
 from plait.model.temporal import (
@@ -78,6 +79,7 @@ __all__ = [
     "action",
     "always",
     "always_eventually",
+    "at_least",
     "aux",
     "check",
     "crash_recovery",

@@ -87,6 +87,11 @@ class Machine:
     ) -> tuple[bool, int]:
         """The value of a guard, and the fields that it read, as bits."""
 
+    def accepts(
+        self, process: int, handler: int, fields: Sequence[bytes], messages: Sequence[tuple[int, bytes]]
+    ) -> tuple[bool, int]:
+        """The value of the guard over a set of messages, and the fields that it read, as bits."""
+
     def quorum(self, process: int, handler: int, fields: Sequence[bytes]) -> int:
         """The number of messages that a handler takes."""
 

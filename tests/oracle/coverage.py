@@ -6,10 +6,8 @@ import dataclasses
 from typing import Any
 
 from plait import System
-from plait.model.process import Quorum
-from plait.model.system import plays
 from tests.oracle.explorer import Exploration
-from tests.oracle.relation import initial, make_message, make_process, successors, thaw
+from tests.oracle.relation import initial, is_for, make_message, make_process, successors, thaw
 
 Place = tuple[str, str]
 
@@ -59,8 +57,7 @@ def look(system: System, state: Any, index: int, seen: Seen) -> None:
         values = seen.guards.setdefault((cls.__name__, handler.name), set())
         if handler.kind == "action":
             values.add(bool(where(make_process(system, state, index))))
-        for entry in inbox if handler.message else ():
-            message, quorum = make_message(system, entry), handler.quorum
-            of_role = not isinstance(quorum, Quorum) or plays(system.classes[entry[0]], quorum.role)
-            if isinstance(message, handler.message or ()) and of_role:
+        for entry in inbox if handler.messages else ():
+            message = make_message(system, entry)
+            if is_for(system, handler, entry):
                 values.add(bool(where(make_process(system, state, index), message)))

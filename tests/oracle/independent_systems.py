@@ -21,8 +21,9 @@ from plait.model.faults import Crash
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, duplicating, fifo, unordered
-from plait.model.process import Process, action, durable, everyone, init, majority, on, recovery, some
+from plait.model.process import Process, action, durable, init, on, recovery
 from plait.model.properties import Property
+from plait.model.quorum import at_least, everyone, majority, some
 from plait.model.system import System
 from tests.oracle.explorer import Exploration, explore
 
@@ -68,6 +69,11 @@ class Rule(NamedTuple):
     ops: tuple[Op, ...]
     quorum: str
     same: bool
+    accept: Op | None = None
+    """A guard over the whole set."""
+    distinct: bool = True
+    also: str = ""
+    """A second message class."""
 
 
 class Part(NamedTuple):
@@ -168,7 +174,7 @@ def perform(self: Any, op: Op, received: tuple[Any, ...], peers: tuple[Pid, ...]
 def is_free(rule: Rule) -> bool:
     """Whether a rule may happen without end: it sends nothing, or what cannot come back as more."""
     sends = {op.name for op in rule.ops if op.name in SENDS and op.name != "spawn"}
-    return sends <= {"Note": {"ack"}, "Ball": {"bounce"}}.get(rule.trigger, set())
+    return sends <= {"Note": {"ack"}, "Ball": {"bounce"}}.get(rule.trigger if not rule.also else "", set())
 
 
 def action_guard(guard: Op, free: bool) -> Callable[[Any], Any]:
@@ -211,6 +217,28 @@ def message_guard(guard: Op, free: bool) -> Callable[[Any, Any], Any]:
 GUARDS = ("true", "true", "x is", "x is not", "below", "open", "closed", "open value", "value")
 
 
+def by_content(ms: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Messages of one sender come in an order of their content that the oracle does not know."""
+    return tuple(sorted(ms, key=lambda m: (m.sender, m.value)))
+
+
+def accepting(rule: Rule) -> Callable[[Any, Any], Any] | None:
+    """The guard over the whole set."""
+    if rule.accept is None:
+        return None
+    name, n = rule.accept
+    match name:
+        case "sum":
+            return lambda self, ms: sum(m.value for m in ms) % 2 == n % 2
+        case "enough":
+            return lambda self, ms: sum(m.value for m in ms) >= self.x
+        case "senders":
+            return lambda self, ms: len({m.sender for m in ms}) > n % 2
+        case "size":
+            return lambda self, ms: len(ms) == 1 + (self.x + n) % 3
+    return lambda self, ms: self.open
+
+
 def make_handler(rule: Rule, number: int, peers: tuple[Pid, ...]) -> Callable[..., Any]:
     free = is_free(rule)
 
@@ -237,7 +265,7 @@ def make_handler(rule: Rule, number: int, peers: tuple[Pid, ...]) -> Callable[..
         return on(MESSAGES[rule.trigger], where=where)(receiving)
 
     def gathering(self: Any, ms: Any) -> None:
-        act(self, ms)
+        act(self, ms if rule.distinct else by_content(ms))
 
     gathering.__name__ = f"gather{number}"
     quorum: Any = {
@@ -246,8 +274,13 @@ def make_handler(rule: Rule, number: int, peers: tuple[Pid, ...]) -> Callable[..
         "everyone": everyone(Member),
         "some": some(2, Member),
         "function": lambda self: 1 + self.x % 2,
+        "any": at_least(1),
+        "more": at_least(2),
+        "function or more": at_least(lambda self: 1 + self.x % 2, most=3),
     }[rule.quorum]
-    return on(MESSAGES[rule.trigger], where=where, quorum=quorum, same=("value",) if rule.same else ())(gathering)
+    kinds = [MESSAGES[name] for name in (rule.trigger, rule.also) if name]
+    options: Any = {"same": ("value",) if rule.same else (), "accept": accepting(rule), "distinct": rule.distinct}
+    return on(*kinds, where=where, quorum=quorum, **options)(gathering)
 
 
 def make_class(number: int, part: Part) -> type[Process]:
@@ -377,6 +410,9 @@ def rule(
         ops=body,
         quorum=st.sampled_from(quorums or ("none",)),
         same=st.booleans() if quorums else st.just(False),
+        accept=st.none(),
+        distinct=st.just(True),
+        also=st.just(""),
     )
 
 
@@ -393,6 +429,16 @@ GATHER = rule(
     ops(1, 2, *CHANGES, "ack", "tell", "fail"),
     *("two", "two", "function", "majority", "some", "everyone"),
 )
+SETS = st.builds(
+    lambda rule, **drawn: rule._replace(**drawn),
+    rule(
+        st.sampled_from(("Note", "Ack")), ops(1, 2, *CHANGES, "ack", "tell", "fail"), "any", "more", "function or more"
+    ),
+    accept=st.none() | op("sum", "enough", "senders", "size", "open"),
+    distinct=st.booleans(),
+    also=st.sampled_from(("", "Ball")),
+)
+"""Quorum transitions of all other kinds: guards over the set, several sizes, several types, equal senders."""
 COUNT = st.builds(lambda n: Rule("action", Op("below", n), (Op("climb", 0),), "none", False), st.integers(1, 2))
 CLOCK = st.sampled_from([Rule("action", Op("true", 0), (Op(name, 0),), "none", False) for name in ("flip", "turn")])
 BODIES = st.one_of(
@@ -414,6 +460,8 @@ BODIES = st.one_of(
     st.tuples(GATHER),
     st.tuples(GATHER, HEAR),
     st.tuples(GATHER, COUNT),
+    st.tuples(SETS),
+    st.tuples(SETS, COUNT),
     st.tuples(PLAY),
     st.tuples(PLAY, COUNT),
     st.tuples(LAUNCH, PLAY),
@@ -429,6 +477,8 @@ RACES = st.one_of(
     st.tuples(HEAR, ANSWER),
     st.tuples(GATHER, HEAR),
     st.tuples(GATHER, TICK),
+    st.tuples(SETS, HEAR),
+    st.tuples(SETS, TICK),
     st.tuples(HEAR, LAUNCH),
 )
 """A process in which something depends on what comes first."""

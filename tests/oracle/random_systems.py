@@ -24,8 +24,9 @@ from plait.model.faults import Crash
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, duplicating, fifo, unordered
-from plait.model.process import Process, action, durable, everyone, init, majority, on, recovery, some
+from plait.model.process import Process, action, durable, init, on, recovery
 from plait.model.properties import Property, Quantified
+from plait.model.quorum import at_least, everyone, majority, some
 from plait.model.system import System
 from tests.oracle.explorer import Exploration, explore
 
@@ -146,6 +147,11 @@ class Rule(NamedTuple):
     ops: tuple[Op, ...]
     free: bool
     """Costs no fuel (where that leaves the space finite)."""
+    accept: Op | None = None
+    """A guard over the whole set."""
+    distinct: bool = True
+    also: str = ""
+    """A second message class."""
 
 
 class Kind(NamedTuple):
@@ -330,6 +336,35 @@ def holds(self: Any, guard: Op, received: Any = None) -> bool:
 GUARDS = ("true", "true", "true", "x is", "x is not", "idle", "value", "equal", "unseen", "raises")
 
 
+def by_content(ms: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Messages of one sender come in an order of their content that the oracle does not know."""
+    return tuple(sorted(ms, key=lambda m: (m.sender, m.value)))
+
+
+def accepting(rule: Rule) -> Callable[[Any, Any], bool] | None:
+    """The guard over the whole set."""
+    if rule.accept is None:
+        return None
+    name, n = rule.accept
+
+    def accept(self: Any, ms: Any) -> bool:
+        total = sum(m.value for m in ms)
+        match name:
+            case "sum":
+                return bool(total % 2 == n % 2)
+            case "enough":
+                return bool(total >= self.x)
+            case "senders":
+                return len({m.sender for m in ms}) > n % 2
+            case "size":
+                return len(ms) == 1 + (self.x + n) % 3
+            case "raises":
+                return bool(6 // (total - n % 4) != 3)
+        return bool(self.x == total % 3)
+
+    return accept
+
+
 def make_handler(rule: Rule, number: int, cast: Cast, keeps: bool) -> Callable[..., Any]:
     """A handler; `keeps`: sending again changes nothing in the long run, so that sends may be free."""
     free = rule.free and (keeps or not any(op.name in SENDS for op in rule.ops))
@@ -359,7 +394,7 @@ def make_handler(rule: Rule, number: int, cast: Cast, keeps: bool) -> Callable[.
         return on(MESSAGES[rule.trigger], where=when)(receiving)
 
     def gathering(self: Any, ms: Any) -> None:
-        act(self, ms)
+        act(self, ms if rule.distinct else by_content(ms))
 
     gathering.__name__ = f"gather{number}"
     quorum = {
@@ -369,9 +404,14 @@ def make_handler(rule: Rule, number: int, cast: Cast, keeps: bool) -> Callable[.
         "everyone": everyone(Member),
         "some": some(1, Member),
         "function": lambda self: 1 + self.x % 2,
+        "any": at_least(1),
+        "two or three": at_least(2, most=3),
+        "more": at_least(majority(Member)),
+        "function or more": at_least(lambda self: 1 + self.x % 2),
     }[rule.quorum]
-    same = ("value",) if rule.same else ()
-    return on(MESSAGES[rule.trigger], where=when, quorum=quorum, same=same)(gathering)  # type: ignore[arg-type]
+    kinds = [MESSAGES[name] for name in (rule.trigger, rule.also) if name]
+    options: Any = {"same": ("value",) if rule.same else (), "accept": accepting(rule), "distinct": rule.distinct}
+    return on(*kinds, where=when, quorum=quorum, **options)(gathering)
 
 
 def make_class(name: str, base: type[Process], kind: Kind, cast: Cast, keeps: bool, **role: Any) -> type[Process]:
@@ -522,6 +562,9 @@ def rules(triggers: tuple[str, ...], quorums: tuple[str, ...]) -> st.SearchStrat
         guard=st.builds(Op, st.sampled_from(GUARDS), NUMBERS),
         ops=ops(EFFECTS, 1, 3),
         free=st.sampled_from((False,) * 5 + (True,)),
+        accept=st.none(),
+        distinct=st.just(True),
+        also=st.just(""),
     )
 
 
@@ -539,6 +582,14 @@ def kinds(*rule: st.SearchStrategy[Rule]) -> st.SearchStrategy[Kind]:
 ACT = rules(("action",), ("none",))
 RECEIVE = rules(("Note", "Note", "Alarm", "Digest"), ("none",))
 GATHER = rules(("Note", "Note", "Digest"), ("two", "majority", "everyone", "some", "one", "function"))
+SETS = st.builds(
+    lambda rule, **drawn: rule._replace(**drawn),
+    rules(("Note", "Digest"), ("two", "any", "two or three", "more", "function or more")),
+    accept=st.none() | st.builds(Op, st.sampled_from(("sum", "enough", "senders", "size", "raises", "equal")), NUMBERS),
+    distinct=st.booleans(),
+    also=st.sampled_from(("", "Alarm", "Note")),
+)
+"""Quorum transitions of all other kinds: guards over the set, several sizes, several types, equal senders."""
 
 
 def faults() -> st.SearchStrategy[tuple[tuple[tuple[str, ...], int, bool], ...]]:
@@ -555,7 +606,9 @@ def specs() -> st.SearchStrategy[Spec]:
     workers = {units: st.tuples(*(st.tuples(x, st.just(unit)) for unit in units)) for units in fuel}
     return st.builds(
         Spec,
-        kinds=st.tuples(kinds(ACT, RECEIVE, GATHER, ACT | RECEIVE), kinds(ACT, RECEIVE | GATHER), kinds(ACT, RECEIVE)),
+        kinds=st.tuples(
+            kinds(ACT, RECEIVE, GATHER | SETS, ACT | RECEIVE), kinds(ACT, RECEIVE | GATHER | SETS), kinds(ACT, RECEIVE)
+        ),
         workers=st.sampled_from(fuel).flatmap(workers.__getitem__),
         liars=st.sampled_from((0, 0, 0, 1)),
         spares=st.sampled_from((1, 0, 2)),

@@ -15,7 +15,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from plait import Message, ModelError, Pid, Process, System
-from plait.model.process import Handler, Quorum
+from plait.model.process import Handler
+from plait.model.quorum import Quorum
 from plait.model.system import plays
 
 Frozen = tuple[Any, ...]  # a value as a hashable tuple: its type, then its content
@@ -241,9 +242,14 @@ def successors(system: System, state: State) -> Iterator[Transition]:
         if slot.status == "up":
             for handler in cls.__plait_handlers__:
                 guards = guarded(system, state, index, handler)
+                raised = [entries for entries, value in guards if value is None]
                 for consumed in takes(system, state, index, handler, guards):
-                    yield from execute(system, state, index, handler, "step", consumed)
-                for consumed in (entries for entries, value in guards if value is None):
+                    match accepted(system, state, index, handler, consumed):
+                        case True:
+                            yield from execute(system, state, index, handler, "step", consumed)
+                        case None:
+                            raised.append(consumed)
+                for consumed in raised:
                     yield Transition("step", index, handler.name, consumed, (), None, violates="no_exceptions")
             for number, fault in enumerate(system.faults, 2):
                 if state.budgets[number] and (not fault.roles or any(plays(cls, role) for role in fault.roles)):
@@ -263,13 +269,15 @@ def successors(system: System, state: State) -> Iterator[Transition]:
             yield Transition("duplicate", index, "duplicate", (entry,), (), after)
 
 
-def deliverable(system: System, state: State, index: int, handler: Handler) -> list[Entry]:
-    """The pending messages that a handler is for: of its type, and for a quorum of its role; in queues the first ones."""
-    quorum, inbox = handler.quorum, state.slots[index].inbox
-    if system.network.kind == "fifo":
-        inbox = tuple(e for i, e in enumerate(inbox) if i == 0 or inbox[i - 1][0] != e[0])
-    of_role = lambda i: not isinstance(quorum, Quorum) or plays(system.classes[i], quorum.role)  # noqa: E731
-    return [e for e in dict.fromkeys(inbox) if of_role(e[0]) and issubclass(e[1][0], handler.message or ())]
+def is_for(system: System, handler: Handler, entry: Entry) -> bool:
+    """Whether a handler is for a message: of one of its types, and for a quorum of its role."""
+    of_role = handler.role is None or plays(system.classes[entry[0]], handler.role)
+    return of_role and issubclass(entry[1][0], handler.messages)
+
+
+def queues(inbox: Inbox) -> list[Inbox]:
+    """The queue of each sender."""
+    return [tuple(queue) for _, queue in itertools.groupby(inbox, lambda entry: entry[0])]
 
 
 def guard(system: System, state: State, index: int, handler: Handler, *entries: Entry) -> bool | None:
@@ -283,30 +291,67 @@ def guard(system: System, state: State, index: int, handler: Handler, *entries: 
 
 def guarded(system: System, state: State, index: int, handler: Handler) -> list[tuple[Inbox, bool | None]]:
     """What the guard of a handler says about each message (about none, for an action)."""
-    asked: Iterable[Inbox] = [()] if handler.kind == "action" else []
-    if handler.message is not None and state.slots[index].inbox:
-        asked = ((entry,) for entry in deliverable(system, state, index, handler))
-    return [(entries, guard(system, state, index, handler, *entries)) for entries in asked]
+    inbox = state.slots[index].inbox
+    if handler.kind == "action":
+        return [((), guard(system, state, index, handler))]
+    found: list[tuple[Inbox, bool | None]] = []
+    # A message of a queue can be taken only after, or with, those before it.
+    for queue in queues(inbox) if system.network.kind == "fifo" else [(entry,) for entry in dict.fromkeys(inbox)]:
+        for entry in queue[:1] if handler.distinct else queue:
+            if not is_for(system, handler, entry):
+                break
+            value = guard(system, state, index, handler, entry)
+            found.append(((entry,), value))
+            if not value:
+                break
+    return found
+
+
+def accepted(system: System, state: State, index: int, handler: Handler, consumed: Inbox) -> bool | None:
+    """The value of the guard over a whole set; None if it raises an exception."""
+    if handler.accept is None:
+        return True
+    messages = tuple(make_message(system, entry) for entry in consumed)
+    try:
+        return bool(handler.accept(make_process(system, state, index), messages))
+    except ArithmeticError:
+        return None
 
 
 def enabled(system: System, state: State, index: int, handler: Handler) -> Iterator[Inbox]:
-    return takes(system, state, index, handler, guarded(system, state, index, handler))
+    for consumed in takes(system, state, index, handler, guarded(system, state, index, handler)):
+        if accepted(system, state, index, handler, consumed):
+            yield consumed
 
 
 def takes(
     system: System, state: State, index: int, handler: Handler, guards: list[tuple[Inbox, bool | None]]
 ) -> Iterator[Inbox]:
-    """The sets of messages that a handler may take: of distinct senders, and equal in the `same` fields."""
-    quorum, possible = handler.quorum, [entries for entries, value in guards if value]
-    if quorum is None:
+    """The sets of messages that a handler may take, as far as all but `accept` says."""
+    quorum, possible = handler.size, [entries for entries, value in guards if value]
+    if handler.quorum is None:
         yield from possible
     elif possible:
-        size: Any = system.quorum_size(quorum) if isinstance(quorum, Quorum) else quorum
-        size = size(make_process(system, state, index)) if callable(size) else size
-        for chosen in itertools.combinations((entry for (entry,) in possible), size):
+        least: Any = system.quorum_size(quorum) if isinstance(quorum, Quorum) else quorum
+        least = least(make_process(system, state, index)) if callable(least) else least
+        allowed = [entry for (entry,) in possible]
+        for chosen in parts(system, state.slots[index].inbox, allowed, handler):
             values = {freeze(tuple(getattr(thaw(content), name) for name in handler.same)) for _, content in chosen}
-            if len({sender for sender, _ in chosen}) == size and len(values) == 1:
+            senders = {sender for sender, _ in chosen}
+            if handler.distinct and len(senders) < len(chosen):
+                continue
+            if least <= len(chosen) <= handler.most(least) and len(values) == 1:
                 yield chosen
+
+
+def parts(system: System, inbox: Inbox, allowed: list[Entry], handler: Handler) -> Iterable[Inbox]:
+    """All parts of an inbox that consist of allowed messages. Of a queue, the part is the first messages."""
+    if system.network.kind == "fifo":
+        beginnings = [[queue[:size] for size in range(len(queue) + 1)] for queue in queues(tuple(allowed))]
+        return [tuple(itertools.chain(*each)) for each in itertools.product(*beginnings)]
+    pool = allowed if handler.distinct else [entry for entry in inbox if entry in allowed]
+    sizes = range(len(pool) + 1)
+    return dict.fromkeys(itertools.chain.from_iterable(itertools.combinations(pool, size) for size in sizes))
 
 
 def reset(system: System, state: State, index: int) -> tuple[Frozen, ...]:

@@ -164,7 +164,11 @@ impl<'a> FairClasses<'a> {
                 each(self.id((number, None)));
                 continue;
             };
-            for &message in details.consumed.iter().filter(|&&message| view.tables.model.begins(message, heads)) {
+            for (number_of, &message) in details.consumed.iter().enumerate() {
+                let again = details.consumed[..number_of].contains(&message);
+                if again || !view.tables.model.begins(message, heads) {
+                    continue;
+                }
                 each(self.id((number, Some((via.process, message)))));
             }
         }

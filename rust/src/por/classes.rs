@@ -52,7 +52,7 @@ impl Class {
 /// as the receiver of a message), after a split for each set of senders that it could take messages from, and for each
 /// fault. What was not seen yet could otherwise be kept from happening, and would then never be seen.
 pub fn classes(known: &KnownEffects, shape: &Shape, split: Split) -> Vec<(Class, Vec<Label>)> {
-    let mut handlers: BTreeSet<(u16, u16)> = known.counts.keys().chain(known.senders.keys()).copied().collect();
+    let mut handlers: BTreeSet<(u16, u16)> = known.takes.keys().chain(known.senders.keys()).copied().collect();
     for (label, effects) in &known.by_label {
         handlers.extend(effects.arms.iter().copied());
         if let Tag::Step(handler) = label.tag {
@@ -129,28 +129,34 @@ fn budget(shape: &Shape, tag: Tag) -> Option<u8> {
 /// The sets of senders that a handler may take messages from, if it is to be split by them.
 fn sender_sets(known: &KnownEffects, handler: (u16, u16), seen: &[Label], split: Split) -> Option<Vec<Vec<u16>>> {
     const MOST_SETS: usize = 40;
-    let count = *known.counts.get(&handler).filter(|&&count| count > 0 && !known.varying.contains(&handler))?;
+    let takes = known.takes.get(&handler).filter(|takes| takes.least > 0 && !known.varying.contains(&handler))?;
     let effects = || seen.iter().map(|label| &known.by_label[label]);
     let replies = effects().any(|effects| !effects.reaches.is_empty()) && effects().all(|effects| !effects.initiates);
     let apart = match split {
         Split::None => false,
         Split::Reply => replies,
-        Split::Quorum => count > 1 && !replies,
-        Split::Combined => count > 1 || replies,
+        Split::Quorum => takes.most > 1 && !replies,
+        Split::Combined => takes.most > 1 || replies,
     };
     if !apart {
         return None;
     }
     let senders: Vec<u16> = known.senders.get(&handler)?.iter().copied().collect();
-    let mut sets: Vec<Vec<u16>> = vec![Vec::new()];
-    for _ in 0..count {
+    // Several messages may come from one sender, unless they are distinct.
+    let least = if takes.distinct { takes.least as usize } else { 1 };
+    let mut sets: Vec<Vec<u16>> = Vec::new();
+    let mut sized: Vec<Vec<u16>> = vec![Vec::new()];
+    for size in 1..=(takes.most as usize).min(senders.len().max(least)) {
         let later = |set: &Vec<u16>, sender: u16| set.last().is_none_or(|&last| last < sender);
-        let pairs = sets.iter().flat_map(|set| senders.iter().map(move |&sender| (set, sender)));
-        sets = pairs
+        let pairs = sized.iter().flat_map(|set| senders.iter().map(move |&sender| (set, sender)));
+        sized = pairs
             .filter(|(set, sender)| later(set, *sender))
             .map(|(set, sender)| [&set[..], &[sender]].concat())
             .collect();
-        if sets.len() > MOST_SETS {
+        if size >= least {
+            sets.extend_from_slice(&sized);
+        }
+        if sets.len().max(sized.len()) > MOST_SETS {
             return None;
         }
     }

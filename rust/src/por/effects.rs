@@ -69,8 +69,8 @@ impl Effects {
 #[derive(Clone, Debug, Default)]
 pub struct KnownEffects {
     pub by_label: BTreeMap<Label, Effects>,
-    /// How many messages each handler takes, and those whose number depends on the local state.
-    pub counts: BTreeMap<(u16, u16), u16>,
+    /// Which sets of messages each handler takes, and the handlers for which this depends on the local state.
+    pub takes: BTreeMap<(u16, u16), Armed>,
     pub varying: BTreeSet<(u16, u16)>,
     /// The processes that send what each handler takes.
     pub senders: BTreeMap<(u16, u16), BTreeSet<u16>>,
@@ -96,10 +96,10 @@ impl KnownEffects {
         self.version += u64::from(grown);
     }
 
-    pub fn note_count(&mut self, process: u16, armed: Armed) {
+    pub fn note_armed(&mut self, process: u16, armed: Armed) {
         let key = (process, armed.handler);
-        let known = self.counts.insert(key, armed.count);
-        if known.is_none_or(|count| count != armed.count && self.varying.insert(key)) {
+        let known = self.takes.insert(key, armed);
+        if known.is_none_or(|known| known != armed && self.varying.insert(key)) {
             self.version += 1;
         }
     }

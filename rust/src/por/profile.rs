@@ -57,7 +57,7 @@ impl Expander<'_> {
         let mut profile = Profile { process: node.process, armed: armed.to_vec(), ..Profile::default() };
         profile.transitions = transitions.len() as u32;
         for &armed in armed.iter() {
-            tables.known_effects.lock().note_count(node.process, armed);
+            tables.known_effects.lock().note_armed(node.process, armed);
         }
         let deliverable = inbox::deliverable(model, pending);
         for &message in pending.iter() {
@@ -89,6 +89,7 @@ impl Expander<'_> {
     fn label(&self, process: u16, details: &Details) -> Label {
         let mut senders: Vec<u16> = details.consumed.iter().map(|&m| self.tables.model.sender(m)).collect();
         senders.sort_unstable();
+        senders.dedup();
         let (tag, senders) = match details.kind {
             Kind::Step => (Tag::Step(details.handler), senders),
             Kind::Crash => (Tag::Crash(details.handler), Vec::new()),

@@ -61,6 +61,9 @@ pub struct Relations {
     /// Per handler: classes that may make its local condition true.
     arming: FxHashMap<(u16, u16), ClassSet>,
     varying: BTreeSet<(u16, u16)>,
+    /// Handlers that may become enabled without another message, although their guard accepts all that are pending: by a guard
+    /// over the whole set, which reads the local state, or by a copy that the network makes.
+    selective: BTreeSet<(u16, u16)>,
     /// Handlers that take no messages.
     pub(super) actions: BTreeSet<(u16, u16)>,
     /// Per class: those of other processes that it does not commute with.
@@ -135,11 +138,17 @@ impl Relations {
             fillers,
             arming,
             varying: known.varying.clone(),
+            selective: known
+                .takes
+                .iter()
+                .filter(|(_, takes)| takes.accepts || !takes.distinct && shape.duplications.is_some())
+                .map(|(handler, _)| *handler)
+                .collect(),
             // A handler whose quorum raises in some local states takes no messages there.
             actions: known
-                .counts
+                .takes
                 .iter()
-                .filter(|(handler, count)| **count == 0 && !known.varying.contains(handler))
+                .filter(|(handler, takes)| takes.least == 0 && !known.varying.contains(handler))
                 .map(|(handler, _)| *handler)
                 .collect(),
             partners,
@@ -254,7 +263,7 @@ impl Relations {
             sets.push(self.arming.get(&key).copied().unwrap_or_default());
         }
         let takes = !self.actions.contains(&key);
-        let varies = self.varying.contains(&key);
+        let varies = self.varying.contains(&key) || self.selective.contains(&key);
         match &class.senders {
             _ if !takes => {}
             // Without a message of this sender, it cannot be enabled: one that is held may be let through by an own step.

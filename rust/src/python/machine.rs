@@ -98,6 +98,13 @@ impl Machine {
         Ok((value, vm.0.fields_read()))
     }
 
+    /// The value of the guard over a set of messages, and the fields that it read.
+    fn accepts(&self, process: u16, handler: u16, fields: Vec<Vec<u8>>, messages: Messages) -> PyResult<(bool, u64)> {
+        let mut vm = self.vm.lock();
+        let value = vm.0.accepts(process, handler, &Fields(&fields), &delivered(&messages)).map_err(gave_up)?;
+        Ok((value, vm.0.fields_read()))
+    }
+
     /// The number of messages that a handler takes.
     fn quorum(&self, process: u16, handler: u16, fields: Vec<Vec<u8>>) -> PyResult<i64> {
         self.vm.lock().0.quorum(process, handler, &Fields(&fields)).map_err(gave_up)

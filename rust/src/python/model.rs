@@ -183,8 +183,9 @@ impl Model for PyModel {
     fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
         self.ask(|py, tabulation| {
             let answer = tabulation.call_method1("armed", (process, self.local(py, local)))?;
-            let armed: Vec<(u16, u16)> = answer.extract()?;
-            Ok(armed.into_iter().map(|(handler, count)| Armed { handler, count }).collect())
+            let armed: Vec<(u16, u16, u16, bool, bool)> = answer.extract()?;
+            let made = |(handler, least, most, distinct, accepts)| Armed { handler, least, most, distinct, accepts };
+            Ok(armed.into_iter().map(made).collect())
         })
     }
 
@@ -207,6 +208,20 @@ impl Model for PyModel {
                 Err(_) => RAISED,
             };
             Ok(groups.iter().map(|answer| answer.as_ref().map(group)).collect())
+        })
+    }
+
+    fn accepts(&self, process: usize, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
+        self.ask(|py, tabulation| {
+            let set = |set: &Vec<MessageId>| set.iter().map(|&m| self.message(py, m)).collect::<Vec<_>>();
+            let asked: Vec<_> = sets.iter().map(set).collect();
+            let answer = tabulation.call_method1("accepts", (process, self.local(py, local), handler, asked))?;
+            // A guard that raised an exception answers with a Failure.
+            let answers: Vec<Bound<PyAny>> = answer.extract()?;
+            answers
+                .iter()
+                .map(|a| if a.is_instance_of::<Failure>() { Ok(None) } else { a.extract().map(Some) })
+                .collect()
         })
     }
 
@@ -259,6 +274,14 @@ impl Model for PyModel {
             };
             Ok(Evaluation { value, reads: reads.into_iter().map(component).collect() })
         })
+    }
+
+    fn too_many_sets(&self, process: usize, handler: u16) -> Fault {
+        let error = Python::attach(|py| {
+            let tabulation = self.tabulation.bind(py);
+            tabulation.call_method1("too_many_sets", (process, handler)).map_or_else(|error| error, PyErr::from_value)
+        });
+        error.into()
     }
 
     fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault {

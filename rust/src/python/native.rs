@@ -13,7 +13,7 @@ use crate::symmetry::images::Images;
 use crate::system::encoding;
 use crate::system::model::{
     Armed, Component, Evaluation, EventId, Fault, FieldId, Initial, LocalId, MessageId, Model, MonitorId, Network,
-    Observed, Outcome, Parts, Quantifier, RAISED, RareEffects, Result, Shape, Status,
+    Observed, Outcome, Parts, Quantifier, RAISED, RareEffects, Result, Shape, Status, Truth,
 };
 use crate::system::values::Values;
 use crate::util::shared::SharedMap;
@@ -46,8 +46,8 @@ pub struct NativeModel {
     compared: AtomicU64,
     /// Local states whose `armed` Python has answered: a guard may have raised an exception there.
     left_to_python: SharedMap<(u16, LocalId), ()>,
-    /// Guards that raised an exception: process, local state, handler, message.
-    raised: SharedMap<(u16, LocalId, u16, MessageId), ()>,
+    /// Guards that raised an exception: process, local state, handler, messages.
+    raised: SharedMap<(u16, LocalId, u16, Vec<MessageId>), ()>,
     /// Classes of messages that were sent, and their receivers.
     sent: SharedMap<(Vec<u8>, u16), ()>,
     reasons: SharedMap<&'static str, ()>,
@@ -201,12 +201,12 @@ impl NativeModel {
             match handler.trigger {
                 Trigger::Action => {
                     if !handler.guarded || machine.guard(process as u16, number, &fields, None)? {
-                        armed.push(Armed { handler: number, count: 0 });
+                        armed.push(Armed::taking(number, 0));
                     }
                 }
-                Trigger::Messages(count) => {
-                    let count = match count {
-                        Some(count) => count,
+                Trigger::Messages(least) => {
+                    let least = match least {
+                        Some(least) => least,
                         None => self.quorum(machine, process, number, &fields)?,
                     };
                     // A guard that is false without a look at the message is false for every message.
@@ -215,7 +215,9 @@ impl NativeModel {
                         && handler.foreseeable
                         && machine.guard(process as u16, number, &fields, None) == Ok(false);
                     if !hopeless {
-                        armed.push(Armed { handler: number, count });
+                        let HandlerShape { distinct, accepts, .. } = *handler;
+                        let most = handler.most.unwrap_or(least);
+                        armed.push(Armed { handler: number, least, most, distinct, accepts });
                     }
                 }
                 Trigger::Recovery | Trigger::Init => {}
@@ -226,7 +228,9 @@ impl NativeModel {
 
     fn quorum(&self, machine: &mut Machine, process: usize, number: u16, fields: &Local) -> Answer<u16> {
         let size = machine.quorum(process as u16, number, fields)?;
-        let valid = (1..=self.python.shape().processes as i64).contains(&size);
+        let distinct = self.handlers_of(process)[number as usize].distinct;
+        let highest = if distinct { self.python.shape().processes } else { usize::from(u16::MAX) };
+        let valid = (1..=highest as i64).contains(&size);
         if valid { Ok(size as u16) } else { Err(Bail(&"a quorum that no set of processes has")) }
     }
 
@@ -407,7 +411,7 @@ impl Model for NativeModel {
                         return Err(self.disagreement(&what, &asked, &native, &group));
                     }
                     if group == Some(RAISED) {
-                        self.raised.insert((process as u16, local, handler, message), ());
+                        self.raised.insert((process as u16, local, handler, vec![message]), ());
                     }
                     group
                 }
@@ -417,11 +421,37 @@ impl Model for NativeModel {
         Ok(groups)
     }
 
+    fn accepts(&self, process: usize, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
+        let mut answers = Vec::with_capacity(sets.len());
+        for set in sets {
+            let function = Function::Accept(self.shape.classes[process], handler);
+            let messages: Vec<Delivered> = set.iter().map(|&message| delivered(self.values(), message)).collect();
+            let (answer, compare) =
+                self.ask(function, |machine| machine.accepts(process as u16, handler, &self.local(local), &messages));
+            let accepted = match answer {
+                Ok(accepted) if !compare => Some(accepted),
+                _ => {
+                    let ask = |python: &PyModel| python.accepts(process, local, handler, std::slice::from_ref(set));
+                    let found = answer.map_or_else(|bail| self.left_to(bail, ask), |_| ask(self.oracle()))?[0];
+                    if answer.is_ok_and(|native| found != Some(native)) {
+                        let what = format!("a set of messages (handler {handler})");
+                        return Err(self.disagreement(&what, &self.asked(process, local, set), &answer.ok(), &found));
+                    }
+                    if found.is_none() {
+                        self.raised.insert((process as u16, local, handler, set.clone()), ());
+                    }
+                    found
+                }
+            };
+            answers.push(accepted);
+        }
+        Ok(answers)
+    }
+
     fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
         let raised = match messages {
             [] => self.left_to_python.get(&(process as u16, local)).is_some(),
-            [message] => self.raised.get(&(process as u16, local, handler, *message)).is_some(),
-            _ => false,
+            _ => self.raised.get(&(process as u16, local, handler, messages.to_vec())).is_some(),
         };
         if raised {
             return self.python.step(process, local, handler, messages);
@@ -518,6 +548,10 @@ impl Model for NativeModel {
             }
         }
         Ok(Evaluation { value: Some(value), reads })
+    }
+
+    fn too_many_sets(&self, process: usize, handler: u16) -> Fault {
+        self.python.too_many_sets(process, handler)
     }
 
     fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault {

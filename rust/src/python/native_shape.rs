@@ -7,7 +7,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     Action,
-    /// Messages: how many, if that does not depend on the local state.
+    /// Messages: how many at least, if that does not depend on the local state.
     Messages(Option<u16>),
     Recovery,
     /// It runs before the first step.
@@ -18,6 +18,12 @@ pub enum Trigger {
 #[derive(FromPyObject)]
 pub struct HandlerShape {
     pub trigger: Trigger,
+    /// How many messages it takes at most, if that is more than at least.
+    pub most: Option<u16>,
+    /// Its messages have different senders.
+    pub distinct: bool,
+    /// It has a guard over whole sets of messages.
+    pub accepts: bool,
     pub guarded: bool,
     /// Its guard uses the message only to read its attributes.
     pub foreseeable: bool,

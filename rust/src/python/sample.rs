@@ -20,6 +20,7 @@ pub enum Function {
     Armed(usize),
     /// Class and handler.
     Guard(usize, u16),
+    Accept(usize, u16),
     Step(usize, u16),
     Observe(usize),
     /// Property, and whether it is asked as a whole. Its parts say the same about other processes.

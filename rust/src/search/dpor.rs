@@ -403,8 +403,9 @@ impl<'t, 'c> Search<'t, 'c> {
         if let Some(last) = self.steps.iter().rposition(own) {
             self.join(&mut past, last);
         }
-        for &message in &self.transitions[transition].consumed {
-            if let Some(sent) = self.origin(process, message) {
+        let consumed = &self.transitions[transition].consumed;
+        for (number, &message) in consumed.iter().enumerate() {
+            if let Some(sent) = self.origin(process, message, &consumed[..number]) {
                 self.join(&mut past, sent);
             }
         }
@@ -419,8 +420,9 @@ impl<'t, 'c> Search<'t, 'c> {
     }
 
     /// The step that a message must have been sent by to be taken next by a process. Equal messages are interchangeable, so
-    /// that the first taken is the first sent; and copies that the network made count first, as they need no sender.
-    fn origin(&self, process: usize, message: MessageId) -> Option<usize> {
+    /// that the first taken is the first sent; and copies that the network made count first, as they need no sender. `with`:
+    /// what the transition takes before it.
+    fn origin(&self, process: usize, message: MessageId, with: &[MessageId]) -> Option<usize> {
         let model = &self.view.tables.model;
         let sender = model.sender(message);
         if usize::from(sender) == process {
@@ -452,7 +454,7 @@ impl<'t, 'c> Search<'t, 'c> {
                 }
             }
         }
-        queue.front().and_then(|&(_, origin)| origin)
+        queue.get(with.iter().filter(|&&m| alike(m)).count()).and_then(|&(_, origin)| origin)
     }
 
     fn publish(&mut self) {

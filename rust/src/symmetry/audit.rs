@@ -8,8 +8,8 @@
 //! group, and than orbits of nodes. Those that are larger than `MOST_IMAGES` are audited in part, and the verdict says so.
 
 use crate::symmetry::group::Group;
-use crate::system::expander::{Expander, consumable};
-use crate::system::inbox;
+use crate::system::expander::Expander;
+use crate::system::inbox::{self, Deliverable};
 use crate::system::model::{
     Armed, EventId, Failure, Fault, LocalId, MessageId, Model, MonitorId, Network, Outcome, Result, Status, Truth,
 };
@@ -59,6 +59,7 @@ pub enum Evidence {
 pub(crate) enum Question {
     Armed(u16, LocalId),
     Guard(u16, LocalId, u16, MessageId),
+    Accept(u16, LocalId, u16, Vec<MessageId>),
     Step(u16, LocalId, u16, Vec<MessageId>),
     Crash(u16, LocalId, bool),
     Recover(u16, LocalId),
@@ -210,18 +211,26 @@ impl Tables {
             questions.push(Question::Armed(process, local));
             let expander = Expander { tables: self, node };
             let armed = expander.armed(process, local)?;
-            let deliverable = expander.deliverable(self.inbox(from.inbox));
-            for &message in &deliverable {
+            let deliverable = expander.deliverable(self.inbox(from.inbox), &armed);
+            for &Deliverable { message, place, .. } in &deliverable {
                 let handlers = expander.handlers(process, message)?;
-                let asked = armed.iter().filter(|armed| armed.count > 0 && handlers.contains(&armed.handler));
+                let takes = |a: &&Armed| a.least > 0 && handlers.contains(&a.handler) && (place == 0 || !a.distinct);
+                let asked = armed.iter().filter(takes);
                 questions.extend(asked.map(|armed| Question::Guard(process, local, armed.handler, message)));
             }
             let candidates = expander.candidates(process, local, &armed, &deliverable)?;
             for &armed in armed.iter() {
-                consumable(armed, &candidates, |consumed| {
+                expander.consumable(process, local, armed, &candidates, |consumed| {
                     questions.push(Question::Step(process, local, armed.handler, consumed.to_vec()));
                     Ok(())
                 })?;
+                if armed.accepts {
+                    expander.possible(process, armed, &candidates, |set, raises| {
+                        let asked = (!raises).then(|| Question::Accept(process, local, armed.handler, set.to_vec()));
+                        questions.extend(asked);
+                        Ok(())
+                    })?;
+                }
             }
             let faults = self.model.shape().faults.iter().filter(|fault| fault.may_crash[process as usize]);
             questions.extend(faults.map(|fault| Question::Crash(process, local, fault.recovers)));
@@ -243,6 +252,9 @@ impl Tables {
             Question::Armed(process, local) => Answer::Armed(expander.armed(process, local)?.to_vec()),
             Question::Guard(process, local, handler, message) => {
                 Answer::Guard(expander.guard(process, local, handler, message)?)
+            }
+            Question::Accept(process, local, handler, ref set) => {
+                Answer::Guard(expander.accepts(process, local, handler, std::slice::from_ref(set))?[0])
             }
             Question::Step(process, local, handler, ref consumed) => {
                 compared(expander.step(process, local, handler, consumed)?)
@@ -269,7 +281,9 @@ impl Tables {
         };
         let (handler, consumed) = match image {
             Question::Guard(_, _, handler, message) => (Some(*handler), vec![*message]),
-            Question::Step(_, _, handler, consumed) => (Some(*handler), consumed.clone()),
+            Question::Accept(_, _, handler, consumed) | Question::Step(_, _, handler, consumed) => {
+                (Some(*handler), consumed.clone())
+            }
             _ => (armed(expected, there).or_else(|| armed(there, expected)), Vec::new()),
         };
         let evidence = match (question.local(), image.local()) {
@@ -291,11 +305,11 @@ impl Question {
             Question::Guard(process, at, handler, message) => {
                 Question::Guard(place(process), local(at), handler, model.message_image(message, element))
             }
+            Question::Accept(process, at, handler, ref set) => {
+                Question::Accept(place(process), local(at), handler, image_of_set(model, set, element))
+            }
             Question::Step(process, at, handler, ref consumed) => {
-                let mut moved: Vec<MessageId> = consumed.iter().map(|&m| model.message_image(m, element)).collect();
-                // As the engine asks: a quorum comes in the order of its senders.
-                moved.sort_by_key(|&message| model.sender(message));
-                Question::Step(place(process), local(at), handler, moved)
+                Question::Step(place(process), local(at), handler, image_of_set(model, consumed, element))
             }
             Question::Crash(process, at, recovers) => Question::Crash(place(process), local(at), recovers),
             Question::Recover(process, at) => Question::Recover(place(process), local(at)),
@@ -310,6 +324,7 @@ impl Question {
         match *self {
             Question::Armed(process, local)
             | Question::Guard(process, local, ..)
+            | Question::Accept(process, local, ..)
             | Question::Step(process, local, ..)
             | Question::Crash(process, local, _)
             | Question::Recover(process, local) => Some((process as usize, local)),
@@ -320,6 +335,17 @@ impl Question {
     fn monitor(&self) -> usize {
         if let Question::Observe(monitor, ..) = self { *monitor as usize } else { 0 }
     }
+}
+
+/// The image of a set of messages in the order in which the engine asks: by sender, then as in the queue, or by content.
+fn image_of_set(model: &dyn Model, set: &[MessageId], element: usize) -> Vec<MessageId> {
+    let mut moved: Vec<MessageId> = set.iter().map(|&m| model.message_image(m, element)).collect();
+    if model.shape().network == Network::Fifo {
+        moved.sort_by_key(|&message| model.sender(message));
+    } else {
+        moved.sort_by_key(|&message| (model.sender(message), model.message_hash(message)));
+    }
+    moved
 }
 
 impl Answer {

@@ -1,10 +1,14 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
+use crate::system::inbox::Deliverable;
 use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, RAISED, Result, Status, Truth};
 use crate::system::quorum::Candidate;
-use crate::system::tables::{Bundle, Kind, NO_BUDGET, Node, NodeId, OutcomesId, StoredDetails, Tables, Transition};
+use crate::system::tables::{
+    Bundle, Kind, NO_BUDGET, Node, NodeId, OutcomesId, StepKey, StoredDetails, Tables, Transition,
+};
 use crate::system::{hash, inbox, quorum};
-use smallvec::{SmallVec, smallvec};
+use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 use std::sync::Arc;
 
 /// Computes the transitions of one node.
@@ -46,11 +50,11 @@ impl<'t> Expander<'t> {
 
     fn steps(&self, node: Node, pending: &[MessageId], found: &mut Found) -> Result<()> {
         let process = node.process;
-        let deliverable = self.deliverable(pending);
         let armed = self.armed(process, node.local)?;
+        let deliverable = self.deliverable(pending, &armed);
         let candidates = self.candidates(process, node.local, &armed, &deliverable)?;
         for &armed in armed.iter() {
-            consumable(armed, &candidates, |consumed| {
+            self.consumable(process, node.local, armed, &candidates, |consumed| {
                 let outcomes = self.step(process, node.local, armed.handler, consumed)?;
                 let rest = inbox::remove(self.model(), pending, consumed);
                 self.outcomes(Kind::Step, armed.handler, consumed, &rest, outcomes, found);
@@ -60,14 +64,75 @@ impl<'t> Expander<'t> {
         Ok(())
     }
 
-    /// The messages that may be consumed now. By content, not by id: the order of transitions must not depend on the order of
-    /// discovery.
-    pub fn deliverable(&self, pending: &[MessageId]) -> Vec<MessageId> {
-        let mut deliverable = inbox::deliverable(self.model(), pending);
+    /// The messages that these handlers may consume now. By content, not by id: the order of transitions must not depend on
+    /// the order of discovery.
+    pub fn deliverable(&self, pending: &[MessageId], armed: &[Armed]) -> Vec<Deliverable> {
+        let model = self.model();
+        let mut deliverable = if armed.iter().all(|armed| armed.distinct) {
+            let alone = |message| Deliverable { message, copies: 1, place: 0 };
+            inbox::deliverable(model, pending).into_iter().map(alone).collect()
+        } else {
+            inbox::deliverable_together(model, pending)
+        };
         if deliverable.len() > 1 {
-            deliverable.sort_by_cached_key(|&m| (self.model().sender(m), self.model().message_hash(m)));
+            deliverable.sort_by_cached_key(|d| (model.sender(d.message), d.place, model.message_hash(d.message)));
         }
         deliverable
+    }
+
+    /// Hand each set of messages that a handler may consume to `each`.
+    pub fn consumable(
+        &self,
+        process: u16,
+        local: LocalId,
+        armed: Armed,
+        candidates: &[(u16, Candidate)],
+        mut each: impl FnMut(&[MessageId]) -> Result<()>,
+    ) -> Result<()> {
+        if !armed.accepts {
+            return self.possible(process, armed, candidates, |set, _| each(set));
+        }
+        let (mut sets, mut raised) = (Vec::new(), Vec::new());
+        self.possible(process, armed, candidates, |set, raises| {
+            if raises {
+                raised.push(set.to_vec())
+            } else {
+                sets.push(set.to_vec())
+            }
+            Ok(())
+        })?;
+        for (set, accepted) in sets.iter().zip(self.accepts(process, local, armed.handler, &sets)?) {
+            if accepted != Some(false) {
+                each(set)?;
+            }
+        }
+        raised.iter().try_for_each(|set| each(set))
+    }
+
+    /// Hand each set of messages to `each` that a handler may consume, as far as all but the guard over the whole set tells. A
+    /// message on which the guard raised an exception is a set of its own, and is told apart.
+    pub fn possible(
+        &self,
+        process: u16,
+        armed: Armed,
+        candidates: &[(u16, Candidate)],
+        mut each: impl FnMut(&[MessageId], bool) -> Result<()>,
+    ) -> Result<()> {
+        if armed.least == 0 {
+            return each(&[], false);
+        }
+        let mine =
+            || candidates.iter().filter(|(handler, _)| *handler == armed.handler).map(|&(_, candidate)| candidate);
+        let Some(first) = mine().next() else { return Ok(()) };
+        if armed.most == 1 && mine().all(|candidate| candidate.group == first.group) {
+            let raises = first.group == RAISED;
+            return mine().filter(|c| c.place == 0).try_for_each(|candidate| each(&[candidate.message], raises));
+        }
+        let (raised, allowed): (Vec<Candidate>, Vec<Candidate>) = mine().partition(|c| c.group == RAISED);
+        let sets = quorum::sets(&allowed, armed);
+        let sets = sets.ok_or_else(|| self.model().too_many_sets(process as usize, armed.handler))?;
+        sets.iter().try_for_each(|set| each(set, false))?;
+        raised.iter().try_for_each(|candidate| each(&[candidate.message], true))
     }
 
     /// One transition per outcome of a handler that left `rest` in the inbox.
@@ -203,13 +268,14 @@ impl<'t> Expander<'t> {
         process: u16,
         local: LocalId,
         armed: &[Armed],
-        messages: &[MessageId],
+        messages: &[Deliverable],
     ) -> Result<Vec<(u16, Candidate)>> {
         let known = &self.tables.answers.guards;
         let (mut candidates, mut questions, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for &message in messages {
+        for &Deliverable { message, copies, place } in messages {
             let handlers = self.handlers(process, message)?;
-            for armed in armed.iter().filter(|a| a.count > 0 && handlers.contains(&a.handler)) {
+            let takes = |a: &&Armed| a.least > 0 && handlers.contains(&a.handler) && (place == 0 || !a.distinct);
+            for armed in armed.iter().filter(takes) {
                 let handler = armed.handler;
                 let group = known.get(&(process, local, handler, message));
                 if group.is_none() {
@@ -219,7 +285,7 @@ impl<'t> Expander<'t> {
                 if group != Some(None) {
                     let sender = self.model().sender(message);
                     let group = group.flatten().unwrap_or_default();
-                    candidates.push((handler, Candidate { message, sender, group }));
+                    candidates.push((handler, Candidate { message, sender, group, copies, place }));
                 }
             }
         }
@@ -232,7 +298,26 @@ impl<'t> Expander<'t> {
                 }
             }
         }
+        if messages.iter().any(|message| message.place > 0) {
+            drop_unreachable(&mut candidates);
+        }
         Ok(candidates)
+    }
+
+    /// What the guard over the whole set says about these sets.
+    pub fn accepts(&self, process: u16, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
+        let known = &self.tables.answers.accepted;
+        let keys: Vec<StepKey> = sets.iter().map(|set| step_key(process, local, handler, set)).collect();
+        let mut answers: Vec<Option<Truth>> = keys.iter().map(|key| known.get(&**key)).collect();
+        let unknown: Vec<usize> = (0..sets.len()).filter(|&at| answers[at].is_none()).collect();
+        if !unknown.is_empty() {
+            let asked: Vec<Vec<MessageId>> = unknown.iter().map(|&at| sets[at].clone()).collect();
+            let found = self.model().accepts(process as usize, local, handler, &asked)?;
+            for (&at, &answer) in unknown.iter().zip(&found) {
+                answers[at] = Some(known.insert(keys[at].clone(), answer));
+            }
+        }
+        Ok(answers.into_iter().map(Option::unwrap_or_default).collect())
     }
 
     pub fn handlers(&self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
@@ -271,8 +356,7 @@ impl<'t> Expander<'t> {
     }
 
     pub fn step(&self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<OutcomesId> {
-        let mut key: SmallVec<[u32; 4]> = smallvec![u32::from(process) << 16 | u32::from(handler), local];
-        key.extend_from_slice(consumed);
+        let key = step_key(process, local, handler, consumed);
         let known = &self.tables.answers.steps;
         if let Some(found) = known.get(&*key) {
             return Ok(found);
@@ -282,22 +366,21 @@ impl<'t> Expander<'t> {
     }
 }
 
-/// Hand each set of messages that a handler may consume to `each`. A message on which the guard raised an exception is a set
-/// of its own.
-pub(crate) fn consumable(
-    armed: Armed,
-    candidates: &[(u16, Candidate)],
-    mut each: impl FnMut(&[MessageId]) -> Result<()>,
-) -> Result<()> {
-    if armed.count == 0 {
-        return each(&[]);
-    }
-    let mine = || candidates.iter().filter(|(handler, _)| *handler == armed.handler).map(|&(_, candidate)| candidate);
-    let Some(first) = mine().next() else { return Ok(()) };
-    if armed.count == 1 && mine().all(|candidate| candidate.group == first.group) {
-        return mine().try_for_each(|candidate| each(&[candidate.message]));
-    }
-    let (raised, allowed): (Vec<Candidate>, Vec<Candidate>) = mine().partition(|candidate| candidate.group == RAISED);
-    quorum::sets(&allowed, armed.count as usize).iter().try_for_each(|set| each(set))?;
-    raised.iter().try_for_each(|candidate| each(&[candidate.message]))
+fn step_key(process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> StepKey {
+    let mut key: StepKey = smallvec![u32::from(process) << 16 | u32::from(handler), local];
+    key.extend_from_slice(consumed);
+    key
+}
+
+/// Drop the messages that wait in a queue behind one that their handler cannot take. They come in the order of the queues.
+fn drop_unreachable(candidates: &mut Vec<(u16, Candidate)>) {
+    let mut next: FxHashMap<(u16, u16), u16> = FxHashMap::default();
+    candidates.retain(|(handler, candidate)| {
+        let next = next.entry((*handler, candidate.sender)).or_default();
+        let reached = candidate.place == *next;
+        if reached {
+            *next = if candidate.group == RAISED { u16::MAX } else { *next + 1 };
+        }
+        reached
+    });
 }

@@ -51,6 +51,35 @@ pub fn deliverable(model: &dyn Model, inbox: &[MessageId]) -> Vec<MessageId> {
     result
 }
 
+/// A message that may be consumed now, alone or with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deliverable {
+    pub message: MessageId,
+    /// How many equal ones are pending.
+    pub copies: u16,
+    /// How many messages of its queue must be consumed with it: those before it.
+    pub place: u16,
+}
+
+/// The distinct messages that may be consumed if a set may have several of one sender: of a queue, the first ones.
+pub fn deliverable_together(model: &dyn Model, inbox: &[MessageId]) -> Vec<Deliverable> {
+    let mut result: Vec<Deliverable> = Vec::new();
+    for &message in inbox {
+        let one = Deliverable { message, copies: 1, place: 0 };
+        match result.last_mut() {
+            Some(last)
+                if model.shape().network == Network::Fifo && model.sender(last.message) == model.sender(message) =>
+            {
+                let place = last.place + 1;
+                result.push(Deliverable { place, ..one });
+            }
+            Some(last) if model.shape().network != Network::Fifo && last.message == message => last.copies += 1,
+            _ => result.push(one),
+        }
+    }
+    result
+}
+
 /// Each way to lose one message: the message, and the inbox without it (distinct inboxes only).
 pub fn losses(inbox: &[MessageId]) -> Vec<(MessageId, Vec<MessageId>)> {
     let mut found: Vec<(MessageId, Vec<MessageId>)> = Vec::new();

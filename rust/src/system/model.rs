@@ -169,11 +169,24 @@ impl Shape {
     }
 }
 
-/// A handler that may run in a local state, and how many messages it takes (0: an action whose guard holds).
+/// A handler that may run in a local state, and the sets of messages that it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Armed {
     pub handler: u16,
-    pub count: u16,
+    /// How many messages it takes at least (0: an action whose guard holds), and at most.
+    pub least: u16,
+    pub most: u16,
+    /// The messages of a set have different senders.
+    pub distinct: bool,
+    /// A guard over the whole set decides (`Model::accepts`).
+    pub accepts: bool,
+}
+
+impl Armed {
+    /// A handler that takes no message, or this number from different senders.
+    pub fn taking(handler: u16, count: u16) -> Armed {
+        Armed { handler, least: count, most: count, distinct: true, accepts: false }
+    }
 }
 
 /// A failed assertion or an exception (violations), or a mistake of the model that shows only in some states.
@@ -267,7 +280,7 @@ pub struct Parts<'a> {
     pub inbox: &'a dyn Fn(usize) -> &'a [MessageId],
 }
 
-/// The value of a property on a state; none if it raised an exception.
+/// The value of a property on a state, or of a guard; none if it raised an exception.
 pub type Truth = Option<bool>;
 
 /// A property on a state.
@@ -318,6 +331,9 @@ pub trait Model: Send + Sync {
     /// For each handler and message: None if the guard forbids it, else the id of the group it may form a quorum with, or
     /// `RAISED`. Then `step` is asked about this one message, and answers with the failure.
     fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>>;
+    /// What the guard over the whole set says about each of these sets of messages; none if it raised an exception. Then
+    /// `step` is asked about this set, and answers with the failure.
+    fn accepts(&self, process: usize, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>>;
     fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>>;
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
     fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;
@@ -325,6 +341,8 @@ pub trait Model: Send + Sync {
     /// A part of a property, or for the number of parts the property as a whole. The value of a part is none if only the
     /// property as a whole can tell.
     fn evaluate(&self, property: usize, part: usize, state: &Parts) -> Result<Evaluation>;
+    /// The error that says that a handler may take more sets of messages in one state than can be listed.
+    fn too_many_sets(&self, process: usize, handler: u16) -> Fault;
     /// The error that says that a permutation is no symmetry.
     fn asymmetry(&self, element: usize, evidence: Evidence) -> Fault;
 }

@@ -131,6 +131,9 @@ impl<'t> Details<'t> {
     }
 }
 
+/// Process and handler, local state, and consumed messages.
+pub(crate) type StepKey = SmallVec<[u32; 4]>;
+
 /// The outcomes of a handler that ran, by their place in `Tables::outcomes`.
 pub type OutcomesId = u32;
 
@@ -161,8 +164,8 @@ pub(crate) struct Answers {
     pub armed: SharedMap<(u16, LocalId), Arc<[Armed]>>,
     pub handlers: SharedMap<(u16, MessageId), Arc<[u16]>>,
     pub guards: SharedMap<(u16, LocalId, u16, MessageId), Option<u32>>,
-    /// By process and handler, local state, and consumed messages.
-    pub steps: SharedMap<SmallVec<[u32; 4]>, OutcomesId>,
+    pub accepted: SharedMap<StepKey, Truth>,
+    pub steps: SharedMap<StepKey, OutcomesId>,
     pub crashes: SharedMap<(u16, LocalId, bool), LocalId>,
     pub recoveries: SharedMap<(u16, LocalId), OutcomesId>,
     observations: SharedMap<(u16, MonitorId, EventId), Observed>,

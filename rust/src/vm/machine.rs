@@ -3,7 +3,7 @@
 use crate::vm::memory::Memory;
 use crate::vm::program::{Handler, Program};
 use crate::vm::run::{Question, Run};
-use crate::vm::step::{Asked, Effects, StepOutcome, same_outcomes};
+use crate::vm::step::{Asked, Effects, StepOutcome, decoded_messages, same_outcomes};
 use crate::vm::value::compare::identical;
 use crate::vm::value::decode::decoded;
 use crate::vm::value::encode::encoded;
@@ -44,6 +44,13 @@ pub struct Delivered<'a> {
     /// Equal ids mean equal content and sender.
     pub id: u32,
     pub content: &'a [u8],
+}
+
+/// What a guard gets besides the process.
+#[derive(Clone, Copy)]
+enum Given<'a> {
+    One(Option<Delivered<'a>>),
+    Several(&'a [Delivered<'a>]),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,33 +154,43 @@ impl Machine {
         message: Option<Delivered>,
     ) -> Answer<bool> {
         let function = handler_of(&self.program, process, handler)?.guard.ok_or(NOT_LOWERED)?;
-        let value = self.about_process(process, function, local, message)?;
+        let value = self.about_process(process, function, local, Given::One(message))?;
+        Ok(value.truth())
+    }
+
+    /// The value of the guard of a handler over a whole set of messages, in the order of their senders.
+    pub fn accepts(
+        &mut self,
+        process: u16,
+        handler: u16,
+        local: &dyn LocalFields,
+        messages: &[Delivered],
+    ) -> Answer<bool> {
+        let function = handler_of(&self.program, process, handler)?.accept.ok_or(NOT_LOWERED)?;
+        let value = self.about_process(process, function, local, Given::Several(messages))?;
         Ok(value.truth())
     }
 
     /// The number of messages that a handler takes.
     pub fn quorum(&mut self, process: u16, handler: u16, local: &dyn LocalFields) -> Answer<i64> {
         let function = handler_of(&self.program, process, handler)?.quorum.ok_or(NOT_LOWERED)?;
-        match self.about_process(process, function, local, None)? {
-            Value::Int(number) if (1..=self.program.processes.len() as i64).contains(&number) => Ok(number),
-            _ => Err(Bail(&"a quorum that is no number of processes")),
+        match self.about_process(process, function, local, Given::One(None))? {
+            Value::Int(number) if (1..=i64::from(u16::MAX)).contains(&number) => Ok(number),
+            _ => Err(Bail(&"a quorum that is no number of messages")),
         }
     }
 
-    fn about_process(
-        &mut self,
-        process: u16,
-        function: u32,
-        local: &dyn LocalFields,
-        message: Option<Delivered>,
-    ) -> Answer<Value> {
+    fn about_process(&mut self, process: u16, function: u32, local: &dyn LocalFields, given: Given) -> Answer<Value> {
         let program = &*self.program;
         self.state.begin(Some(Read::Status(process)));
         self.state.in_all_orders(
             |state, order| {
                 let State { memory, effects, .. } = state;
                 memory.reset_fields(local.count());
-                let message = message.map(|m| memory.decoded_message(program, m, true)).transpose()?;
+                let message = match given {
+                    Given::One(message) => message.map(|m| memory.decoded_message(program, m, true)).transpose()?,
+                    Given::Several(messages) => Some(decoded_messages(memory, program, messages, true)?),
+                };
                 let mut run = Run::new(program, memory, effects, Question::Guard(process, local), order);
                 // A guard that is asked without a message bails as soon as it reads the message.
                 let missing = program.functions[function as usize].parameters.saturating_sub(1);

@@ -187,16 +187,24 @@ fn is_fixed(value: &Value) -> bool {
     }
 }
 
+/// A tuple of messages.
+pub fn decoded_messages(
+    memory: &mut Memory,
+    program: &Program,
+    messages: &[Delivered],
+    read_only: bool,
+) -> Answer<Value> {
+    let mut given = Items::new();
+    for &message in messages {
+        given.push(memory.decoded_message(program, message, read_only)?);
+    }
+    Ok(Value::Tuple(Rc::new(given)))
+}
+
 /// What a handler gets besides the process.
 fn message_argument(memory: &mut Memory, asked: &Asked) -> Answer<Option<Value>> {
     match asked.messages {
-        messages if asked.several => {
-            let mut given = Items::new();
-            for &message in messages {
-                given.push(memory.decoded_message(asked.program, message, false)?);
-            }
-            Ok(Some(Value::Tuple(Rc::new(given))))
-        }
+        messages if asked.several => decoded_messages(memory, asked.program, messages, false).map(Some),
         [] => Ok(None),
         [message] => memory.decoded_message(asked.program, *message, false).map(Some),
         _ => Err(Bail(&"several messages for a handler of one")),

@@ -289,7 +289,7 @@ impl LocalFields for Local {
 
 /// The machine of a handler (and guard) with this body.
 fn handler(body: Json, slots: usize) -> (Machine, Arc<Program>) {
-    let handlers = json!([{"step": 0, "guard": 0, "guarded": true, "quorum": null, "several": false}]);
+    let handlers = json!([{"step": 0, "guard": 0, "guarded": true, "quorum": null, "accept": null, "several": false}]);
     let program = loaded(&program_of(json!([function(2, slots, body)]), handlers));
     (Machine::new(program.clone()), program)
 }

@@ -12,7 +12,8 @@ from plait.cli.output import emit, emit_json
 from plait.ir.reason import Reason
 from plait.kernel.values import text, to_data
 from plait.model.loader import ModelFunction, find, load
-from plait.model.process import Handler, Process, Quorum
+from plait.model.process import Handler, Process
+from plait.model.quorum import Quorum
 from plait.model.system import System, with_properties
 from plait.report.wording import plural
 
@@ -117,16 +118,16 @@ def _class(system: System, cls: type[Process]) -> dict[str, Any]:
 
 def _handler(system: System, handler: Handler) -> dict[str, Any]:
     size = None
-    if isinstance(handler.quorum, Quorum):
-        size = system.quorum_size(handler.quorum)
-    elif isinstance(handler.quorum, int):
-        size = handler.quorum
+    if isinstance(handler.size, Quorum):
+        size = system.quorum_size(handler.size)
+    elif handler.quorum is not None and isinstance(handler.size, int):
+        size = handler.size
     return {
         "name": handler.name,
         "kind": handler.kind,
         "trigger": handler.trigger,
-        "message": handler.message.__name__ if handler.message is not None else None,
-        "guarded": handler.where is not None,
+        "message": handler.message_names or None,
+        "guarded": handler.where is not None or handler.accept is not None,
         "quorum": size,
         "doc": (inspect.getdoc(handler.function) or "").split("\n")[0],
     }

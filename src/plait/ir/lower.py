@@ -15,8 +15,9 @@ from plait.ir.program import Lowering
 from plait.ir.reason import Reason
 from plait.ir.scope import VIEW, Instance, Kind
 from plait.model.monitor import Monitor
-from plait.model.process import Handler, Process, Quorum
+from plait.model.process import Handler, Process
 from plait.model.properties import Property
+from plait.model.quorum import Quorum
 from plait.model.system import System
 
 
@@ -24,7 +25,8 @@ class FunctionReport(NamedTuple):
     """A handler, guard, quorum size, property or monitor: whether the virtual machine runs it."""
 
     label: str
-    """`Server.vote`, `guard of Server.vote`, `quorum of Server.win`, `property agreement`, `History.observe`."""
+    """`Server.vote`, `guard of Server.vote`, `quorum of Server.win`, `accept of Server.win`, `property agreement`,
+    `History.observe`."""
     file: str
     line: int
     reason: Reason | None
@@ -56,6 +58,7 @@ class _HandlerEntries(NamedTuple):
     """None: it runs before the first step, once, in CPython."""
     guard: _Entry | None
     quorum: _Entry | None
+    accept: _Entry | None
     several: bool
 
 
@@ -134,13 +137,15 @@ class _Systems:
         kinds: tuple[Kind | None, ...] = (Instance(cls),)
         if handler.kind == "message":
             kinds += (None,)
-        guard = quorum = None
+        guard = quorum = accept = None
         if handler.where is not None:
             guard = self.entry(f"guard of {where}", handler.where, kinds)
-        if handler.quorum is not None and not isinstance(handler.quorum, int | Quorum):
-            quorum = self.entry(f"quorum of {where}", handler.quorum, kinds[:1])
+        if not isinstance(handler.size, int | Quorum):
+            quorum = self.entry(f"quorum of {where}", handler.size, kinds[:1])
+        if handler.accept is not None:
+            accept = self.entry(f"accept of {where}", handler.accept, kinds)
         step = None if handler.kind == "init" else self.entry(where, handler.function, kinds, pure=False)
-        return _HandlerEntries(step, guard, quorum, handler.quorum is not None)
+        return _HandlerEntries(step, guard, quorum, accept, handler.quorum is not None)
 
     def _monitor(self, monitor: Monitor) -> tuple[int, _Entry]:
         cls = type(monitor)
@@ -165,6 +170,7 @@ class _Systems:
             guard=self._native(entries.guard),
             guarded=entries.guard is not None,
             quorum=self._native(entries.quorum),
+            accept=self._native(entries.accept),
             several=entries.several,
         )
 

@@ -529,6 +529,8 @@ class Handler(msgspec.Struct, frozen=True):
     """Whether it has a guard at all."""
     quorum: int | None
     """Computes the number of messages from the process."""
+    accept: int | None
+    """Of the process and a tuple of messages: the guard over the whole set."""
     several: bool
     """Whether the step gets a tuple of messages: it has a quorum, of whatever kind."""
 

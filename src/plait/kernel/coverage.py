@@ -23,7 +23,7 @@ class Branch(msgspec.Struct, frozen=True):
 
     role: str
     handler: str
-    part: Literal["guard", "body"]
+    part: Literal["guard", "accept", "body"]
     text: str
     line: int | None
     true: bool

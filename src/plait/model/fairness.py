@@ -54,7 +54,7 @@ class Fairness:
         if isinstance(self.of, type) and issubclass(self.of, Process):
             return True
         if self.by_message:
-            return handler.message is not None and any(issubclass(m, handler.message) for m in self.messages)
+            return any(issubclass(m, handler.messages) for m in self.messages)
         return any(base.__dict__.get(handler.name) is self.of for base in cls.__mro__)
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, dat
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
 from plait.model.message import Message
+from plait.model.quorum import MANY, AtLeast, Quorum, Size, check_size
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,59 +40,63 @@ _RESERVED = ("id", "status", "crashed", "inbox")
 
 
 @dataclasses.dataclass(frozen=True)
-class Quorum:
-    """How many messages a quorum transition consumes, and which role sends them."""
-
-    role: type[Process]
-    size: int | Literal["majority", "all"]
-
-    def resolve(self, members: int) -> int:
-        if self.size == "majority":
-            return members // 2 + 1
-        return members if self.size == "all" else self.size
-
-    def __str__(self) -> str:
-        return f"{self.size} of {self.role.__name__}"
-
-
-def majority(role: type[Process]) -> Quorum:
-    """More than half of the processes of a role."""
-    return Quorum(role, "majority")
-
-
-def everyone(role: type[Process]) -> Quorum:
-    """All processes of a role."""
-    return Quorum(role, "all")
-
-
-def some(size: int, role: type[Process]) -> Quorum:
-    """A fixed number of processes of a role."""
-    return Quorum(role, size)
-
-
-@dataclasses.dataclass(frozen=True)
 class Handler:
     """A handler of a process, as its decorator declares it. All its transitions run this method."""
 
     name: str
     kind: Literal["action", "message", "init", "recovery"]
     function: Callable[..., Any]
-    message: type[Message] | None = None
+    messages: tuple[type[Message], ...] = ()
+    """The classes of messages that it takes; empty for an action."""
     where: Callable[..., Any] | None = None
-    quorum: Quorum | int | Callable[[Any], int] | None = None
+    quorum: Size | AtLeast | None = None
     same: tuple[str, ...] = ()
+    accept: Callable[..., Any] | None = None
+    """A guard over the whole set of messages."""
+    distinct: bool = True
+    """The messages of one step have different senders."""
+
+    @property
+    def message(self) -> type[Message] | None:
+        """The class of its messages; None for an action, and for a handler of several classes."""
+        return self.messages[0] if len(self.messages) == 1 else None
+
+    @property
+    def message_names(self) -> str:
+        """The names of the classes of its messages, as text."""
+        return " or ".join(message.__name__ for message in self.messages)
+
+    @property
+    def size(self) -> Size:
+        """How many messages it takes at least."""
+        quorum = self.quorum.size if isinstance(self.quorum, AtLeast) else self.quorum
+        return 1 if quorum is None else quorum
+
+    @property
+    def role(self) -> type[Process] | None:
+        """The role of the senders, if the quorum names one."""
+        return self.size.role if isinstance(self.size, Quorum) else None
+
+    def most(self, least: int) -> int:
+        """How many messages it takes at most, if it takes at least so many."""
+        if not isinstance(self.quorum, AtLeast):
+            return least
+        return MANY if self.quorum.most is None else self.quorum.most
 
     @property
     def trigger(self) -> str:
         """The trigger as text, for `plait show`."""
         if self.kind != "message":
             return f"@{self.kind}"
-        assert self.message is not None
-        parts = [self.message.__name__]
+        parts = [self.message_names]
         if self.quorum is not None:
             parts.append(f"quorum {getattr(self.quorum, '__name__', self.quorum)}")
         if self.same:
             parts.append(f"same {', '.join(self.same)}")
+        if not self.distinct:
+            parts.append("senders may repeat")
+        if self.accept is not None:
+            parts.append("accept")
         return f"@on({'; '.join(parts)})"
 
 
@@ -117,6 +122,7 @@ def _mark(function: F, handler: Handler) -> F:
 def _callable_or_none(place: str, value: object) -> None:
     if value is not None and not callable(value):
         what = "when=lambda self: …" if place.startswith("@action") else "where=lambda self, m: …"
+        what = "accept=lambda self, ms: …" if place.endswith("accept") else what
         raise ModelError(f"{place} must be a function, not {value!r}", hint=f"write {what}")
 
 
@@ -136,52 +142,75 @@ def action(function: Any = None, *, when: Callable[[Any], Any] | None = None) ->
 
 @overload
 def on(
-    message: type[M], *, where: Callable[[Any, M], object] | None = None
+    message: type[M], /, *, where: Callable[[Any, M], object] | None = None
 ) -> Callable[[Callable[[P, M], R]], Callable[[P, M], R]]: ...
 @overload
 def on(
     message: type[M],
-    *,
+    /,
+    *more: type[M],
     where: Callable[[Any, M], object] | None = None,
-    quorum: Quorum | int | Callable[[Any], int],
+    quorum: Size | AtLeast,
     same: str | Sequence[str] = (),
+    accept: Callable[[Any, tuple[M, ...]], object] | None = None,
+    distinct: bool = True,
 ) -> Callable[[Callable[[P, tuple[M, ...]], R]], Callable[[P, tuple[M, ...]], R]]: ...
 def on(
     message: type[Message],
-    *,
+    /,
+    *more: type[Message],
     where: Callable[[Any, Any], object] | None = None,
-    quorum: Quorum | int | Callable[[Any], int] | None = None,
+    quorum: Size | AtLeast | None = None,
     same: str | Sequence[str] = (),
+    accept: Callable[[Any, Any], object] | None = None,
+    distinct: bool = True,
 ) -> Callable[[F], F]:
     """A handler that consumes a message of this type for which `where(self, m)` is true.
 
-    With `quorum` it consumes this number of messages from different senders in one step. The handler gets them as a
-    tuple, in the order of their senders. `same` names the fields that must be equal in all of them. The guard is
-    evaluated for each message separately.
+    With `quorum` it consumes a set of messages in one step: this number of them, or with `at_least` any larger number,
+    too. The handler gets them as a tuple, in the order of their senders. `same` names the fields that must be equal in
+    all of them. They have different senders, unless `distinct=False`. The guard `where` is evaluated for each message
+    separately; the guard `accept(self, ms)` is evaluated for each set that all this allows. With several message types,
+    a set may have messages of each of them.
     """
-    if not (isinstance(message, type) and issubclass(message, Message)):
-        raise ModelError(
-            f"@on({message!r}): expected a Message class",
-            hint="define one, for example class Ping(Message): number: int",
-        )
-    _callable_or_none(f"@on({message.__name__}): where", where)
-    fields = (same,) if isinstance(same, str) else tuple(same)
-    known = {f.name for f in dataclasses.fields(message)}  # type: ignore[arg-type]
-    for name in fields:
-        if name not in known:
+    kinds = (message, *more)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Message)):
             raise ModelError(
-                f"@on({message.__name__}, same={same!r}): {message.__name__} has no field {name!r}",
-                hint=f"its fields are: {', '.join(sorted(known)) or 'none'}",
+                f"@on({kind!r}): expected a Message class",
+                hint="define one, for example class Ping(Message): number: int",
             )
-    if fields and quorum is None:
-        raise ModelError(
-            f"@on({message.__name__}, same={same!r}) has no quorum", hint="add quorum=…, or leave same= out"
-        )
-    if isinstance(quorum, bool) or (isinstance(quorum, int) and quorum < 1):
-        raise ModelError(f"@on({message.__name__}): quorum={quorum!r}: expected 1 or more", hint="for example quorum=2")
+    place = f"@on({', '.join(kind.__name__ for kind in kinds)})"
+    _callable_or_none(f"{place}: where", where)
+    _callable_or_none(f"{place}: accept", accept)
+    fields = (same,) if isinstance(same, str) else tuple(same)
+    for kind in kinds:
+        known = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+        for name in fields:
+            if name not in known:
+                raise ModelError(
+                    f"{place[:-1]}, same={same!r}): {kind.__name__} has no field {name!r}",
+                    hint=f"its fields are: {', '.join(sorted(known)) or 'none'}",
+                )
+    if quorum is None:
+        for given, value in (
+            (bool(fields), f"same={same!r}"),
+            (accept is not None, "accept=…"),
+            (not distinct, "distinct=False"),
+            (bool(more), ""),
+        ):
+            if given:
+                what = f"{place[:-1]}, {value})" if value else place
+                raise ModelError(
+                    f"{what} has no quorum",
+                    hint=f"add quorum=…, or leave {value.partition('=')[0]}= out"
+                    if value
+                    else "add quorum=1, or write one handler for each type",
+                )
+    check_size(place, quorum.size if isinstance(quorum, AtLeast) else quorum)
 
     def decorate(f: F) -> F:
-        return _mark(f, Handler(f.__name__, "message", f, message, where, quorum, fields))
+        return _mark(f, Handler(f.__name__, "message", f, kinds, where, quorum, fields, accept, bool(distinct)))
 
     return decorate
 
@@ -346,7 +375,7 @@ def _check_annotations(cls: type[Process], around: Mapping[str, Any]) -> None:
     for handler in cls.__plait_handlers__:
         function: Any = inspect.unwrap(handler.function)
         code = getattr(function, "__code__", None)
-        if handler.message is None or code is None or code.co_argcount < 2 or handler.name not in cls.__dict__:
+        if not handler.messages or code is None or code.co_argcount < 2 or handler.name not in cls.__dict__:
             continue
         annotation = getattr(function, "__annotations__", {}).get(code.co_varnames[1])
         if isinstance(annotation, str):
@@ -355,11 +384,11 @@ def _check_annotations(cls: type[Process], around: Mapping[str, Any]) -> None:
             except Exception:  # a name that only a type checker can resolve
                 continue
         several, single = _annotated(annotation)
-        expected, wrong = handler.message.__name__, single
+        expected, wrong = " | ".join(message.__name__ for message in handler.messages), single
         if handler.quorum is not None:
             expected, wrong = f"tuple[{expected}, ...]", several
         # A handler of a base class may know by its guard which subclass it gets.
-        related = [c for c in wrong if issubclass(c, handler.message) or issubclass(handler.message, c)]
+        related = all(any(issubclass(c, m) or issubclass(m, c) for c in wrong) for m in handler.messages)
         if (single or several) and not related:
             shown = getattr(annotation, "__name__", annotation) if single else annotation
             raise ModelError(

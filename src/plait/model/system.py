@@ -14,8 +14,9 @@ from plait.model.faults import Crash
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
-from plait.model.process import Handler, Process, Quorum
+from plait.model.process import Handler, Process
 from plait.model.properties import BUILT_IN, Property, distinct
+from plait.model.quorum import Quorum
 from plait.model.tag import check_rounds
 
 
@@ -105,8 +106,8 @@ class System:
 
     def _consumed(self) -> Iterator[tuple[str, type[Message]]]:
         for cls, handler in self.handlers():
-            if handler.message is not None:
-                yield f"{cls.__name__}.{handler.name}", handler.message
+            for message in handler.messages:
+                yield f"{cls.__name__}.{handler.name}", message
 
     def _number(self) -> list[Pid]:
         counts: dict[str, int] = {}
@@ -178,18 +179,23 @@ class System:
 
     def _check_quorums(self) -> None:
         for cls, handler in self.handlers():
-            where = f"{cls.__name__}.{handler.name}"
-            if isinstance(handler.quorum, Quorum):
-                members, size = len(self.members(handler.quorum.role)), self.quorum_size(handler.quorum)
-                if size > members or size < 1:
+            where, quorum = f"{cls.__name__}.{handler.name}", handler.size
+            if isinstance(quorum, Quorum):
+                members, size = len(self.members(quorum.role)), self.quorum_size(quorum)
+                if size < 1 or (size > members and (handler.distinct or not members)):
                     raise ModelError(
-                        f"{where}: a quorum of {size} {handler.quorum.role.__name__}, but the system has {members}",
+                        f"{where}: a quorum of {size} {quorum.role.__name__}, but the system has {members}",
                         hint="the handler could never run: lower the quorum or add processes",
                     )
-            elif isinstance(handler.quorum, int) and handler.quorum > len(self.classes):
+                if handler.most(size) < size:
+                    raise ModelError(
+                        f"{where}: a quorum of at least {size} and at most {handler.most(size)} messages",
+                        hint="the handler could never run: give most= a larger number",
+                    )
+            elif isinstance(quorum, int) and handler.distinct and quorum > len(self.classes):
                 raise ModelError(
-                    f"{where}: a quorum of {handler.quorum} senders, but the system has {len(self.classes)} processes",
-                    hint="the handler could never run: lower the quorum or add processes",
+                    f"{where}: a quorum of {quorum} senders, but the system has {len(self.classes)} processes",
+                    hint="the handler could never run: lower the quorum, add processes, or allow distinct=False",
                 )
 
     def _check_names(self) -> None:

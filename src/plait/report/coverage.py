@@ -24,7 +24,7 @@ def sections(coverage: Coverage) -> list[Section]:
     steps = plural(sum(h.steps for h in coverage.handlers), "different step")
     found = [
         Section("handlers", f"{_of(coverage.handlers, handlers)} ran, in {steps}", handlers),
-        _branches("guards", [b for b in coverage.branches if b.part == "guard"]),
+        _branches("guards", [b for b in coverage.branches if b.part != "body"]),
         _branches("bodies", [b for b in coverage.branches if b.part == "body"]),
     ]
     messages = [(m.type, said) for m in coverage.messages if (said := _message(m))]

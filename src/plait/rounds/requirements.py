@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from plait.kernel.errors import Argument, ModelError
+from plait.model.process import Handler
+from plait.model.quorum import AtLeast
 from plait.model.system import System
+
+
+def _set_guard(handler: Handler) -> str | None:
+    """What a handler uses that the sequential program does not implement: its turns take quorums of one size and type."""
+    if handler.accept is not None:
+        return "accept="
+    if isinstance(handler.quorum, AtLeast):
+        return "at_least"
+    if not handler.distinct:
+        return "distinct=False"
+    return "several message types" if len(handler.messages) > 1 else None
 
 
 def refuse(system: System) -> None:
@@ -26,6 +39,13 @@ def refuse(system: System) -> None:
             "processes, which rounds change",
             hint="put what the property needs into fields of the processes",
         )
+    for cls, handler in system.handlers():
+        if (what := _set_guard(handler)) is not None:
+            raise ModelError(
+                f"{system.name}: {cls.__name__}.{handler.name} uses {what}, which rounds do not support",
+                hint="write the handler with one message type and a quorum of a fixed size, or check the protocol "
+                "without rounds",
+            )
     for prop in system.properties:
         if prop.kind not in ("always", "reachable"):
             what = "terminal states" if prop.kind == "final" else "whole runs"

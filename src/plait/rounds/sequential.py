@@ -187,8 +187,8 @@ def _sequential(cls: type[Process], program: Program) -> type[Process]:
     fits = (lambda self, m: self.rounds_first in (0, m.place) or m.place > program.end) if program.grows else None
     handlers = [
         Handler("begin", "init", Sequential.rounds_begin),
-        Handler("update", "message", Sequential.rounds_update, Mail, fits, size, ("place",)),
-        Handler("more", "message", Sequential.rounds_more, Held),
+        Handler("update", "message", Sequential.rounds_update, (Mail,), fits, size, ("place",)),
+        Handler("more", "message", Sequential.rounds_more, (Held,)),
     ]
     made.__plait_handlers__ = tuple(handlers)
     return made

@@ -247,6 +247,7 @@ fn handler(json: &Json) -> Loaded<Handler> {
         step: function("step")?,
         guard: function("guard")?,
         quorum: function("quorum")?,
+        accept: function("accept")?,
         several: truth(field(json, "several")?)?,
     })
 }
@@ -269,7 +270,7 @@ fn property(json: &Json) -> Loaded<Property> {
 fn check(program: &Program) -> Loaded<()> {
     let functions = program.functions.len();
     let handlers = program.handlers.iter().flatten();
-    let mut used: Vec<u32> = handlers.flat_map(|h| [h.step, h.guard, h.quorum]).flatten().collect();
+    let mut used: Vec<u32> = handlers.flat_map(|h| [h.step, h.guard, h.quorum, h.accept]).flatten().collect();
     used.extend(program.monitors.iter().filter_map(|m| m.1));
     for property in program.properties.iter().flatten() {
         used.push(property.function);

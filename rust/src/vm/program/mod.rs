@@ -283,6 +283,8 @@ pub struct Handler {
     pub step: Option<u32>,
     pub guard: Option<u32>,
     pub quorum: Option<u32>,
+    /// The guard over a whole set of messages.
+    pub accept: Option<u32>,
     /// The step gets a tuple of messages.
     pub several: bool,
 }

@@ -43,6 +43,7 @@ class Recorder:
         self.reads: dict[tuple[type, str], set[str]] = {}
         """The readers of a field of a process or of a message."""
         self._guards: dict[Place, list[Condition]] = {}
+        self._accepts: dict[Place, list[Condition]] = {}
         self._bodies: dict[Place, list[Condition]] = {}
         self._properties: list[list[Condition]] = []
         """By the number of the property."""
@@ -61,7 +62,12 @@ class Recorder:
             if guard is not None:
                 guard, found = value_conditions_of(guard)
                 self._guards[cls, handler.name] = found
-            made = self._made[cls, handler] = dataclasses.replace(handler, function=function, where=guard)
+            accept = handler.accept
+            if accept is not None:
+                accept, found = value_conditions_of(accept)
+                self._accepts[cls, handler.name] = found
+            made = dataclasses.replace(handler, function=function, where=guard, accept=accept)
+            self._made[cls, handler] = made
         return made
 
     def properties(self, properties: Sequence[Property]) -> list[Property]:
@@ -128,8 +134,8 @@ class Recorder:
     def _branches(self) -> Iterator[Branch]:
         for cls, handler in self.system.handlers():
             place = (cls, handler.name)
-            parts: list[tuple[Literal["guard", "body"], dict[Place, list[Condition]]]]
-            parts = [("guard", self._guards), ("body", self._bodies)]
+            parts: list[tuple[Literal["guard", "accept", "body"], dict[Place, list[Condition]]]]
+            parts = [("guard", self._guards), ("accept", self._accepts), ("body", self._bodies)]
             for part, known in parts:
                 found = known.get(place, [])
                 implied = {id(operand) for c in found for operand in c.implied()}
@@ -139,7 +145,7 @@ class Recorder:
                         yield Branch(*where, c.true, c.false, id(c) in implied)
 
     def _messages(self, sent: Went) -> Iterator[MessageCoverage]:
-        known = {h.message for _, h in self.system.handlers() if h.message is not None}
+        known = {message for _, h in self.system.handlers() for message in h.messages}
         for cls in dict.fromkeys(self.system.classes):
             known |= set(_named(cls))
         known |= {kind for kind, _ in sent}

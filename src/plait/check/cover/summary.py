@@ -32,10 +32,12 @@ def never_ran(tabulation: Tabulation) -> dict[Place, str]:
 
 
 def _why(tabulation: Tabulation, cls: type[Process], handler: Handler) -> str:
-    if handler.message is not None and not tabulation.was_sent(handler):
-        return f"no process sends {handler.message.__name__}"
-    if handler.message is not None and not tabulation.was_sent(handler, cls):
-        return f"no {handler.message.__name__} is sent to {_a(cls)}"
+    if handler.messages and not tabulation.was_sent(handler):
+        return f"no process sends {handler.message_names}"
+    if handler.messages and not tabulation.was_sent(handler, cls):
+        return f"no {handler.message_names} is sent to {_a(cls)}"
+    if handler.accept is not None and handler.where is None:
+        return "it never accepted a set of messages"
     if handler.kind in ("action", "message"):
         return "its guard was never true" if handler.where else "it was never enabled"
     if handler.kind == "init":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait.check.runner import Runner
+from plait.check.tabulate.guards import Takes
 from plait.kernel.trace import Wait
 from plait.model.process import Handler
 
@@ -22,7 +23,7 @@ def waiting(runner: Runner, state: Sequence[int]) -> list[Wait]:
             found.append(Wait(repr(pid), None, f"it is {status}"))
             continue
         local = runner.engine.store.local(locals_[index])
-        armed = dict(tabulation.armed(index, local))
+        armed = {takes.handler: takes for takes in tabulation.armed(index, local)}
         pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inboxes[index])]
         handlers = [(n, h) for n, h in enumerate(cls.__plait_handlers__) if h.kind in ("action", "message")]
         if not handlers:
@@ -35,15 +36,18 @@ def waiting(runner: Runner, state: Sequence[int]) -> list[Wait]:
     return found
 
 
-def _reason(handler: Handler, wanted: int | None, pending: int, accepted: int) -> str:
-    """Why a handler cannot run: how many messages it wants, how many are pending for it, and which its guard accepts."""
-    if handler.message is None:
+def _reason(handler: Handler, wanted: Takes | None, pending: int, accepted: int) -> str:
+    """Why a handler cannot run: which messages it wants, how many are pending for it, and which its guard accepts."""
+    if not handler.messages:
         return "its guard is false" if wanted is None else "it changes nothing"
-    name = handler.message.__name__
+    name = handler.message_names
     if not pending:
         return f"no {name} is pending"
     if not accepted:
         return f"its guard refuses {'the' if pending == 1 else f'all {pending}'} pending {name}"
-    if wanted is not None and wanted > 1:
-        return f"it needs {wanted} {name} from distinct senders that fit together: {accepted} of {pending} pending fit"
+    if wanted is not None and (wanted.least > 1 or wanted.accepts):
+        count = f"{'at least ' if wanted.most > wanted.least else ''}{wanted.least} {name}"
+        senders = " from distinct senders" if wanted.distinct else ""
+        together = "that it accepts" if wanted.accepts else "that fit together"
+        return f"it needs {count}{senders} {together}: {accepted} of {pending} pending fit"
     return "it changes nothing"

@@ -27,6 +27,7 @@ from plait.check.source.classes import held
 from plait.check.source.purity import plain_type
 from plait.check.tabulate.codec import UNBORN, kind_of
 from plait.check.tabulate.evaluation import STATUSES
+from plait.check.tabulate.guards import Takes
 from plait.check.tabulate.steprun import Outcome
 from plait.check.tabulate.tabulation import Tabulation, comparable
 from plait.kernel.errors import Argument, ModelError
@@ -95,13 +96,18 @@ class Relevance(Tabulation):
         self._drain()
         return [self.erased(index, local) for index, local in enumerate(locals_)], messages, monitors
 
-    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
+    def armed(self, index: int, local: bytes) -> list[Takes]:
         return self._ask(index, local, ("armed",))  # type: ignore[no-any-return]
 
     def guards(
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
     ) -> list[bytes | Failure | None]:
         return self._ask(index, local, ("guards", tuple(questions)))  # type: ignore[no-any-return]
+
+    def accepts(
+        self, index: int, local: bytes, number: int, sets: Sequence[Sequence[tuple[int, bytes]]]
+    ) -> list[bool | Failure]:
+        return self._ask(index, local, ("accepts", number, tuple(map(tuple, sets))))  # type: ignore[no-any-return]
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         return self._ask(index, local, ("run", number, tuple(messages)))  # type: ignore[no-any-return]
@@ -183,10 +189,7 @@ class Relevance(Tabulation):
     def _ask(self, index: int, local: bytes, question: Question) -> Any:
         """The relevant answer of the representative. All other full local states must give the same answer."""
         shared = self._known(index, local)
-        if question[0] in ("guards", "run"):
-            self._check_messages(
-                [m for _, (_, m) in question[1]] if question[0] == "guards" else [m for _, m in question[2]]
-            )
+        self._check_messages(_contents(question))
         if not shared.watched:
             answer = self._answer(index, shared.representative, question)
             self._drain()  # the step may have spawned an audited process
@@ -340,14 +343,22 @@ class Relevance(Tabulation):
                 if a != b:
                     asked = f"the guard of {self.where(index, number)}{self._messages([delivered])}"
                     return asked, str(a is not None).lower(), str(b is not None).lower()
+        if method == "accepts":
+            number, sets = arguments
+            for messages, a, b in zip(sets, expected, answer, strict=True):
+                if _comparable([a]) != _comparable([b]):
+                    asked = f"the accept guard of {self.where(index, number)}{self._messages(messages)}"
+                    return asked, str(a).lower(), str(b).lower()
         if method == "armed":
             return asked, self._armed_text(index, expected), self._armed_text(index, answer)
         if method == "crash":
             return asked, self._state(index, expected), self._state(index, answer)
         return asked, *self._outcomes_text(index, expected, answer)
 
-    def _armed_text(self, index: int, armed: list[tuple[int, int]]) -> str:
-        names = [f"{self.handlers[index][n].name}{f' with {k} messages' if k > 1 else ''}" for n, k in armed]
+    def _armed_text(self, index: int, armed: list[Takes]) -> str:
+        names = [
+            f"{self.handlers[index][a.handler].name}{f' with {a.least} messages' if a.least > 1 else ''}" for a in armed
+        ]
         return ", ".join(names) or "none"
 
     def _messages(self, messages: Sequence[tuple[int, bytes]]) -> str:
@@ -388,6 +399,18 @@ def _positions(cls: type[Process], names: frozenset[str]) -> frozenset[int]:
 
 def _listed(cls: type[Process], names: Sequence[str]) -> str:
     return " and ".join(f"{cls.__name__}.{name}" for name in names)
+
+
+def _contents(question: Question) -> list[bytes]:
+    """The messages that a question is about."""
+    match question:
+        case ("guards", asked):
+            return [content for _, (_, content) in asked]
+        case ("accepts", _, sets):
+            return [content for messages in sets for _, content in messages]
+        case ("run", _, messages):
+            return [content for _, content in messages]
+    return []
 
 
 def _comparable(answer: Any) -> Any:

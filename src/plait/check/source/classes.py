@@ -142,7 +142,7 @@ class Classes:
             for field in dataclasses.fields(base) if dataclasses.is_dataclass(base) else ():
                 self._values((field.default, field.default_factory))
             for handler in getattr(base, "__plait_handlers__", ()):
-                self._values((handler.function, handler.where, handler.quorum, handler.message))
+                self._values((handler.function, handler.where, handler.size, handler.accept, *handler.messages))
         if is_record(cls) and cls is not Message:
             self.records.add(cls)  # a class of the library, too
 

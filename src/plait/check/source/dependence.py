@@ -110,9 +110,13 @@ def _check_plain(cls: type[Process]) -> None:
 
 def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler) -> None:
     label = f"{cls.__name__}.{handler.name}"
-    for what, guard in (("guard", handler.where), ("quorum", handler.quorum)):
+    for what, guard, many in (
+        ("guard", handler.where, False),
+        ("quorum", handler.size, False),
+        ("accept guard", handler.accept, True),
+    ):
         if callable(guard):
-            flow = Flow(graph, cls, f"the {what} of {label}", handler.message, many=False)
+            flow = Flow(graph, cls, f"the {what} of {label}", handler.message, many=many)
             result = flow.start(guard)
             graph.sink(result.deps, f"the {what} of {label}")
             flow.finish()
@@ -131,10 +135,10 @@ def _may_be_idle(system: System, handler: Handler, flow: Flow) -> bool:
     if handler.kind not in ("action", "message"):
         return False
     network = system.network
-    if handler.message is None or (network.kind == "duplicating" and network.duplications is None):
+    if not handler.messages or (network.kind == "duplicating" and network.duplications is None):
         return True
     # The step removes a message. The message is pending again only if the step sends it to its own process.
-    return any(sent is None or issubclass(sent, handler.message) for sent in flow.sent)
+    return any(sent is None or issubclass(sent, handler.messages) for sent in flow.sent)
 
 
 def _reasons(graph: Graph, system: System) -> Reasons:

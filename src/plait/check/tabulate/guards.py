@@ -11,7 +11,7 @@ import dis
 import functools
 from collections.abc import Callable, Sequence
 from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple
 
 from plait._native import Failure, SetOrder
 from plait.check.cover.recorder import Recorder
@@ -20,7 +20,8 @@ from plait.check.tabulate.probe import turns
 from plait.check.tabulate.sample import Question, Sample
 from plait.kernel.errors import ModelError
 from plait.model.message import Message
-from plait.model.process import Handler, Process, Quorum
+from plait.model.process import Handler, Process
+from plait.model.quorum import MANY, Quorum
 from plait.model.system import plays
 
 Value = bool | Failure
@@ -109,10 +110,25 @@ def triggered(receiver: type[Process], sender: type[Process], message: type[Mess
     return [
         number
         for number, handler in enumerate(receiver.__plait_handlers__)
-        if handler.message is not None
-        and issubclass(message, handler.message)
-        and not (isinstance(handler.quorum, Quorum) and not plays(sender, handler.quorum.role))
+        if issubclass(message, handler.messages) and (handler.role is None or plays(sender, handler.role))
     ]
+
+
+Delivered = tuple[int, bytes]
+"""A message: the position of its sender, and its content."""
+
+
+class Takes(NamedTuple):
+    """A handler that may run in a local state, and the sets of messages that it may take."""
+
+    handler: int
+    least: int
+    """How many messages; 0 for an enabled action."""
+    most: int
+    distinct: bool
+    """Its messages have different senders."""
+    accepts: bool
+    """A guard over the whole set decides."""
 
 
 class Guards:
@@ -134,16 +150,16 @@ class Guards:
         self._asked: dict[tuple[type[Process], str] | str, int] = {}
         self.foresee = False
         """Leave handlers out of `armed` that no message can trigger. Partial-order reduction needs this."""
-        self._known: dict[tuple[int, int, int, bytes], Known] = {}
-        """Per process, handler and message."""
+        self._known: dict[tuple[int, int, bool, tuple[Delivered, ...]], Known] = {}
+        """Per process, handler, whether `accept` was asked, and messages."""
         self._known_hopeless: dict[tuple[int, int], Known] = {}
         """Per process and handler."""
-        self.raised: dict[tuple[int, int, bytes, tuple[tuple[int, bytes], ...]], Failure] = {}
-        """Guards (and sizes of quorums) that raised an exception: process, handler, local state, message if there is one.
+        self.raised: dict[tuple[int, int, bytes, tuple[Delivered, ...]], Failure] = {}
+        """Guards (and sizes of quorums) that raised an exception: process, handler, local state, messages if there are any.
         The engine takes this for a step, which fails."""
 
-    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
-        """Handlers that may run in this local state: (handler, number of messages; 0 for an enabled action)."""
+    def armed(self, index: int, local: bytes) -> list[Takes]:
+        """Handlers that may run in this local state."""
         found = []
         fields = self.model_codec.codec.fields(local) if self.foresee else []
         for number, handler in enumerate(self.handlers[index]):
@@ -151,13 +167,14 @@ class Guards:
             if handler.kind == "action":
                 value = handler.where is None or self._audited(index, number, local)[0]
                 if value:
-                    found.append((number, 0))
+                    found.append(Takes(number, 0, 0, True, False))
             elif handler.kind == "message":
                 value = self._quorum(index, number, local)
                 if isinstance(value, Failure):
-                    found.append((number, 0))
+                    found.append(Takes(number, 0, 0, True, False))
                 elif not (self.foresee and self._hopeless(index, number, local, fields)):
-                    found.append((number, value))
+                    most = handler.most(value)
+                    found.append(Takes(number, value, most, handler.distinct, handler.accept is not None))
             if isinstance(value, Failure):
                 self.raised[index, number, local, ()] = value
         return found
@@ -211,7 +228,7 @@ class Guards:
         self, index: int, number: int, local: bytes, fields: list[bytes], sender: int, content: bytes
     ) -> bytes | Failure | None:
         handler = self.handlers[index][number]
-        value = handler.where is None or self._holds(index, number, local, fields, sender, content)
+        value = handler.where is None or self._holds(index, number, local, fields, ((sender, content),))
         if not value or isinstance(value, Failure):
             return value or None
         if not handler.same:
@@ -226,11 +243,32 @@ class Guards:
             return failed(f"the quorum of {self.system.classes[index].__name__}.{handler.name}", error)
         return self.model_codec.codec.encode(same)
 
-    def _holds(self, index: int, number: int, local: bytes, fields: list[bytes], sender: int, content: bytes) -> Value:
-        known = self._known.setdefault((index, number, sender, content), {})
+    def accepts(
+        self, index: int, local: bytes, number: int, sets: Sequence[Sequence[Delivered]]
+    ) -> list[bool | Failure]:
+        """For each set of messages, what the guard over the whole set says."""
+        fields = self.model_codec.codec.fields(local)
+        answers: list[bool | Failure] = []
+        for messages in sets:
+            answer = self._holds(index, number, local, fields, tuple(messages), accept=True)
+            if isinstance(answer, Failure):
+                self.raised[index, number, local, tuple(messages)] = answer
+            answers.append(answer)
+        return answers
+
+    def _holds(
+        self,
+        index: int,
+        number: int,
+        local: bytes,
+        fields: list[bytes],
+        messages: tuple[Delivered, ...],
+        accept: bool = False,
+    ) -> Value:
+        known = self._known.setdefault((index, number, accept, messages), {})
         value = _recalled(known, fields)
         if value is None:
-            value, names = self._audited(index, number, local, sender, content)
+            value, names = self._audited(index, number, local, messages, accept)
             self._remember(index, known, fields, names, value)
         return value
 
@@ -239,41 +277,52 @@ class Guards:
         read = tuple(i for i, name in enumerate(self.system.classes[index].__plait_fields__, 1) if name in names)
         known.setdefault(read, {})[tuple(fields[i] for i in read)] = value
 
-    def _audited(self, index: int, number: int, local: bytes, *delivered: Any) -> tuple[Value, set[str]]:
-        """Evaluate a guard (on a delivered message: sender and content). At first, check that it is a function."""
-        key = (self.system.classes[index], self.handlers[index][number].name)
+    def _audited(
+        self, index: int, number: int, local: bytes, messages: tuple[Delivered, ...] = (), accept: bool = False
+    ) -> tuple[Value, set[str]]:
+        """Evaluate a guard (of an action, on one message, or on a set). At first, check that it is a function."""
+        where = self._where(index, number, accept)
+        key = (self.system.classes[index], self.handlers[index][number].name) if not accept else where
         count = self._asked[key] = self._asked.get(key, 0) + 1
+        asked = (index, number, local, messages, accept)
         if self.sample.takes(count):
-            where = self._where(index, number)
-            value, read = self.sample.record(where, self._evaluate, index, number, local, *delivered)
-            self.sample.questions.append(Question(where, ("guard", index, number, local, *delivered), kind_of(value)))
+            value, read = self.sample.record(where, self._evaluate, *asked)
+            self.sample.questions.append(Question(where, ("guard", *asked), kind_of(value)))
         else:
-            value, read = self._evaluate(index, number, local, *delivered)
+            value, read = self._evaluate(*asked)
         largest = self.order.largest
         if self.recorder is not None:
-            self._record(self.recorder, index, number, local, read, delivered)
+            self._record(self.recorder, index, number, local, read, messages, accept)
         for turn in turns(count, largest):
-            again = self.order.permuted(turn, self.answer, index, number, local, *delivered)
+            again = self.order.permuted(turn, self.answer, *asked)
             if kind_of(again) != kind_of(value):
                 first, second = ("an exception" if isinstance(v, Failure) else v for v in (value, again))
                 raise ModelError(
-                    f"{self._where(index, number)} is not a function of its inputs: "
-                    f"evaluated twice, it returned {first} and then {second}",
+                    f"{where} is not a function of its inputs: evaluated twice, it returned {first} and then {second}",
                     hint="a guard must not use randomness, clocks, globals or the order of a set",
                 )
         return value, read
 
     def _record(
-        self, recorder: Recorder, index: int, number: int, local: bytes, read: set[str], delivered: tuple[Any, ...]
+        self,
+        recorder: Recorder,
+        index: int,
+        number: int,
+        local: bytes,
+        read: set[str],
+        messages: tuple[Delivered, ...],
+        accept: bool,
     ) -> None:
-        """Record the reads of a guard. It is evaluated once more to record its reads of the message."""
-        by = f"guard of {self.handlers[index][number].name}"
+        """Record the reads of a guard. It is evaluated once more to record its reads of the messages."""
+        handler = self.system.classes[index].__plait_handlers__[number]
+        by = f"{'accept' if accept else 'guard'} of {handler.name}"
         recorder.read(self.system.classes[index], read, by)
-        guard: Any = self.system.classes[index].__plait_handlers__[number].where
-        if delivered:
-            message = watched_message(self.model_codec.message(*delivered), recorder.noting(by))
+        guard: Any = handler.accept if accept else handler.where
+        if messages:
+            noting = recorder.noting(by)
+            given = tuple(watched_message(self.model_codec.message(*m), noting) for m in messages)
             try:
-                guard(self._watched(index, local)[0], message)
+                guard(self._watched(index, local)[0], *([given] if accept else given))
             except BaseException as error:  # the evaluation before this one has reported it
                 require_users(error)
 
@@ -286,18 +335,27 @@ class Guards:
         return process, read
 
     def _evaluate(
-        self, index: int, number: int, local: bytes, *delivered: Any, probe: bool = False
+        self,
+        index: int,
+        number: int,
+        local: bytes,
+        messages: tuple[Delivered, ...] = (),
+        accept: bool = False,
+        *,
+        probe: bool = False,
     ) -> tuple[Value, set[str]]:
         """The value of a guard, and the fields that it read. It must not change the state."""
-        cls, where = self.system.classes[index], self._where(index, number)
+        cls, where = self.system.classes[index], self._where(index, number, accept)
         # As a probe, the original, which does not record coverage.
-        guard: Any = (cls.__plait_handlers__ if probe else self.handlers[index])[number].where
+        handler = (cls.__plait_handlers__ if probe else self.handlers[index])[number]
+        guard: Any = handler.accept if accept else handler.where
         process, read = self._watched(index, local)
-        message = [self.model_codec.message(*delivered)] if delivered else []
+        given = tuple(self.model_codec.message(*delivered) for delivered in messages)
+        arguments = [given] if accept else given
         self.model_codec.thread = get_ident()
         value: Value
         try:
-            value = bool(guard(process, *message) if probe else self.order.watched(guard, process, *message))
+            value = bool(guard(process, *arguments) if probe else self.order.watched(guard, process, *arguments))
         except BaseException as error:
             require_users(error)
             value = failed(where, error)
@@ -309,24 +367,29 @@ class Guards:
             )
         return value, read
 
-    def answer(self, index: int, number: int, local: bytes, *delivered: Any) -> Value:
+    def answer(
+        self, index: int, number: int, local: bytes, messages: tuple[Delivered, ...] = (), accept: bool = False
+    ) -> Value:
         """The value of a guard, without a record of coverage."""
-        return self._evaluate(index, number, local, *delivered, probe=True)[0]
+        return self._evaluate(index, number, local, messages, accept, probe=True)[0]
 
-    def reads(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> set[str]:
-        """The fields that the guard read when it accepted these messages (or none, for an action)."""
-        if self.handlers[index][number].where is None:
-            return set()
-        asked: Sequence[tuple[Any, ...]] = messages or [()]
-        return set().union(*(self._evaluate(index, number, local, *delivered)[1] for delivered in asked))
+    def reads(self, index: int, number: int, local: bytes, messages: Sequence[Delivered]) -> set[str]:
+        """The fields that the guards read when they accepted these messages (or none, for an action)."""
+        handler, read = self.handlers[index][number], set()
+        if handler.where is not None:
+            asked: list[tuple[Delivered, ...]] = [(message,) for message in messages]
+            for one in asked or [()]:
+                read |= self._evaluate(index, number, local, one)[1]
+        if handler.accept is not None and messages:
+            read |= self._evaluate(index, number, local, tuple(messages), True)[1]
+        return read
 
-    def _where(self, index: int, number: int) -> str:
-        return f"the guard of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
+    def _where(self, index: int, number: int, accept: bool = False) -> str:
+        what = "accept guard" if accept else "guard"
+        return f"the {what} of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
 
     def _quorum(self, index: int, number: int, local: bytes) -> int | Failure:
-        quorum = self.handlers[index][number].quorum
-        if quorum is None:
-            return 1
+        quorum = self.handlers[index][number].size
         if isinstance(quorum, Quorum):
             return self.system.quorum_size(quorum)
         if isinstance(quorum, int):
@@ -354,10 +417,12 @@ class Guards:
                 )
         if isinstance(size, Failure):
             return size
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= len(self.system.classes):
+        distinct = self.handlers[index][number].distinct
+        highest = len(self.system.classes) if distinct else MANY
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= highest:
             raise ModelError(
                 f"{where} is {size!r}",
-                hint=f"give a number from 1 to {len(self.system.classes)}, the number of processes",
+                hint=f"give a number from 1 to {highest}{', the number of processes' if distinct else ''}",
             )
         if self.recorder is not None:
             self.recorder.read(self.system.classes[index], read, f"quorum of {self.handlers[index][number].name}")

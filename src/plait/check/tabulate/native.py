@@ -11,7 +11,8 @@ from plait.check.tabulate.tabulation import Tabulation
 from plait.ir.lower import lower
 from plait.ir.nodes import encoded
 from plait.model.message import Message
-from plait.model.process import Handler, Process, Quorum
+from plait.model.process import Handler, Process
+from plait.model.quorum import Quorum
 from plait.model.system import System
 
 
@@ -55,20 +56,22 @@ def _name(message: type[Message]) -> str:
 
 
 def _handler(system: System, handler: Handler) -> NativeHandler:
-    count: int | None = 1
-    if isinstance(handler.quorum, Quorum):
-        count = system.quorum_size(handler.quorum)
-    elif isinstance(handler.quorum, int):
-        count = handler.quorum
-    elif handler.quorum is not None:
-        count = None
-    guarded = handler.where is not None
-    return NativeHandler((handler.kind, count), guarded, guarded and only_attributes(handler.where), handler.same)
+    quorum, guarded = handler.size, handler.where is not None
+    least = system.quorum_size(quorum) if isinstance(quorum, Quorum) else quorum
+    return NativeHandler(
+        (handler.kind, least if isinstance(least, int) else None),
+        handler.most(0) or None,
+        handler.distinct,
+        handler.accept is not None,
+        guarded,
+        guarded and only_attributes(handler.where),
+        handler.same,
+    )
 
 
 def _quorum_messages(classes: Sequence[type[Process]]) -> Iterator[type[Message]]:
     """The classes of messages whose fields must agree in a quorum."""
-    waiting = [h.message for cls in classes for h in cls.__plait_handlers__ if h.message is not None and h.same]
+    waiting = [message for cls in classes for h in cls.__plait_handlers__ if h.same for message in h.messages]
     while waiting:
         message = waiting.pop()
         yield message

@@ -13,7 +13,13 @@ class NativeHandler:
     """What is known of a handler without running it."""
 
     trigger: tuple[str, int | None]
-    """Its kind, and how many messages it takes (None: this depends on the local state)."""
+    """Its kind, and how many messages it takes at least (None: this depends on the local state)."""
+    most: int | None
+    """How many messages it takes at most (None: as many as at least)."""
+    distinct: bool
+    """Its messages have different senders."""
+    accepts: bool
+    """It has a guard over whole sets of messages."""
     guarded: bool
     foreseeable: bool
     """Its guard uses the message only to read its attributes."""

@@ -30,7 +30,7 @@ from plait.check.tabulate.codec import (
     require_users,
 )
 from plait.check.tabulate.evaluation import Evaluation
-from plait.check.tabulate.guards import Guards, watched, watched_message
+from plait.check.tabulate.guards import Guards, Takes, watched, watched_message
 from plait.check.tabulate.probe import turns
 from plait.check.tabulate.sample import Question
 from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
@@ -112,7 +112,7 @@ class Tabulation(Evaluation, Asymmetry):
         if failure is not None and failure.exception is not None:
             raise ModelError(failure.message, hint=failure.hint)
 
-    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
+    def armed(self, index: int, local: bytes) -> list[Takes]:
         """Handlers that may run in this local state, and how many messages each takes."""
         return self._guards.armed(index, local)
 
@@ -121,6 +121,12 @@ class Tabulation(Evaluation, Asymmetry):
     ) -> list[bytes | Failure | None]:
         """For each handler and message, None if its guard is false here, else the value of its `same` fields."""
         return self._guards.guards(index, local, questions)
+
+    def accepts(
+        self, index: int, local: bytes, number: int, sets: Sequence[Sequence[tuple[int, bytes]]]
+    ) -> list[bool | Failure]:
+        """For each set of messages that a handler may take, what its guard over the whole set says."""
+        return self._guards.accepts(index, local, number, sets)
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """The outcomes of a handler, one per combination of its choices."""
@@ -221,6 +227,13 @@ class Tabulation(Evaluation, Asymmetry):
     def _answer_text(self, answer: bytes | Failure) -> str:
         return answer.message if isinstance(answer, Failure) else text(to_data(self.codec.decode(answer)))
 
+    def too_many_sets(self, index: int, number: int) -> ModelError:
+        """The error for a handler that may take more sets of messages in one state than the engine lists."""
+        return ModelError(
+            f"{self.where(index, number)} may take more than 50,000 sets of messages in one state",
+            hint="allow fewer sets: a guard where= on each message, same=…, or at_least(…, most=…)",
+        )
+
     def where(self, index: int, number: int) -> str:
         """A handler's name for a message to the user."""
         return f"{self.system.classes[index].__name__}.{self.handlers[index][number].name}"
@@ -258,8 +271,7 @@ class Tabulation(Evaluation, Asymmetry):
 
     def was_sent(self, handler: Handler, cls: type[Process] | None = None) -> bool:
         """Whether a step sent a message for this handler (to a process of the class, if one is given)."""
-        wanted = handler.message
-        return wanted is not None and any(issubclass(t, wanted) and to is (cls or to) for t, to in self.sent)
+        return any(issubclass(t, handler.messages) and to is (cls or to) for t, to in self.sent)
 
     # -- running ---------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
 from plait.model.message import Message
-from plait.model.process import Handler, Process, Quorum
+from plait.model.process import Handler, Process
+from plait.model.quorum import Quorum
 from plait.model.system import System, plays
 from plait.rounds.calendar import Calendar, where
 from plait.rounds.program.step import Heard
@@ -129,19 +130,15 @@ class Protocol(abc.ABC):
 
     def fits(self, process: Process, handler: Handler, sender: Pid, message: Message) -> bool:
         """Whether a handler may consume a message, alone or with others."""
-        if not isinstance(message, handler.message or ()):
+        if not isinstance(message, handler.messages):
             return False
-        if isinstance(handler.quorum, Quorum):
-            cls = self.system.classes[self.system.index[sender]]
-            if not plays(cls, handler.quorum.role):
-                return False
+        if handler.role is not None and not plays(self.system.classes[self.system.index[sender]], handler.role):
+            return False
         with blamed(process, handler, guard=True):
             return handler.where is None or bool(handler.where(process, delivered(sender, message)))
 
     def _size(self, process: Process, handler: Handler) -> int:
-        quorum = handler.quorum
-        if quorum is None:
-            return 1
+        quorum = handler.size
         if isinstance(quorum, Quorum):
             return self.system.quorum_size(quorum)
         with blamed(process, handler, guard=True):
