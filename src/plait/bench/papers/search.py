@@ -23,6 +23,16 @@ QUICK = 1_000_000
 
 LAST = {"history": "last"}
 COLUMNS = [Column("states", published="paper"), Column("time"), REMOVED, Column("verdict")]
+TIMED = [
+    Column("states", published="paper"),
+    Column("time", published="paper: time"),
+    REMOVED,
+    Column("saved", "time saved"),
+    Column("verdict"),
+]
+"""With time as the main measure."""
+SHORT = 0.1
+"""The saved time is not stated if the base took less: so short times vary too much."""
 
 
 class Way(NamedTuple):
@@ -42,6 +52,8 @@ class Setting(NamedTuple):
     stopped: tuple[str, ...] = ()
     """Reductions for which the published search was stopped."""
     large: bool = False
+    seconds: Mapping[str, float] = {}
+    """The published time by reduction."""
 
 
 def conditions(form: str, options: Options, *, stateless: bool = False) -> str:
@@ -95,7 +107,14 @@ def _add(table: Table, name: str, setting: Setting, label: str, verdict: Verdict
             published=setting.states.get(label),
             published_at_least=label in setting.stopped,
         ),
-        time=Cell(verdict.statistics.seconds, "s"),
+        time=Cell(
+            verdict.statistics.seconds,
+            "s",
+            at_least=stopped,
+            published=setting.seconds.get(label),
+            published_at_least=label in setting.stopped,
+        ),
+        saved=_saved(verdict.statistics.seconds, stopped, setting, label, bases),
         verdict=verdict_cell(verdict, setting.verdict),
         comparisons=[] if stopped else _compared(states, bases),
         limit=verdict.bound,
@@ -116,6 +135,18 @@ def _compared(states: int, bases: list[Row]) -> Iterator[Comparison]:
         removed = 1 - states / base.value("states")
         if base.limit is None or removed > 0:
             yield Comparison(base.variant, removed, base.limit is not None)
+
+
+def _saved(seconds: float, stopped: bool, setting: Setting, label: str, bases: list[Row]) -> Cell | None:
+    """The share of the time of the last base that a reduction saves, and the share that it saves in the paper."""
+    if not bases:
+        return None
+    base, value, published = bases[-1], None, None
+    if not stopped and base.limit is None and base.value("time") >= SHORT:
+        value = 1 - seconds / base.value("time")
+    if not {label, base.variant} & set(setting.stopped) and {label, base.variant} <= setting.seconds.keys():
+        published = 1 - setting.seconds[label] / setting.seconds[base.variant]
+    return Cell(value, "share", published=published)
 
 
 def verdicts(rows: list[Row], paper: str) -> str:

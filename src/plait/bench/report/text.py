@@ -53,7 +53,8 @@ def _widths(laid: Grid, width: int) -> list[int]:
     widths = [max(map(len, column)) for column in columns]
     widths[0] = max(len(laid.headings[0]), *(len(text) + 2 for text in columns[0][1:]))
     while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
-        foldable = [at for at, number in enumerate(laid.numbers) if not number and widths[at] > _LEAST]
+        words = [at for at, number in enumerate(laid.numbers) if not number and widths[at] > _LEAST]
+        foldable = [at for at in words if at] or words  # the first column names the row: it is folded last
         if not foldable:
             break
         widest = max(foldable, key=lambda at: widths[at])
