@@ -38,6 +38,7 @@ impl Counters {
             losses: None,
             duplications: None,
             faults: vec![],
+            returning: vec![false; counters + usize::from(tell)],
             properties: vec![PropertyKind::Always],
             quantifiers: vec![Quantifier::default()],
             history: false,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
 from plait.kernel.pid import Pid
 from plait.kernel.rendering import Renderer, provide
-from plait.model.fairness import strong, weak
+from plait.model.fairness import everybody, fair_loss, strong, weak
 from plait.model.faults import crash_recovery, crash_stop
 from plait.model.message import Message
 from plait.model.monitor import Monitor
@@ -89,7 +89,9 @@ __all__ = [
     "durable",
     "eventually",
     "eventually_always",
+    "everybody",
     "everyone",
+    "fair_loss",
     "field",
     "fifo",
     "final",

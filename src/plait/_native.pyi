@@ -139,6 +139,10 @@ class Transition:
     @property
     def kind(self) -> str: ...
     @property
+    def moves(self) -> bool:
+        """Whether it is a step of a process, or a recovery that is assumed to happen."""
+
+    @property
     def process(self) -> int: ...
     @property
     def handler(self) -> int | None: ...
@@ -267,6 +271,10 @@ class LivenessReport:
     def lassos(self) -> list[tuple[list[Transition], list[Transition]] | None]:
         """Per automaton a fair run that it accepts: the steps to a loop, and those of the loop."""
     @property
+    def stays(self) -> bool:
+        """With partial-order reduction: a step leaves its process and its pending messages as they are."""
+
+    @property
     def silent(self) -> bool:
         """A step changed nothing that the engine sees: whether it can repeat for ever is not known."""
 
@@ -288,6 +296,7 @@ class Engine:
         losses: int | None,
         duplications: int | None,
         faults: Sequence[tuple[Sequence[int], int, bool]],
+        returning: Sequence[bool],
         properties: Sequence[str],
         history: bool,
         symmetry: Sequence[Sequence[int]],
@@ -339,7 +348,7 @@ class Engine:
         options: Options,
         *,
         predicates: Sequence[int],
-        automata: Sequence[tuple[Any, Sequence[tuple[bool, Sequence[tuple[int, int]], tuple[bytes, ...] | None]]]],
+        automata: Sequence[tuple[Any, Sequence[tuple[str, Sequence[tuple[int, int]], tuple[bytes, ...] | None]]]],
         safety: bool = False,
         por: bool = False,
         progress: Callable[[Counters], object] | None = None,

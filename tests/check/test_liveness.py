@@ -458,7 +458,7 @@ def test_formulas_that_demand_many_things_are_refused_and_not_misread() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ModelError, match="expected a Process class, a handler or a Message class"):
+    with pytest.raises(ModelError, match="expected a Process class, a handler, a Message class"):
         weak(3)
     with pytest.raises(ModelError, match="is not an assumption"):
         System([Flip()], fairness=["weak"])  # type: ignore[list-item]

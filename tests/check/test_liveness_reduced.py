@@ -63,7 +63,7 @@ REDUCED = settings(max_examples=200, deadline=None, suppress_health_check=list(H
 @REDUCED
 @given(st.data())
 def test_orders_that_are_left_out_decide_nothing(data: st.DataObject) -> None:
-    made = data.draw(drawn(limit=60, counts=(2, 2, 3)))._replace(fairness=())
+    made = data.draw(drawn(limit=60, counts=(2, 2, 3), fairness=()))
     formula = data.draw(formulas(made.atoms, following=False))
     same(made, formula, data.draw(st.sampled_from(("por", "por", "por", "por,decomposition"))))
 
@@ -72,7 +72,7 @@ def test_orders_that_are_left_out_decide_nothing(data: st.DataObject) -> None:
 @settings(REDUCED, max_examples=100)
 @given(st.data())
 def test_reduced_runs_on_all_short_lassos(data: st.DataObject) -> None:
-    made = data.draw(drawn(limit=12, counts=(2, 3)))._replace(fairness=())
+    made = data.draw(drawn(limit=12, counts=(2, 3), fairness=()))
     compare(made, data.draw(formulas(made.atoms, following=False)), length=5, reduce="por")
 
 
@@ -381,7 +381,7 @@ REFUSED = [
         "por",
         [eventually(up)],
         [weak(Flip)],
-        r"up assumes weak\(Flip\), and the reduction may leave out the fair run",
+        r"up assumes weak\(Flip\), but no fairness of Worker0, and the reduction may leave out the fair run",
     ),
     ("por", [eventually(up, fairness=[strong(Flip.flip)])], [], r"up assumes strong\(Flip.flip\)"),
     (

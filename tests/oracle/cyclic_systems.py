@@ -8,12 +8,37 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from plait import Message, Pid, Process, System, action, crash_stop, init, on, strong, weak
+from plait import (
+    Message,
+    Pid,
+    Process,
+    System,
+    action,
+    crash_recovery,
+    crash_stop,
+    duplicating,
+    everybody,
+    fair_loss,
+    fifo,
+    init,
+    on,
+    recovery,
+    strong,
+    unordered,
+    weak,
+)
 from plait.model.fairness import Fairness
 from plait.model.temporal import And, Atom, Finally, Formula, Globally, Next, Not, Or, Release, Until, WeakUntil
 from tests.oracle.explorer import Exploration, explore
 
 VALUES = 3
+NETWORKS = {
+    "unordered": unordered(),
+    "fifo": fifo(),
+    "set": duplicating(),
+    "lossy": unordered(lossy=True),
+    "lossy set": duplicating(lossy=True),
+}
 
 
 class Token(Message):
@@ -39,6 +64,8 @@ class Spec(NamedTuple):
     starts: tuple[int, ...]
     tokens: tuple[int, ...]  # marks of the tokens that the first process has
     crashes: int
+    recovers: bool  # after a crash
+    network: str  # one of NETWORKS
     fairness: tuple[tuple[bool, int], ...]  # strong or weak, of what
     derived: tuple[str, ...]  # per process, how its class gets its handlers: own, inherited or overridden
     atoms: tuple[tuple[int, frozenset[int]], ...]  # a process, and the values of x that make it true
@@ -105,13 +132,23 @@ def build(spec: Spec) -> tuple[System, tuple[Fairness, ...], list[Atom]]:
     whose += [Message, Token, Heavy] if any(rule.on_token for own in spec.rules for rule in own) else []
     named = zip([*classes, *bases], [*spec.rules, *spec.rules], strict=True)
     whose += [getattr(c, f"rule{i}") for c, rules in named if c is not Process for i in range(len(rules))]
+    whose += [everybody, recovery(Process), recovery(classes[0])] if spec.crashes and spec.recovers else [everybody]
     assumed = [(strong if is_strong else weak)(whose[number % len(whose)]) for is_strong, number in spec.fairness]
+    network = NETWORKS[spec.network]
+    if network.lossy and any(isinstance(one.of, type) and issubclass(one.of, Message) for one in assumed):
+        assumed.append(fair_loss(Token))
 
     def atom(number: int, process: int, values: frozenset[int]) -> Atom:
         role = classes[process % len(classes)]
         return Atom(f"p{number}", lambda s: s[role][0].x in values)
 
-    system = System(processes, faults=[crash_stop(budget=spec.crashes)] if spec.crashes else [])
+    crash = crash_recovery if spec.recovers else crash_stop
+    system = System(
+        processes,
+        network=network,
+        faults=[crash(budget=spec.crashes)] if spec.crashes else [],
+        fairness=[one for one in assumed if one.recovers],  # these decide which states are terminal
+    )
     return system, tuple(dict.fromkeys(assumed)), [atom(i, *given) for i, given in enumerate(spec.atoms)]
 
 
@@ -129,13 +166,15 @@ def rules() -> st.SearchStrategy[Rule]:
 
 
 @functools.cache  # a strategy takes longer to make than to draw from
-def specs_of(count: int) -> st.SearchStrategy[Spec]:
+def specs_of(count: int, networks: tuple[str, ...]) -> st.SearchStrategy[Spec]:
     return st.builds(
         Spec,
         rules=st.tuples(*[st.lists(rules(), min_size=1, max_size=3).map(tuple)] * count),
         starts=st.tuples(*[st.integers(0, VALUES - 1)] * count),
         tokens=st.lists(st.integers(0, 1), max_size=2).map(tuple),
-        crashes=st.sampled_from([0, 0, 0, 1]),
+        crashes=st.sampled_from([0, 0, 0, 1, 1]),
+        recovers=st.booleans(),
+        network=st.sampled_from(networks),
         fairness=st.lists(st.tuples(st.booleans(), st.integers(0, 19)), max_size=3).map(tuple),
         derived=st.tuples(*[st.sampled_from(["own", "own", "inherited", "overridden"])] * count),
         atoms=st.tuples(
@@ -145,8 +184,8 @@ def specs_of(count: int) -> st.SearchStrategy[Spec]:
 
 
 @functools.cache
-def specs(counts: tuple[int, ...]) -> st.SearchStrategy[Spec]:
-    return st.sampled_from(counts).flatmap(specs_of)
+def specs(counts: tuple[int, ...], networks: tuple[str, ...]) -> st.SearchStrategy[Spec]:
+    return st.sampled_from(counts).flatmap(lambda count: specs_of(count, networks))
 
 
 class Drawn(NamedTuple):
@@ -156,14 +195,19 @@ class Drawn(NamedTuple):
     truth: Exploration
 
 
-def drawn(limit: int, counts: tuple[int, ...] = (1, 2, 2, 2)) -> st.SearchStrategy[Drawn]:
-    """Systems of at most so many states, of so many processes."""
+def drawn(
+    limit: int,
+    counts: tuple[int, ...] = (1, 2, 2, 2),
+    networks: tuple[str, ...] = ("unordered", "unordered", "unordered", "fifo", "set", "lossy", "lossy set"),
+    fairness: tuple[tuple[bool, int], ...] | None = None,
+) -> st.SearchStrategy[Drawn]:
+    """Systems of at most so many states, of so many processes, perhaps with given assumptions."""
 
     def make(spec: Spec) -> Drawn:
-        system, fairness, atoms = build(spec)
-        return Drawn(system, fairness, atoms, explore(system, limit=limit))
+        system, assumed, atoms = build(spec if fairness is None else spec._replace(fairness=fairness))
+        return Drawn(system, assumed, atoms, explore(system, limit=limit))
 
-    return specs(counts).map(make).filter(lambda made: made.truth.complete)
+    return specs(counts, networks).map(make).filter(lambda made: made.truth.complete)
 
 
 def formulas(atoms: list[Atom], following: bool = True) -> st.SearchStrategy[Formula]:

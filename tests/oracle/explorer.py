@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from plait import Property, System
 from plait.model.view import View
-from tests.oracle.relation import State, initial, make, make_message, successors
+from tests.oracle.relation import State, counts, initial, make, make_message, successors
 
 
 class Result(NamedTuple):
@@ -37,7 +37,7 @@ def explore(system: System, *, limit: float = math.inf, until: str | None = None
     seen, queue, lengths = {start: 0}, [start], dict[str, int]()
     for state in queue:  # grows while it is read: first in, first out
         depth, moves = seen[state], list(successors(system, state))
-        terminal = not any(t.kind == "step" and t.state != state for t in moves)
+        terminal = not any(counts(system, t) and t.state != state for t in moves)
         transitions += len(moves)
         ends += [state] if terminal else []
         view = view_of(system, state)

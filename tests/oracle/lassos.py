@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import networkx
 
-from plait import System
+from plait import System, everybody
 from plait.model.fairness import Fairness
-from plait.model.process import Process
+from plait.model.process import Process, Recovery
 from plait.model.system import plays
 from plait.model.temporal import Formula
 from tests.oracle.explorer import Exploration, evaluate
-from tests.oracle.relation import State, Transition, make_message, successors
+from tests.oracle.relation import State, Transition, counts, make_message, successors
 
 
 class Edge(NamedTuple):
@@ -34,25 +34,34 @@ class Runs:
         self.system, self.assumed = system, assumed
         self.start = next(iter(truth.seen))
         self.edges: dict[State, list[Edge]] = {}
+        self.silent: dict[State, frozenset[Any]] = {}  # the classes of steps that change nothing
         for state in truth.seen:
-            moves = [t for t in successors(system, state) if t.state not in (None, state)]
+            transitions = list(successors(system, state))
+            silent = [self.classes(t) for t in transitions if t.state == state]
+            self.silent[state] = frozenset().union(*silent)
+            moves = [t for t in transitions if t.state not in (None, state)]
             self.edges[state] = [Edge(state, t.state, self.classes(t)) for t in moves if t.state is not None]
-            if not any(t.kind == "step" for t in moves):
+            if not any(counts(system, t) for t in moves):
                 self.edges[state].append(Edge(state, state, frozenset()))  # a terminal state stays
 
     def classes(self, t: Transition) -> frozenset[Any]:
-        if t.kind != "step":
-            return frozenset()
         found: set[Any] = set()
         cls = self.system.classes[t.process]
-        handler = next(h for h in cls.__plait_handlers__ if h.name == t.label)
         for number, one in enumerate(self.assumed):
             if one.by_message:
-                taken = ((entry, make_message(self.system, entry)) for entry in t.consumed)
-                found |= {(number, t.process, entry) for entry, m in taken if isinstance(m, one.of)}  # type: ignore[arg-type]
+                if t.kind == "step" or (t.kind == "lose" and one.demand == "loss"):
+                    named = ((entry, make_message(self.system, entry)) for entry in t.consumed)
+                    own = {(number, t.process, entry, t.kind) for entry, m in named if isinstance(m, one.of)}  # type: ignore[arg-type]
+                    found |= own
+            elif one.of is everybody:
+                found |= {(number, t.process)} if t.kind in ("step", "recover") else set()
+            elif isinstance(one.of, Recovery):
+                found |= {(number, t.process)} if t.kind == "recover" and plays(cls, one.of.role) else set()
+            elif t.kind != "step":
+                continue
             elif isinstance(one.of, type) and issubclass(one.of, Process):
                 found |= {(number, t.process)} if plays(cls, one.of) else set()
-            elif any(getattr(base, handler.name, None) is one.of for base in cls.__mro__):
+            elif any(getattr(base, t.label, None) is one.of for base in cls.__mro__):
                 found |= {(number, t.process)}
         return frozenset(found)
 
@@ -64,9 +73,12 @@ class Runs:
         happens = frozenset().union(*(edge.classes for edge in edges))
         enabled = [self.enabled(state) for state in states]
         for one in frozenset().union(*enabled) - happens:
-            if self.assumed[one[0]].strong or all(one in here for here in enabled):
+            demand = self.assumed[one[0]].demand
+            if demand == "strong" or (demand == "weak" and all(one in here for here in enabled)):
                 return False
-        return True
+        lost = {one for one in happens if one[-1] == "lose"}
+        delivered = happens.union(*(self.silent[state] for state in states))
+        return all((*one[:-1], "step") in delivered for one in lost)
 
     def lassos(self, length: int) -> Iterator[tuple[list[State], int]]:
         """All fair lassos of so many states: the states, and where the loop begins. The edge back is the last one."""
@@ -82,15 +94,20 @@ class Runs:
 
     def ends(self, among: set[State]) -> Iterator[frozenset[State]]:
         """All sets of states that a fair run may be in again and again, of these."""
-        graph = networkx.MultiDiGraph()
-        graph.add_nodes_from(among)
-        graph.add_edges_from((e.source, e.target) for s in among for e in self.edges[s] if e.target in among)
-        for component in networkx.strongly_connected_components(graph):
-            for size in range(1, len(component) + 1):
-                for some in itertools.combinations(component, size):
-                    edges = [e for s in some for e in self.edges[s] if e.target in some]
-                    if edges and networkx.is_strongly_connected(graph.subgraph(some)) and self.is_fair(some, edges):
-                        yield frozenset(some)
+        whole = [e for s in among for e in self.edges[s] if e.target in among]
+        losses = {one for e in whole for one in e.classes if one[-1] == "lose"}
+        # A run may do without some losses.
+        for avoided in itertools.chain.from_iterable(itertools.combinations(losses, n) for n in range(len(losses) + 1)):
+            graph = networkx.MultiDiGraph()
+            graph.add_nodes_from(among)
+            graph.add_edges_from((e.source, e.target) for e in whole if not e.classes & {*avoided})
+            for component in networkx.strongly_connected_components(graph):
+                for size in range(1, len(component) + 1):
+                    for some in itertools.combinations(component, size):
+                        inside = [e for e in whole if e.source in some and e.target in some]
+                        edges = [e for e in inside if not e.classes & {*avoided}]
+                        if edges and networkx.is_strongly_connected(graph.subgraph(some)) and self.is_fair(some, edges):
+                            yield frozenset(some)
 
     def reach(self, sources: set[State], among: set[State]) -> set[State]:
         """What can be reached from some states, through these."""

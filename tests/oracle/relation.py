@@ -269,6 +269,13 @@ def successors(system: System, state: State) -> Iterator[Transition]:
             yield Transition("duplicate", index, "duplicate", (entry,), (), after)
 
 
+def counts(system: System, t: Transition) -> bool:
+    """Whether a state with this transition is not terminal: a step of a process, or a recovery that is assumed."""
+    cls = system.classes[t.process]
+    surely = any(one.recovers and plays(cls, one.role or Process) for one in system.fairness)
+    return t.kind == "step" or (t.kind == "recover" and surely)
+
+
 def is_for(system: System, handler: Handler, entry: Entry) -> bool:
     """Whether a handler is for a message: of one of its types, and for a quorum of its role."""
     of_role = handler.role is None or plays(system.classes[entry[0]], handler.role)

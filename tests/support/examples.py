@@ -41,6 +41,10 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("philosophers", {"fair": "weak"}, "the_first_one_eats"),
     ("philosophers", {"fair": "none"}, "the_first_one_eats"),
     ("philosophers", {"number": 4}, None),
+    ("courier", {}, None),
+    ("courier", {"assume": "everybody,messages"}, "the_request_is_answered"),
+    ("courier", {"assume": "processes,messages,loss"}, "the_request_is_answered"),
+    ("courier", {"assume": "everybody,loss"}, "the_request_is_answered"),
 ]
 """File, parameters, and the property that is violated, if one is."""
 

@@ -43,7 +43,7 @@ def walk(made: Drawn, runs: Runs, trace: Any) -> tuple[list[State], list[Edge]]:
 
 
 def compare(made: Drawn, formula: Formula, length: int, **options: Any) -> None:
-    runs = Runs(made.system, made.truth, made.fairness)
+    runs = Runs(made.system, made.truth, tuple(dict.fromkeys((*made.system.fairness, *made.fairness))))
     truths = {atom.name: runs.truth(atom) for atom in made.atoms}
     result = verdict(made, formula, **options)
     if result.status == "violated":

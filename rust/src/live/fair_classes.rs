@@ -2,21 +2,36 @@
 //! a class.
 //!
 //! A class is the set of steps of one process that an assumption names. If there is an assumption for each message, a
-//! class is the set of steps that take this message. The enabled classes of a process almost always depend only on its
-//! node, so they are computed once per node.
+//! class is the set of steps that take this message; fair loss also has a class of the transitions that lose it. The
+//! enabled classes of a process almost always depend only on its node, so they are computed once per node.
+//!
+//! With partial-order reduction, a class may be enabled in a state by transitions that are no edges there (`LEFT_OUT`). For
+//! fair loss, a step that takes a message and changes nothing is a delivery all the same, although it is no edge (`SILENT`).
 
-use crate::live::fairness::Fairness;
+use crate::live::fairness::{Demand, Fairness, RECOVERY};
 use crate::live::graph::{Graph, StateId};
+use crate::por::stubborn::ALL;
 use crate::system::model::{MessageId, Result};
-use crate::system::successors::{TransitionRef, View};
+use crate::system::successors::{TransitionRef, View, bit};
 use crate::system::tables::{Kind, NodeId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 pub type ClassId = u32;
 
-/// The number of the assumption, and where there is one for each message, which and whose.
-type Class = (usize, Option<(u16, MessageId)>);
+/// In place of the number of an edge: the transition is no edge of the graph.
+pub const LEFT_OUT: u32 = u32::MAX - 1;
+/// The same: the step can be taken, and changes nothing.
+pub const SILENT: u32 = u32::MAX - 2;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Class {
+    assumption: usize,
+    /// Where there is one for each message: whose and which.
+    message: Option<(u16, MessageId)>,
+    /// It is lost. Otherwise it is taken.
+    lost: bool,
+}
 
 pub struct FairClasses<'a> {
     fairness: &'a [Fairness],
@@ -26,6 +41,8 @@ pub struct FairClasses<'a> {
     /// Per node, what its process offers there; `UNKNOWN` if that was not asked yet.
     of_node: Vec<Local>,
     classes: Vec<(ClassId, u32)>,
+    /// Some assumption is fair loss.
+    any_loss: bool,
 }
 
 /// What a process offers in a node, wherever the others are: how many edges, and of which classes they are, as a range of
@@ -43,7 +60,14 @@ const NOTHING: Local = Local { edges: UNKNOWN, classes: (0, 0) };
 
 impl<'a> FairClasses<'a> {
     pub fn new(fairness: &'a [Fairness]) -> Self {
-        FairClasses { fairness, ids: FxHashMap::default(), known: Vec::new(), of_node: Vec::new(), classes: Vec::new() }
+        FairClasses {
+            fairness,
+            ids: FxHashMap::default(),
+            known: Vec::new(),
+            of_node: Vec::new(),
+            classes: Vec::new(),
+            any_loss: fairness.iter().any(|fairness| fairness.demand == Demand::FairLoss),
+        }
     }
 
     /// Whether nothing is assumed.
@@ -51,12 +75,19 @@ impl<'a> FairClasses<'a> {
         self.fairness.is_empty()
     }
 
-    pub fn any_strong(&self) -> bool {
-        self.fairness.iter().any(|fairness| fairness.strong)
+    /// Whether all assumptions are weak.
+    pub fn all_weak(&self) -> bool {
+        self.fairness.iter().all(|fairness| fairness.demand == Demand::Weak)
     }
 
-    pub fn is_strong(&self, class: ClassId) -> bool {
-        self.fairness[self.known[class as usize].0].strong
+    pub fn demand(&self, class: ClassId) -> Demand {
+        self.fairness[self.known[class as usize].assumption].demand
+    }
+
+    /// Of the steps that take a message, if these transitions lose it.
+    pub fn taken(&mut self, class: ClassId) -> Option<ClassId> {
+        let class = self.known[class as usize];
+        class.lost.then(|| self.id(Class { lost: false, ..class }))
     }
 
     /// How many classes were met so far.
@@ -67,8 +98,10 @@ impl<'a> FairClasses<'a> {
     /// The processes whose steps are in some classes, as a range that has them all.
     pub fn processes(&self, classes: &[ClassId]) -> Range<usize> {
         let whose = |&class: &ClassId| match self.known[class as usize] {
-            (_, Some((process, _))) => vec![usize::from(process)],
-            (number, None) => self.fairness[number].handlers.iter().map(|&(process, _)| process.into()).collect(),
+            Class { message: Some((process, _)), .. } => vec![usize::from(process)],
+            Class { assumption, .. } => {
+                self.fairness[assumption].handlers.iter().map(|&(process, _)| process.into()).collect()
+            }
         };
         let all: Vec<usize> = classes.iter().flat_map(whose).collect();
         all.iter().copied().min().unwrap_or(0)..all.iter().copied().max().map_or(0, |last| last + 1)
@@ -92,7 +125,7 @@ impl<'a> FairClasses<'a> {
         if self.none() {
             return Ok(());
         }
-        let mut first = 0;
+        let (mut first, edges_of) = (0, graph.taken(id));
         for process in 0..processes.end {
             let node = graph.component(id, process);
             let mut local = self.of_node.get(node as usize).copied().unwrap_or(NOTHING);
@@ -102,11 +135,17 @@ impl<'a> FairClasses<'a> {
             if local.edges == VARIES {
                 return self.whole(view, graph, id, found);
             }
+            let has_edges = edges_of & bit(process) != 0;
             if process >= processes.start {
                 let classes = &self.classes[local.classes.0 as usize..local.classes.1 as usize];
-                found.extend(classes.iter().map(|&(class, edge)| (class, first + edge)));
+                let edge = |edge: u32| match edge {
+                    SILENT => SILENT,
+                    _ if has_edges => first + edge,
+                    _ => LEFT_OUT,
+                };
+                found.extend(classes.iter().map(|&(class, number)| (class, edge(number))));
             }
-            first += local.edges;
+            first += if has_edges { local.edges } else { 0 };
         }
         Ok(())
     }
@@ -114,9 +153,25 @@ impl<'a> FairClasses<'a> {
     /// The same from all transitions of the state.
     fn whole(&mut self, view: &mut View, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
         found.clear();
-        for (via, edge) in graph.transition_refs(view, id)?.into_iter().zip(0..) {
+        let (state, edges_of) = (graph.state(id), graph.taken(id));
+        let fingerprint = view.fingerprint(&state);
+        let mut transitions = Vec::new();
+        view.successors(&state, fingerprint, ALL, |successor| {
+            let moves = successor.moves || successor.fingerprint != fingerprint;
+            if !successor.fails && (moves || self.any_loss) {
+                transitions.push((successor.via, moves));
+            }
+        })?;
+        let mut next = 0;
+        for (via, moves) in transitions {
+            let edge = match moves {
+                false => SILENT,
+                true if edges_of & bit(via.process as usize) != 0 => next,
+                true => LEFT_OUT,
+            };
+            next += u32::from(edge == next);
             let node = graph.component(id, via.process as usize);
-            self.classes(view, node, via, |class| found.push((class, edge)))?;
+            self.classes(view, node, via, moves, |class| found.push((class, edge)))?;
         }
         Ok(())
     }
@@ -128,10 +183,12 @@ impl<'a> FairClasses<'a> {
         if let Some(moves) = view.local_moves(node)? {
             let mut classes = Vec::new();
             local.edges = 0;
-            for (index, _) in (0..).zip(moves).filter(|(_, moves)| *moves) {
+            let any_loss = self.any_loss;
+            for (index, moves) in (0..).zip(moves).filter(|(_, moves)| *moves || any_loss) {
                 let via = TransitionRef { process: process as u16, index };
-                self.classes(view, node, via, |class| classes.push((class, local.edges)))?;
-                local.edges += 1;
+                let edge = if moves { local.edges } else { SILENT };
+                self.classes(view, node, via, moves, |class| classes.push((class, edge)))?;
+                local.edges += u32::from(moves);
             }
             local.classes.0 = self.classes.len() as u32;
             self.classes.extend(classes);
@@ -144,32 +201,40 @@ impl<'a> FairClasses<'a> {
         Ok(local)
     }
 
-    /// The classes that a step is in.
+    /// The classes that a transition is in. If it changes nothing, those of fair loss.
     fn classes(
         &mut self,
         view: &mut View,
         node: NodeId,
         via: TransitionRef,
+        moves: bool,
         mut each: impl FnMut(ClassId),
     ) -> Result<()> {
         let details = view.tables.details(&view.tables.transitions(node)?[via.index as usize]);
-        if details.kind != Kind::Step {
-            return Ok(());
-        }
-        for (number, fairness) in self.fairness.iter().enumerate() {
-            if !fairness.handlers.contains(&(via.process, details.handler)) {
+        let (handler, lost) = match details.kind {
+            Kind::Step => (details.handler, false),
+            Kind::Recover => (RECOVERY, false),
+            Kind::Lose => (0, true),
+            Kind::Duplicate | Kind::Crash => return Ok(()),
+        };
+        for (assumption, fairness) in self.fairness.iter().enumerate() {
+            let named = match lost {
+                true => fairness.demand == Demand::FairLoss,
+                false => fairness.handlers.contains(&(via.process, handler)),
+            };
+            if !named || !(moves || fairness.demand == Demand::FairLoss) {
                 continue;
             }
             let Some(heads) = &fairness.messages else {
-                each(self.id((number, None)));
+                each(self.id(Class { assumption, message: None, lost }));
                 continue;
             };
-            for (number_of, &message) in details.consumed.iter().enumerate() {
-                let again = details.consumed[..number_of].contains(&message);
+            for (place, &message) in details.consumed.iter().enumerate() {
+                let again = details.consumed[..place].contains(&message);
                 if again || !view.tables.model.begins(message, heads) {
                     continue;
                 }
-                each(self.id((number, Some((via.process, message)))));
+                each(self.id(Class { assumption, message: Some((via.process, message)), lost }));
             }
         }
         Ok(())

@@ -180,6 +180,12 @@ impl Graph {
         (0..).zip(self.targets(id).iter().copied()).chain(stays)
     }
 
+    /// The processes whose transitions are edges of a state, as bits.
+    #[inline]
+    pub(crate) fn taken(&self, id: StateId) -> u64 {
+        self.taken.get(id as usize).copied().unwrap_or(ALL)
+    }
+
     /// Have at hand soon where the edges of a state are.
     #[inline]
     pub(crate) fn prefetch(&self, id: StateId) {
@@ -189,10 +195,9 @@ impl Graph {
     /// The transitions of a state, in the order of its targets.
     pub fn transition_refs(&self, view: &mut View, id: StateId) -> Result<Vec<TransitionRef>> {
         let mut successors = Vec::new();
-        let processes = self.taken.get(id as usize).copied().unwrap_or(ALL);
         let state = self.state(id);
         let fingerprint = view.fingerprint(&state);
-        edges(view, &state, fingerprint, processes, |s| successors.push(s.via))?;
+        edges(view, &state, fingerprint, self.taken(id), |s| successors.push(s.via))?;
         Ok(successors)
     }
 }

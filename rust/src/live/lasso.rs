@@ -1,6 +1,7 @@
 //! Finds a run that ends in a loop, in a component of the product, and executes it on the system.
 
-use crate::live::fair_classes::ClassId;
+use crate::live::fair_classes::{ClassId, SILENT};
+use crate::live::fairness::Demand;
 use crate::live::graph::{Graph, STUTTER, StateId};
 use crate::live::product::{Node, Product};
 use crate::live::scc::{Component, Local};
@@ -151,17 +152,27 @@ impl Product<'_, '_> {
             self.fair_classes.list(self.view, self.graph, state, &mut offered)?;
             records.resize(self.fair_classes.len(), (0, false));
             for &(class, step) in &offered {
-                records[class as usize].1 |= step == edge;
+                records[class as usize].1 |= step == edge || step == SILENT;
             }
             offered.sort_unstable();
             offered.dedup_by_key(|(class, _)| *class);
             offered.iter().for_each(|&(class, _)| records[class as usize].0 += 1);
         }
-        Ok(records.iter().zip(0..).find_map(|(&(enabled, happens), class)| match self.fair_classes.is_strong(class) {
-            _ if happens || enabled == 0 => None,
-            true => Some(Goal::Happens(class)),
-            false => (enabled == cycle.len()).then_some(Goal::Ceases(class)),
-        }))
+        for (&(enabled, happens), class) in records.iter().zip(0..) {
+            match self.fair_classes.demand(class) {
+                Demand::Strong if enabled > 0 && !happens => return Ok(Some(Goal::Happens(class))),
+                Demand::Weak if enabled == cycle.len() && !happens => return Ok(Some(Goal::Ceases(class))),
+                Demand::FairLoss if happens => {
+                    let taken = self.fair_classes.taken(class);
+                    let missed = |&taken: &ClassId| !records.get(taken as usize).is_some_and(|(_, happens)| *happens);
+                    if let Some(taken) = taken.filter(missed) {
+                        return Ok(Some(Goal::Happens(taken)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Go on to where a goal is met.
@@ -222,6 +233,9 @@ impl Product<'_, '_> {
         offered.retain(|(one, _)| *one == class);
         if offered.is_empty() {
             return Ok((may_cease, None));
+        }
+        if offered.iter().any(|&(_, edge)| edge == SILENT) {
+            return Ok((true, None));
         }
         let is_step = &mut |edge, _| offered.iter().any(|&(_, step)| step == edge);
         let edge = self.edges_within(component, node, is_step).map(|(edge, _)| edge);

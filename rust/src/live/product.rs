@@ -4,7 +4,7 @@
 //! that violates the property if and only if it has a strongly connected component with these properties: it is
 //! reachable and not trivial, it has a node of each acceptance set, and the fairness assumptions can be met in it
 //! (`fairness`). If a strong assumption fails in a component, the nodes where its class is enabled are removed, and the
-//! rest is decomposed again. A component that remains has a run that visits all its nodes and edges for ever. This run
+//! rest is decomposed again. If fair loss fails, the edges that lose the message are removed instead. A component that remains has a run that visits all its nodes and edges for ever. This run
 //! is fair and accepted (`lasso`).
 //!
 //! Components lie within the strongly connected parts of the automaton. Only the parts in which a run can stay and be
@@ -87,14 +87,22 @@ impl<'a, 't> Product<'a, 't> {
                 Judgement::Unfair => {}
                 Judgement::Without(classes) => {
                     let rest = self.without(&component, &classes)?;
-                    let region = &mut self.regions[component.region];
-                    region.forget(&rest);
-                    let from = rest.iter().copied();
-                    waiting.extend(region.components(self.control, self.graph, component.region, from, Some(&rest)));
+                    waiting.extend(self.components_of(component.region, &rest));
+                }
+                Judgement::WithoutLosses(classes) => {
+                    self.ban(&component, &classes)?;
+                    waiting.extend(self.components_of(component.region, &component.nodes));
                 }
             }
         }
         Ok(None)
+    }
+
+    /// The components of some nodes of a region.
+    fn components_of(&mut self, region: usize, nodes: &[Local]) -> Vec<Component> {
+        let Product { regions, control, graph, .. } = self;
+        regions[region].forget(nodes);
+        regions[region].components(control, graph, region, nodes.iter().copied(), Some(nodes))
     }
 
     /// The components that can be reached, are not trivial, and are accepted.

@@ -5,9 +5,11 @@
 //! When it leaves a node, it prefetches the data of the nodes below it on the stack.
 
 use crate::live::automaton::{Automaton, AutomatonNode, Part};
+use crate::live::fair_classes::{LEFT_OUT, SILENT};
 use crate::live::graph::{Graph, StateId};
 use crate::search::control::Control;
 use crate::util::mapped_array::{MappedArray, prefetch};
+use rustc_hash::FxHashSet;
 use std::io;
 
 /// A node of a region: state times the width of the region, plus the place of the automaton node there.
@@ -39,6 +41,8 @@ pub(crate) struct Region {
     marks: MappedArray<Mark>,
     /// The number of the next component.
     component: Mark,
+    /// Edges of nodes that no run may take again and again.
+    pub(super) banned: FxHashSet<(Local, u32)>,
 }
 
 /// A component that has an edge, and a node of each acceptance set: its number, and its nodes in order.
@@ -71,7 +75,7 @@ impl Region {
             }
         }
         let (width, all) = (width as u32, automaton.all());
-        Ok(Region { nodes, next, plain, width, all, marks, component: TRIVIAL - 1 })
+        Ok(Region { nodes, next, plain, width, all, marks, component: TRIVIAL - 1, banned: FxHashSet::default() })
     }
 
     /// The node of a state and a node of the part that it fits.
@@ -121,9 +125,17 @@ impl Region {
         self.marks.len()
     }
 
-    /// Whether a node leads to one of its component by an edge of its state.
+    #[inline]
+    fn is_banned(&self, node: Local, edge: u32) -> bool {
+        !self.banned.is_empty() && self.banned.contains(&(node, edge))
+    }
+
+    /// Whether a node leads to one of its component by an edge of its state, or by a step that changes nothing.
     #[inline]
     pub fn stays(&self, graph: &Graph, component: &Component, node: Local, edge: u32) -> bool {
+        if edge == SILENT || edge == LEFT_OUT || self.is_banned(node, edge) {
+            return edge == SILENT;
+        }
         let (state, place) = self.split(node);
         let target = graph.targets(state)[edge as usize] * self.width;
         self.next[place].iter().any(|&after| self.marks[(target + after) as usize] == component.number)
@@ -135,6 +147,9 @@ impl Region {
     pub fn edges(&self, graph: &Graph, node: Local, mut each: impl FnMut(u32, Local) -> bool) -> Option<(u32, Local)> {
         let (state, place) = self.split(node);
         for (edge, target) in graph.edges(state) {
+            if self.is_banned(node, edge) {
+                continue;
+            }
             for &after in &self.next[place] {
                 let target = target * self.width + after;
                 if each(edge, target) {
@@ -320,6 +335,10 @@ impl Frame {
                 &[after] => (at as usize, after),
                 _ => (at as usize / next.len(), next[at as usize % next.len()]),
             };
+            if region.is_banned(self.node, edge as u32) {
+                self.left = at;
+                continue;
+            }
             // A terminal state stays, after all edges.
             let target = targets.get(edge).copied().unwrap_or(state) * region.width + after;
             match region.marks[target as usize] {

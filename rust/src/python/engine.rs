@@ -1,7 +1,7 @@
 //! The Python classes of the engine: the transition relation of a system, and the searches on it.
 
 use crate::live::automaton::{Automaton, AutomatonNode};
-use crate::live::fairness::Fairness;
+use crate::live::fairness::{Demand, Fairness};
 use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
 use crate::live::product::Product;
 use crate::por::stubborn::{ALL, Stubborn};
@@ -93,6 +93,12 @@ impl Transition {
         }
     }
 
+    /// Whether it is a step of a process, or a recovery that is assumed to happen.
+    #[getter]
+    fn moves(&self) -> bool {
+        self.step.record.moves
+    }
+
     #[getter]
     fn process(&self) -> usize {
         self.step.process
@@ -162,7 +168,7 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, properties, history, symmetry, rotations, pids, native = None))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, returning, properties, history, symmetry, rotations, pids, native = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
@@ -173,6 +179,7 @@ impl Engine {
         losses: Option<u32>,
         duplications: Option<u32>,
         faults: Vec<(Vec<usize>, u32, bool)>,
+        returning: Vec<bool>,
         properties: Vec<String>,
         history: bool,
         symmetry: Vec<Vec<u16>>,
@@ -217,6 +224,7 @@ impl Engine {
             losses,
             duplications,
             faults,
+            returning,
             properties,
             quantifiers,
             history,
@@ -347,6 +355,7 @@ impl Engine {
         if predicates.len() > MOST_PREDICATES {
             return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
         }
+        let reduced = por;
         let por = if por { Some(options.partial_order()?) } else { None };
         let control = Control::new(&self.tables.model.shape().clone(), options.for_runs())?;
         let lassos: Mutex<Vec<Option<StemAndCycle>>> = Mutex::default();
@@ -386,6 +395,7 @@ impl Engine {
             states: Py::new(py, SearchReport::new(py, &control, counters)?)?,
             lassos: lassos.collect::<PyResult<_>>()?,
             silent: silent.into_inner(),
+            stays: reduced && self.tables.any_step_stays(),
         })
     }
 
@@ -520,12 +530,18 @@ impl FromPyObject<'_, '_> for Automaton {
     }
 }
 
-/// (strong, handlers with their processes, how the content of messages begins if there is one for each message)
+/// (what is assumed, handlers with their processes, how the content of messages begins if there is one for each message)
 impl FromPyObject<'_, '_> for Fairness {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Fairness> {
-        let (strong, handlers, messages) = object.extract()?;
-        Ok(Fairness { strong, handlers, messages })
+        let (demand, handlers, messages): (String, _, _) = object.extract()?;
+        let demand = match demand.as_str() {
+            "weak" => Demand::Weak,
+            "strong" => Demand::Strong,
+            "loss" => Demand::FairLoss,
+            _ => return Err(PyValueError::new_err(format!("unknown fairness {demand:?}"))),
+        };
+        Ok(Fairness { demand, handlers, messages })
     }
 }

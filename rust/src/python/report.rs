@@ -72,6 +72,8 @@ pub struct LivenessReport {
     pub lassos: Vec<Option<StemAndLoop>>,
     /// A step changed nothing that the engine sees: whether it can repeat for ever is not known.
     pub silent: bool,
+    /// With partial-order reduction: a step leaves its process and its pending messages as they are.
+    pub stays: bool,
 }
 
 /// User code that failed: an assertion or an exception (violations), or a mistake of the model that shows only in some states.

@@ -246,7 +246,11 @@ impl<'t> Expander<'t> {
             deliveries: tables.push_deliveries(&deliveries),
             details: 0,
             budget,
-            moves: details.kind == Kind::Step,
+            moves: match details.kind {
+                Kind::Step => true,
+                Kind::Recover => shape.returning[before.process as usize],
+                _ => false,
+            },
             additive,
             simple,
             plain: simple && (additive || deliveries.is_empty()),

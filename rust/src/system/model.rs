@@ -135,6 +135,8 @@ pub struct Shape {
     /// Some: how many times in a run the network can copy pending messages.
     pub duplications: Option<u32>,
     pub faults: Vec<CrashFault>,
+    /// Per process, whether it is assumed to recover if it is down: then its recovery counts as a step.
+    pub returning: Vec<bool>,
     pub properties: Vec<PropertyKind>,
     /// Per property, its parts.
     pub quantifiers: Vec<Quantifier>,

@@ -77,7 +77,7 @@ pub struct Transition {
     pub(super) details: u32,
     /// Which budget it costs one of, or NO_BUDGET.
     pub budget: u8,
-    /// A step of a process, rather than of the network or the environment.
+    /// A step of a process, rather than of the network or the environment; or a recovery that is assumed to happen.
     pub moves: bool,
     /// The effects are counted in `delta`; else they depend on the state of those they reach.
     pub additive: bool,
@@ -283,6 +283,15 @@ impl Tables {
             }
             self.expand(node)?;
         }
+    }
+
+    /// Whether a node was expanded that has a step which leaves the node as it is.
+    pub fn any_step_stays(&self) -> bool {
+        (0..self.nodes.len() as NodeId).any(|node| {
+            let range = self.ranges.get(node).load(Ordering::Acquire);
+            let transitions = (range != 0).then(|| self.transitions.get(range as u32, (range >> 32) as usize - 1));
+            transitions.unwrap_or_default().iter().any(|transition| transition.moves && transition.target == node)
+        })
     }
 
     pub fn details(&self, transition: &Transition) -> Details<'_> {

@@ -134,6 +134,7 @@ def _searched(
         return report, None
     # The history of a process is no part of a run: steps that change only the history would make loops of nothing.
     plain = reductions._replace(history=False)
+    fair = any(liveness.assumed(system, prop) for prop in temporal)
     runs = liveness.search(
         plain.runner(system, runner.tabulation.recorder) if reductions.history else runner,
         temporal,
@@ -142,7 +143,8 @@ def _searched(
         options,
         clock,
         whole=lambda: plain._replace(decomposition=None).runner(system),
-        por=reductions.por and report.given_up is None,
+        # With fairness, the proof of the reduction assumes that no step fails.
+        por=reductions.por and report.given_up is None and not (fair and violated(system, report)),
         progress=told,
     )
     return report, runs

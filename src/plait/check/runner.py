@@ -56,6 +56,7 @@ class Runner:
                 )
                 for f in system.faults
             ],
+            returning=system.returning,
             properties=[p.kind for p in system.properties],
             history=history,
             symmetry=symmetry,
@@ -84,13 +85,13 @@ class Runner:
         return self.engine.components(t.state) != self.engine.components(state)
 
     def is_terminal(self, state: Sequence[int]) -> bool:
-        """Whether no step of a process leads out of the state."""
-        steps = (t for t in self.engine.successors(state) if t.kind == "step")
+        """Whether no step of a process leads out of the state. A recovery that is assumed to happen counts as a step."""
+        steps = (t for t in self.engine.successors(state) if t.moves)
         return not any(t.failure or self.changes(state, t) for t in steps)
 
     def may_end(self, state: Sequence[int]) -> bool:
         """Whether a run may stay in the state forever: no step leads out of it, or every such step fails."""
-        steps = (t for t in self.engine.successors(state) if t.kind == "step")
+        steps = (t for t in self.engine.successors(state) if t.moves)
         return not any(not t.failure and self.changes(state, t) for t in steps)
 
     def failing(self, state: Sequence[int], name: str) -> Transition | None:

@@ -220,9 +220,32 @@ def init(function: F) -> F:
     return _mark(function, Handler(function.__name__, "init", function))
 
 
-def recovery(function: F) -> F:
-    """A method that runs when the process recovers from a crash. It may send messages."""
-    return _mark(function, Handler(function.__name__, "recovery", function))
+@dataclasses.dataclass(frozen=True)
+class Recovery:
+    """The recovery of each process of a role, for `weak` and `strong`."""
+
+    role: type[Process]
+
+    def __str__(self) -> str:
+        return f"recovery({self.role.__name__})"
+
+
+@overload
+def recovery(of: type[Process]) -> Recovery: ...
+@overload
+def recovery(of: F) -> F: ...
+def recovery(of: Any) -> Any:
+    """A decorator for the method that runs when the process recovers from a crash. The method may send messages.
+
+    In fairness assumptions, `weak(recovery(Server))` says that a Server that is down recovers.
+    """
+    if isinstance(of, type):
+        if not issubclass(of, Process):
+            raise ModelError(
+                f"recovery({of.__name__}) is not about a Process class", hint="write for example recovery(Server)"
+            )
+        return Recovery(of)
+    return _mark(of, Handler(of.__name__, "recovery", of))
 
 
 def durable(default: Any = dataclasses.MISSING, *, default_factory: Any = dataclasses.MISSING) -> Any:

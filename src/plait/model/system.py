@@ -29,7 +29,8 @@ class System:
     `rotations=[Node]` declares that the processes of a role form a ring, in their order: if each takes the place of the
     next one, and the last that of the first, the system behaves the same.
     `rounds=["Prepare", "Ack"]` is the order of the rounds of a phase, for messages with `@tagged`.
-    `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them.
+    `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them. A
+    process that is assumed to recover (`weak(recovery(Worker))`) is not at its end while it is down.
     """
 
     def __init__(
@@ -95,6 +96,21 @@ class System:
             count = len(self.classes) if spares else len(self.processes)
             found = self._members[role, spares] = [i for i in range(count) if plays(self.classes[i], role)]
         return found
+
+    def may_recover(self, position: int) -> bool:
+        """Whether the process may crash and recover."""
+        cls = self.classes[position]
+        roles = (fault.roles for fault in self.faults if fault.recovers)
+        return any(not some or any(plays(cls, role) for role in some) for some in roles)
+
+    @property
+    def returning(self) -> list[bool]:
+        """Per process, whether it is assumed to recover when it is down. Then its recovery counts as a step."""
+        roles = [one.role for one in self.fairness if one.recovers and one.role is not None]
+        return [
+            self.may_recover(position) and any(plays(cls, role) for role in roles)
+            for position, cls in enumerate(self.classes)
+        ]
 
     def quorum_size(self, quorum: Quorum) -> int:
         """How many messages a quorum needs in this system."""

@@ -135,7 +135,7 @@ class _Builder:
             lane: [self._message(i, *entry) for entry in self.runner.engine.store.inbox(inboxes[i])]
             for i, lane in enumerate(self.lanes)
         }
-        terminal = not any(t.kind == "step" and (t.failure or self.runner.changes(state, t)) for t in transitions)
+        terminal = not any(t.moves and (t.failure or self.runner.changes(state, t)) for t in transitions)
         failed = {violated_by(t) for t in transitions}
         violated = [name for name in BUILT_IN if name in failed]
         examples = []

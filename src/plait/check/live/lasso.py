@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from plait._native import Transition
 from plait.check.explain.lifting import signature
@@ -27,6 +27,7 @@ from plait.check.explain.tidy import (
 from plait.check.explain.tracing import Tracer
 from plait.check.runner import Runner
 from plait.kernel.trace import Event
+from plait.model.fairness import Demand
 
 
 class Lasso(NamedTuple):
@@ -42,14 +43,27 @@ class Lasso(NamedTuple):
         return len(self.events) if self.loop is None else self.loop
 
 
+RECOVERY = 2**16 - 1
+
+
 class EngineFairness(NamedTuple):
     """An assumption as the engine takes it."""
 
-    strong: bool
+    demand: Demand
     handlers: Sequence[tuple[int, int]]
-    """Each with its process."""
+    """Each with its process. `RECOVERY` in place of a handler is the recovery of the process."""
     messages: tuple[bytes, ...] | None
     """One assumption for each message whose content begins with one of these; None: one for all steps together."""
+
+
+class StepClass(NamedTuple):
+    """Steps that an assumption names."""
+
+    assumption: int
+    message: tuple[int, int, bytes] | None = None
+    """If there is an assumption for each message: the receiver, the sender and the content."""
+    lost: bool = False
+    """The message is lost, and not taken."""
 
 
 Shows = Callable[[Lasso], bool]
@@ -89,31 +103,52 @@ def is_fair(lasso: Lasso, assumed: Sequence[EngineFairness]) -> bool:
     """Whether the loop meets assumptions.
 
     Weak: steps that are enabled in all states of the loop happen in it. Strong: steps that are enabled in any state do.
+    Fair loss: a message that is lost in the loop is also taken in it.
     """
     if lasso.loop is None:
         return True
     tracer = lasso.tracer
-    happens: set[Any] = set().union(*(_classes(t, assumed) for t in tracer.taken[lasso.loop :]))
+    happens = happening(lasso, assumed)
     enabled = [_enabled(tracer.runner, state, assumed) for state in tracer.visited[lasso.loop : -1]]
-    missing = set().union(*enabled) - happens
-    return not any(assumed[one[0]].strong or all(one in here for here in enabled) for one in missing)
+    if any(one.lost and one._replace(lost=False) not in happens for one in happens):
+        return False
+    missing: set[StepClass] = set().union(*enabled) - happens
+
+    def is_due(one: StepClass) -> bool:
+        demand = assumed[one.assumption].demand
+        return demand == "strong" or (demand == "weak" and all(one in here for here in enabled))
+
+    return not any(is_due(one) for one in missing)
 
 
-def _classes(step: Transition, assumed: Sequence[EngineFairness]) -> set[Any]:
-    found: set[Any] = set()
-    if step.kind == "step" and step.handler is not None:
-        for number, (_, places, messages) in enumerate(assumed):
-            if (step.process, step.handler) not in places:
-                continue
-            if messages is None:
-                found.add((number,))
-            else:
-                taken = ((sender, content) for _, sender, content in step.consumed if content.startswith(messages))
-                found |= {(number, step.process, *message) for message in taken}
+def happening(lasso: Lasso, assumed: Sequence[EngineFairness]) -> set[StepClass]:
+    """The classes that have a step in the loop. A message is also taken by a step that changes nothing."""
+    tracer = lasso.tracer
+    silent: set[StepClass] = set()
+    if any(one.demand == "loss" for one in assumed):
+        for state in tracer.visited[lasso.loop : -1]:
+            steps = (t for t in tracer.runner.engine.successors(state) if not t.failure and t.state == list(state))
+            silent.update(*(_classes(t, assumed) for t in steps))
+    taken = {one for one in silent if assumed[one.assumption].demand == "loss"}
+    return taken.union(*(_classes(t, assumed) for t in tracer.taken[lasso.loop :]))
+
+
+def _classes(step: Transition, assumed: Sequence[EngineFairness]) -> set[StepClass]:
+    found: set[StepClass] = set()
+    handler = {"step": step.handler, "recover": RECOVERY}.get(step.kind)
+    for number, (demand, places, messages) in enumerate(assumed):
+        lost = step.kind == "lose" and demand == "loss"
+        if not lost and (step.process, handler) not in places:
+            continue
+        if messages is None:
+            found.add(StepClass(number))
+        else:
+            named = ((sender, content) for _, sender, content in step.consumed if content.startswith(messages))
+            found |= {StepClass(number, (step.process, *message), lost) for message in named}
     return found
 
 
-def _enabled(runner: Runner, state: Sequence[int], assumed: Sequence[EngineFairness]) -> set[Any]:
+def _enabled(runner: Runner, state: Sequence[int], assumed: Sequence[EngineFairness]) -> set[StepClass]:
     """The classes that have a step here. Steps that change nothing or fail do not count."""
     steps = (t for t in runner.engine.successors(state) if not t.failure and t.state != list(state))
     return set().union(*(_classes(t, assumed) for t in steps))

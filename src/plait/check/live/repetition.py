@@ -10,7 +10,16 @@ from collections.abc import Sequence
 
 from plait._native import Transition
 from plait.check.explain.tracing import Tracer
-from plait.check.live.lasso import EngineFairness, Lasso, changes, closes, differences, is_fair
+from plait.check.live.lasso import (
+    RECOVERY,
+    EngineFairness,
+    Lasso,
+    changes,
+    closes,
+    differences,
+    happening,
+    is_fair,
+)
 from plait.check.live.search import engine_fairness, flattened
 from plait.check.reduce.decomposition import decompose
 from plait.kernel.values import text
@@ -39,10 +48,14 @@ def broken(lasso: Lasso, system: System, given: Sequence[Fairness]) -> str | Non
     """The first assumption that the loop does not meet, and what never happens, as text; None if it meets all."""
     for one in given:
         for assumed in engine_fairness(system, [one]):
+            if assumed.demand == "loss":
+                if not is_fair(lasso, [assumed]):
+                    return f"{one}: {_lost(lasso, assumed)} is lost again and again and never delivered"
+                continue
             for process in sorted({process for process, _ in assumed.handlers}):
                 own = assumed._replace(handlers=[place for place in assumed.handlers if place[0] == process])
                 if not is_fair(lasso, [own]):
-                    often = "in some states of the loop" if own.strong else "in all states of the loop"
+                    often = "in some states of the loop" if own.demand == "strong" else "in all states of the loop"
                     if own.messages is not None:
                         missed = f"{_message(lasso, own, own.messages)} is deliverable {often} and never delivered"
                     else:
@@ -58,7 +71,9 @@ def _possible(lasso: Lasso, places: Sequence[tuple[int, int]]) -> list[list[Tran
         [
             t
             for t in successors(state)
-            if t.kind == "step" and (t.process, t.handler) in places and not t.failure and t.state != state
+            if (t.process, RECOVERY if t.kind == "recover" else t.handler) in places
+            and not t.failure
+            and t.state != state
         ]
         for state in lasso.tracer.visited[lasso.loop : -1]
     ]
@@ -71,6 +86,14 @@ def _steps(lasso: Lasso, places: Sequence[tuple[int, int]]) -> str:
     return f"{tracer.names[places[0][0]]} {' or '.join(labels)}"
 
 
+def _lost(lasso: Lasso, assumed: EngineFairness) -> str:
+    """A message that is lost in the loop, and not taken."""
+    happens = happening(lasso, [assumed])
+    missed = (one.message for one in happens if one.lost and one._replace(lost=False) not in happens)
+    receiver, sender, content = min(message for message in missed if message is not None)
+    return f"{_message_text(lasso.tracer, content, sender)} to {lasso.tracer.names[receiver]}"
+
+
 def _message(lasso: Lasso, own: EngineFairness, heads: tuple[bytes, ...]) -> str:
     """A message that the process could take, and does not."""
     tracer, places = lasso.tracer, own.handlers
@@ -79,7 +102,7 @@ def _message(lasso: Lasso, own: EngineFairness, heads: tuple[bytes, ...]) -> str
         return {(sender, m) for t in steps for _, sender, m in t.consumed if m.startswith(heads)}
 
     waiting = [consumed(steps) for steps in _possible(lasso, places)]
-    some = set.union(*waiting) if own.strong else set.intersection(*waiting)
+    some = set.union(*waiting) if own.demand == "strong" else set.intersection(*waiting)
     taken = consumed([t for t in tracer.taken[lasso.loop :] if (t.process, t.handler) in places])
     sender, content = min(some - taken)
     return f"{_message_text(tracer, content, sender)} to {tracer.names[places[0][0]]}"

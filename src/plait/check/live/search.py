@@ -16,7 +16,7 @@ from plait.check.explain.lifting import lifted
 from plait.check.explain.tidy import MOST_STEPS
 from plait.check.explain.tracing import Tracer
 from plait.check.live.buchi import Automaton, automaton
-from plait.check.live.lasso import EngineFairness, Lasso, closes, differences, is_fair, tidied_lasso
+from plait.check.live.lasso import RECOVERY, EngineFairness, Lasso, closes, differences, is_fair, tidied_lasso
 from plait.check.options import Options
 from plait.check.runner import Runner
 from plait.kernel.deadline import Deadline
@@ -24,7 +24,7 @@ from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness
 from plait.model.message import Message
-from plait.model.process import Process
+from plait.model.process import Process, Recovery
 from plait.model.properties import Property
 from plait.model.system import System, plays
 from plait.model.temporal import (
@@ -128,6 +128,9 @@ def search(
         # A step that changes only auxiliary fields can repeat forever. The graph of relevant parts does not show this.
         full = whole() if whole else Runner(system)
         return search(full, properties, found_by, more, options, clock, por=por, progress=progress)
+    if por and found.stays and any(assumed(system, p) for p in properties):
+        # A step that leaves its process as it is may be disabled by others. The proof does not cover this.
+        return search(runner, properties, found_by, more, options, clock, whole=whole, progress=progress)
     traces = [
         None if lasso is None else _trace(runner, p, atoms, first, *lasso, clock, tidy=not options.raw)
         for p, lasso in zip(properties, found.lassos, strict=True)
@@ -137,7 +140,21 @@ def search(
 
 def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:
     """The fairness assumptions for a property."""
+    for one in prop.fairness:
+        if one.recovers and any(
+            _recovering(system, one, i) and not system.returning[i] for i in system.members(Process)
+        ):
+            raise ModelError(
+                f"{prop.name}: {one} cannot be assumed for a single property: it decides which states are terminal",
+                hint=f"assume it for the whole model: System(…, fairness=[{one}])",
+            )
     return tuple(dict.fromkeys((*system.fairness, *prop.fairness)))
+
+
+def _recovering(system: System, one: Fairness, position: int) -> bool:
+    """Whether an assumption says that this process recovers."""
+    role = one.role
+    return one.recovers and role is not None and plays(system.classes[position], role) and system.may_recover(position)
 
 
 def engine_fairness(system: System, given: Sequence[Fairness]) -> list[EngineFairness]:
@@ -146,10 +163,20 @@ def engine_fairness(system: System, given: Sequence[Fairness]) -> list[EngineFai
     for one in given:
         places: list[list[tuple[int, int]]] = []
         for position, cls in enumerate(system.classes):
-            whole = isinstance(one.of, type) and issubclass(one.of, Process)
-            if not whole or plays(cls, one.of):  # type: ignore[arg-type]
+            if one.role is None or plays(cls, one.role):
                 handlers = cls.__plait_handlers__
-                places.append([(position, i) for i, handler in enumerate(handlers) if one.concerns(cls, handler)])
+                own = [(position, i) for i, handler in enumerate(handlers) if one.concerns(cls, handler)]
+                places.append(own + [(position, RECOVERY)] * _recovering(system, one, position))
+        if one.demand == "loss" and not system.network.lossy:
+            raise ModelError(
+                f"fairness {one}: the network ({system.network}) loses no messages",
+                hint="leave the assumption out, or declare the losses, for example network=unordered(lossy=True)",
+            )
+        if isinstance(one.of, Recovery) and not any(places):
+            raise ModelError(
+                f"fairness {one}: no {one.of.role.__name__} of the System may crash and recover",
+                hint="declare the fault, for example faults=[crash_recovery(Server)], or leave the assumption out",
+            )
         if not any(places):
             raise ModelError(
                 f"fairness {one}: no process of the System has such steps",
@@ -157,9 +184,9 @@ def engine_fairness(system: System, given: Sequence[Fairness]) -> list[EngineFai
             )
         if one.by_message:
             heads = tuple(_head(cls) for cls in one.messages)
-            made.append(EngineFairness(one.strong, [place for some in places for place in some], heads))
+            made.append(EngineFairness(one.demand, [place for some in places for place in some], heads))
         else:
-            made += [EngineFairness(one.strong, some, None) for some in places if some]
+            made += [EngineFairness(one.demand, some, None) for some in places if some]
     return made
 
 

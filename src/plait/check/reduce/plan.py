@@ -14,8 +14,9 @@ from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.check.runner import Runner
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import Reduction
-from plait.model.process import Process
-from plait.model.system import System
+from plait.model.fairness import Fairness
+from plait.model.process import Process, Recovery
+from plait.model.system import System, plays
 from plait.model.temporal import Formula, Next, Temporal
 
 _SUITS = {
@@ -152,12 +153,35 @@ def plan(
 
 
 def _keeps_orders_apart(system: System, temporal: Sequence[Temporal]) -> str | None:
-    """Why a temporal property needs all orders of steps, or None if it does not (docs/guides/liveness.md)."""
+    """Why a temporal property needs all orders of steps, or None if it does not (docs/internals/liveness.md)."""
     for prop in temporal:
         if _has_next(prop.formula):
             return f"{prop.name} uses X (next), and the reduction changes which step is next"
-        for one in assumed(system, prop):
-            return f"{prop.name} assumes {one}, and the reduction may leave out the fair run"
+        given = assumed(system, prop)
+        if given and (reason := _needs_fair_order(system, given)):
+            return f"{prop.name} assumes {reason}"
+    return None
+
+
+def _needs_fair_order(system: System, given: Sequence[Fairness]) -> str | None:
+    """Why the reduction may leave out all fair runs, as the rest of a sentence; None if it does not.
+
+    Fairness of whole processes does not depend on the order of independent steps: a process that can act stays able to,
+    until it acts. All processes must be fair, so that the reduction adds no steps to a run.
+    """
+    lost = "and the reduction may leave out the fair run"
+    for one in given:
+        if one.role is None:
+            return f"{one}, {lost}: it keeps fairness of whole processes only, such as weak(everybody)"
+    if system.network.lossy and system.network.losses is None:
+        return f"{given[0]} on a network that loses any number of messages, {lost}: a loss can disable a process"
+    if any(system.spare.values()):
+        return f"{given[0]} in a system with spare slots, {lost}: a process that spawns can disable another"
+    roles = [one.role for one in given if one.role is not None and not isinstance(one.of, Recovery)]
+    for cls, pid in zip(system.classes, system.pids, strict=True):
+        acts = any(handler.kind in ("action", "message") for handler in cls.__plait_handlers__)
+        if acts and not any(plays(cls, role) for role in roles):
+            return f"{given[0]}, but no fairness of {pid!r}, {lost}: all processes must be fair, as in weak(everybody)"
     return None
 
 
