@@ -289,7 +289,7 @@ fn any_number_of_workers_build_the_same_graph() {
         let model = Counters::new(4, 14, false, Network::Bag);
         let control = Control::new(&model.shape, options).unwrap();
         let tables = Tables::new(Arc::new(model));
-        let labelling = Labelling { control: &control, predicates: &[0], safety: false };
+        let labelling = Labelling { control: &control, predicates: &[0], spare: 0, safety: false };
         let mut view = View::new(&tables);
         let graph = Graph::explored(&mut view, labelling, None).unwrap();
         assert_eq!(graph.depth, 4 * 14);

@@ -30,6 +30,7 @@ from plait.model.network import Network, duplicating, fifo, unordered
 from plait.model.process import Process, action, aux, durable, init, on, recovery
 from plait.model.properties import Property, always, deadlock_free, final, reachable
 from plait.model.quorum import at_least, everyone, majority, some
+from plait.model.refinement import refines
 from plait.model.system import System
 from plait.model.tag import tagged
 from plait.model.temporal import (
@@ -103,6 +104,7 @@ __all__ = [
     "predicate",
     "reachable",
     "recovery",
+    "refines",
     "some",
     "stable",
     "strong",

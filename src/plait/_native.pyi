@@ -261,6 +261,8 @@ class SearchReport:
     def late(self) -> BaseException | None:
         """What user code raised when it was interrupted, because it was still running after the search had ended."""
 
+_Fairness = tuple[str, Sequence[tuple[int, int]], tuple[bytes, ...] | None]
+
 @final
 class LivenessReport:
     """What a search for fair runs met."""
@@ -270,6 +272,9 @@ class LivenessReport:
     @property
     def lassos(self) -> list[tuple[list[Transition], list[Transition]] | None]:
         """Per automaton a fair run that it accepts: the steps to a loop, and those of the loop."""
+    @property
+    def refined(self) -> list[tuple[str, tuple[list[Transition], list[Transition]]] | None]:
+        """Per refinement how a run violates it (initial, step or stuttering), and its steps, as for automata."""
     @property
     def stays(self) -> bool:
         """With partial-order reduction: a step leaves its process and its pending messages as they are."""
@@ -348,14 +353,18 @@ class Engine:
         options: Options,
         *,
         predicates: Sequence[int],
-        automata: Sequence[tuple[Any, Sequence[tuple[str, Sequence[tuple[int, int]], tuple[bytes, ...] | None]]]],
+        automata: Sequence[tuple[Any, Sequence[_Fairness]]],
+        refinements: Sequence[
+            tuple[object, Sequence[tuple[str, Sequence[tuple[int, int]], tuple[bytes, ...] | None]]]
+        ] = ...,
         safety: bool = False,
         por: bool = False,
         progress: Callable[[Counters], object] | None = None,
     ) -> LivenessReport:
         """Search for fair runs, one per automaton over the predicates.
 
-        With `safety`, properties of states are decided on the way, and a violation ends the search.
+        With `safety`, properties of states are decided on the way, and a violation ends the search. Then check refinements:
+        each is a `plait.check.live.refinement.Refining`, with the fairness of the System.
         """
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given."""

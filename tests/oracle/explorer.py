@@ -33,7 +33,8 @@ class Exploration(NamedTuple):
 def explore(system: System, *, limit: float = math.inf, until: str | None = None) -> Exploration:
     """Search all states breadth first, and give up beyond a limit, or when the length for a property is known."""
     start, transitions, ends = initial(system), 0, list[State]()
-    properties = [p for p in system.properties if p.kind != "temporal"]  # those are in tests/oracle/lassos.py
+    # Temporal properties are in tests/oracle/lassos.py, refinements in tests/oracle/refinement.py.
+    properties = [p for p in system.properties if p.kind not in ("temporal", "refinement")]
     seen, queue, lengths = {start: 0}, [start], dict[str, int]()
     for state in queue:  # grows while it is read: first in, first out
         depth, moves = seen[state], list(successors(system, state))

@@ -41,12 +41,22 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("philosophers", {"fair": "weak"}, "the_first_one_eats"),
     ("philosophers", {"fair": "none"}, "the_first_one_eats"),
     ("philosophers", {"number": 4}, None),
+    ("transaction_commit", {}, None),
+    ("transaction_commit", {"faulty": "hasty"}, "refines_transaction_commit"),
+    ("consensus", {}, None),
+    ("consensus", {"faulty": True}, "refines_voting"),
+    ("consensus", {"model": "voting"}, None),
+    ("consensus", {"model": "voting", "faulty": True}, "refines_consensus"),
+    ("register", {}, None),
+    ("register", {"faulty": "regular"}, "refines_atomic_register"),
     ("courier", {}, None),
     ("courier", {"assume": "everybody,messages"}, "the_request_is_answered"),
     ("courier", {"assume": "processes,messages,loss"}, "the_request_is_answered"),
     ("courier", {"assume": "everybody,loss"}, "the_request_is_answered"),
 ]
 """File, parameters, and the property that is violated, if one is."""
+LARGE = {"consensus", "register"}
+"""What takes the oracle too long."""
 
 
 def name_of(case: tuple[str, dict[str, Any], str | None]) -> str:

@@ -32,7 +32,7 @@ pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stub
     let initial = view.tables.initial()?;
     let root = view.fingerprint(&initial);
     let label = judge(view, labelling, &initial, root, Changes::EVERYWHERE, 0)?;
-    let mut graph = Graph::new(initial.len(), labelling.predicates.len())?;
+    let mut graph = Graph::new(initial.len(), labelling.predicates.len() + labelling.spare)?;
     graph.states.grow(1, initial.iter().copied().max().unwrap_or(0))?;
     graph.states.set(0, &initial);
     graph.labels.grow(1)?;

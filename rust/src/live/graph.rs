@@ -44,6 +44,8 @@ pub struct Labelling<'a> {
     pub control: &'a Control,
     /// Evaluated everywhere: the labels.
     pub predicates: &'a [usize],
+    /// Bits of labels after those of the predicates.
+    pub spare: usize,
     /// The properties of states are looked at as well, as in a search; what is found is recorded.
     pub safety: bool,
 }
@@ -107,6 +109,18 @@ impl Graph {
             }
         }
         parents
+    }
+
+    /// A shortest run that ends with an edge: each step is a state and the number of its edge.
+    pub fn path_by(&self, last: (StateId, u32)) -> Vec<(StateId, u32)> {
+        let (parents, mut path) = (self.parents(), vec![last]);
+        while let Some(&(at, _)) = path.last().filter(|(at, _)| *at != 0) {
+            let parent = parents[at as usize];
+            let edge = self.targets(parent).iter().position(|&target| target == at).expect("it leads there");
+            path.push((parent, edge as u32));
+        }
+        path.reverse();
+        path
     }
 
     /// The fingerprints of a shortest run to each of some states.

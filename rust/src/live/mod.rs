@@ -3,7 +3,8 @@
 //! `build` makes the graph of all states (`graph`, `packed`), and `merge` adds what several workers contribute. `automaton`
 //! has the automaton and its parts. `reach` and `scc` search the product of graph and automaton. `fairness` judges the
 //! components, with the classes of steps from `fair_classes`. `lasso` makes a run of a fair component.
-//! `docs/internals/liveness.md` has the argument.
+//! `refinement` compares the edges of the graph with the steps of an abstract system. `docs/internals/liveness.md` has the
+//! argument.
 
 pub mod automaton;
 mod build;
@@ -15,4 +16,5 @@ mod merge;
 mod packed;
 pub mod product;
 mod reach;
+pub mod refinement;
 mod scc;

@@ -18,6 +18,7 @@ use crate::live::fairness::{Fairness, Judgement};
 use crate::live::graph::{Graph, StateId};
 use crate::live::lasso::Lasso;
 use crate::live::reach::Reach;
+use crate::live::refinement::Constant;
 use crate::live::scc::{Component, Local, Region};
 use crate::search::control::Control;
 use crate::system::model::Result;
@@ -36,6 +37,8 @@ pub struct Product<'a, 't> {
     /// The promising parts of the automaton, and per node of the automaton, its region and its number there.
     pub(crate) regions: Vec<Region>,
     homes: Vec<Option<(usize, u32)>>,
+    /// Per state, a number that the edges of a loop may not change.
+    pub(crate) constant: Constant,
     /// Rules that a test leaves out.
     pub(crate) without_strong: bool,
     pub(crate) without_weak: bool,
@@ -69,6 +72,7 @@ impl<'a, 't> Product<'a, 't> {
             fair_classes: FairClasses::new(fairness),
             regions: Vec::new(),
             homes: vec![None; automaton.nodes.len()],
+            constant: None,
         })
     }
 
@@ -119,7 +123,8 @@ impl<'a, 't> Product<'a, 't> {
             } else if reach.is_last(part) {
                 last.push(part);
             } else {
-                let (region, components) = searched(control, graph, automaton, &reach, part, self.regions.len())?;
+                let (region, components) =
+                    searched(control, graph, automaton, &reach, part, self.regions.len(), &self.constant)?;
                 for (place, &node) in (0..).zip(&part.nodes) {
                     reach.leave(part, node, |state| region.is_met(graph, state, place));
                 }
@@ -129,7 +134,9 @@ impl<'a, 't> Product<'a, 't> {
         }
         for some in last.chunks(control.options.workers.max(1)) {
             let (first, reach) = (self.regions.len(), &reach);
-            let search = |(at, &part): (usize, &&Part)| searched(control, graph, automaton, reach, part, first + at);
+            let constant = &self.constant;
+            let search =
+                |(at, &part): (usize, &&Part)| searched(control, graph, automaton, reach, part, first + at, constant);
             let done: Vec<_> = match some {
                 [_] => some.iter().enumerate().map(search).collect(),
                 _ => std::thread::scope(|scope| {
@@ -208,8 +215,10 @@ fn searched(
     reach: &Reach,
     part: &Part,
     number: usize,
+    constant: &Constant,
 ) -> io::Result<(Region, Vec<Component>)> {
     let mut region = Region::new(graph, automaton, part)?;
+    region.constant.clone_from(constant);
     let met = |(place, &node): (u32, &u32)| reach.states(node).map(region.locals(place));
     let from: Vec<_> = (0..).zip(&part.nodes).map(met).collect();
     let components = region.components(control, graph, number, from.into_iter().flatten(), None);

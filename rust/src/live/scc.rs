@@ -7,6 +7,7 @@
 use crate::live::automaton::{Automaton, AutomatonNode, Part};
 use crate::live::fair_classes::{LEFT_OUT, SILENT};
 use crate::live::graph::{Graph, StateId};
+use crate::live::refinement::Constant;
 use crate::search::control::Control;
 use crate::util::mapped_array::{MappedArray, prefetch};
 use rustc_hash::FxHashSet;
@@ -43,6 +44,8 @@ pub(crate) struct Region {
     component: Mark,
     /// Edges of nodes that no run may take again and again.
     pub(super) banned: FxHashSet<(Local, u32)>,
+    /// Per state, a number that no such edge may change.
+    pub(super) constant: Constant,
 }
 
 /// A component that has an edge, and a node of each acceptance set: its number, and its nodes in order.
@@ -75,7 +78,17 @@ impl Region {
             }
         }
         let (width, all) = (width as u32, automaton.all());
-        Ok(Region { nodes, next, plain, width, all, marks, component: TRIVIAL - 1, banned: FxHashSet::default() })
+        Ok(Region {
+            nodes,
+            next,
+            plain,
+            width,
+            all,
+            marks,
+            component: TRIVIAL - 1,
+            banned: FxHashSet::default(),
+            constant: None,
+        })
     }
 
     /// The node of a state and a node of the part that it fits.
@@ -126,18 +139,24 @@ impl Region {
     }
 
     #[inline]
-    fn is_banned(&self, node: Local, edge: u32) -> bool {
-        !self.banned.is_empty() && self.banned.contains(&(node, edge))
+    fn is_banned(&self, node: Local, edge: u32, target: StateId) -> bool {
+        let changes = |numbers: &[u32]| numbers[self.split(node).0 as usize] != numbers[target as usize];
+        (!self.banned.is_empty() && self.banned.contains(&(node, edge)))
+            || self.constant.as_deref().is_some_and(changes)
     }
 
     /// Whether a node leads to one of its component by an edge of its state, or by a step that changes nothing.
     #[inline]
     pub fn stays(&self, graph: &Graph, component: &Component, node: Local, edge: u32) -> bool {
-        if edge == SILENT || edge == LEFT_OUT || self.is_banned(node, edge) {
+        if edge == SILENT || edge == LEFT_OUT {
             return edge == SILENT;
         }
         let (state, place) = self.split(node);
-        let target = graph.targets(state)[edge as usize] * self.width;
+        let target = graph.targets(state)[edge as usize];
+        if self.is_banned(node, edge, target) {
+            return false;
+        }
+        let target = target * self.width;
         self.next[place].iter().any(|&after| self.marks[(target + after) as usize] == component.number)
     }
 
@@ -147,7 +166,7 @@ impl Region {
     pub fn edges(&self, graph: &Graph, node: Local, mut each: impl FnMut(u32, Local) -> bool) -> Option<(u32, Local)> {
         let (state, place) = self.split(node);
         for (edge, target) in graph.edges(state) {
-            if self.is_banned(node, edge) {
+            if self.is_banned(node, edge, target) {
                 continue;
             }
             for &after in &self.next[place] {
@@ -335,12 +354,13 @@ impl Frame {
                 &[after] => (at as usize, after),
                 _ => (at as usize / next.len(), next[at as usize % next.len()]),
             };
-            if region.is_banned(self.node, edge as u32) {
+            // A terminal state stays, after all edges.
+            let target = targets.get(edge).copied().unwrap_or(state);
+            if region.is_banned(self.node, edge as u32, target) {
                 self.left = at;
                 continue;
             }
-            // A terminal state stays, after all edges.
-            let target = targets.get(edge).copied().unwrap_or(state) * region.width + after;
+            let target = target * region.width + after;
             match region.marks[target as usize] {
                 // It is looked at again afterwards.
                 UNMET => return Some(target),

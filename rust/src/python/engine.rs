@@ -4,7 +4,9 @@ use crate::live::automaton::{Automaton, AutomatonNode};
 use crate::live::fairness::{Demand, Fairness};
 use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
 use crate::live::product::Product;
+use crate::live::refinement::{Violation, violation};
 use crate::por::stubborn::{ALL, Stubborn};
+use crate::python::mapping::{self, PyMapping};
 use crate::python::model::PyModel;
 use crate::python::native::NativeModel;
 use crate::python::native_shape::NativeShape;
@@ -15,7 +17,7 @@ use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
 use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::{Group, LISTED};
-use crate::system::model::{CrashFault, Model, Network, PropertyKind, Quantifier, Shape};
+use crate::system::model::{CrashFault, Fault, Model, Network, PropertyKind, Quantifier, Shape};
 use crate::system::successors::View;
 use crate::system::tables::{Details, Kind, Tables};
 use crate::system::values::Values;
@@ -340,7 +342,10 @@ impl Engine {
 
     /// Search for fair runs, one per automaton over the predicates. With `safety`, properties of states are decided on the
     /// way, and a violation ends the search.
-    #[pyo3(signature = (options, *, predicates, automata, safety = false, por = false, progress = None))]
+    ///
+    /// Then check refinements: each is an object that maps states to abstract ones (`plait.check.live.refinement`), with the
+    /// fairness of the system.
+    #[pyo3(signature = (options, *, predicates, automata, refinements = vec![], safety = false, por = false, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn liveness(
         &self,
@@ -348,24 +353,27 @@ impl Engine {
         options: SearchOptions,
         predicates: Vec<usize>,
         automata: Vec<(Automaton, Vec<Fairness>)>,
+        refinements: Vec<(Py<PyAny>, Vec<Fairness>)>,
         safety: bool,
         por: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<LivenessReport> {
-        if predicates.len() > MOST_PREDICATES {
+        if predicates.len() + refinements.len() > MOST_PREDICATES {
             return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
         }
         let reduced = por;
         let por = if por { Some(options.partial_order()?) } else { None };
         let control = Control::new(&self.tables.model.shape().clone(), options.for_runs())?;
         let lassos: Mutex<Vec<Option<StemAndCycle>>> = Mutex::default();
+        let refined: Mutex<Vec<Option<(Violation, StemAndCycle)>>> = Mutex::default();
         let (silent, bytes) = (AtomicBool::new(false), AtomicUsize::new(0));
         // Counted as a search without a visited set is: the graph has its own.
         self.watch(py, &control, Strategy::Stateless, progress, |tick| {
             watched(&self.tables, &control, tick, || {
                 let mut view = View::new(&self.tables);
-                let labelling = Labelling { control: &control, predicates: &predicates, safety };
-                let graph = Graph::explored(&mut view, labelling, por)?;
+                let labelling =
+                    Labelling { control: &control, predicates: &predicates, spare: refinements.len(), safety };
+                let mut graph = Graph::explored(&mut view, labelling, por)?;
                 silent.store(graph.silent, Relaxed);
                 bytes.store(graph.bytes(), Relaxed);
                 if !control.findings().is_empty() {
@@ -381,6 +389,13 @@ impl Engine {
                     let steps = lasso.map(|lasso| lasso.steps(&mut view, &graph)).transpose()?;
                     lassos.lock().push(steps);
                 }
+                for (number, (object, fairness)) in refinements.iter().enumerate() {
+                    let mapping = PyMapping { object, tables: &self.tables };
+                    let bit = predicates.len() + number;
+                    let found = violation(&mut view, &control, &mut graph, &mapping, fairness, bit)?;
+                    let steps = found.map(|(kind, lasso)| Ok((kind, lasso.steps(&mut view, &graph)?)));
+                    refined.lock().push(steps.transpose().map_err(|fault: Fault| fault)?);
+                }
                 Ok(())
             })
         })?;
@@ -388,12 +403,19 @@ impl Engine {
         let counters = Counters { table_bytes, memory_bytes: counters.memory_bytes + table_bytes, ..counters };
         let mut lassos = lassos.into_inner();
         lassos.resize_with(automata.len(), || None);
+        let mut refined = refined.into_inner();
+        refined.resize_with(refinements.len(), || None);
         let made = |steps| self.transitions(steps).into_iter().map(|step| Py::new(py, step)).collect::<PyResult<_>>();
         let lassos =
             lassos.into_iter().map(|lasso| lasso.map(|(stem, cycle)| Ok((made(stem)?, made(cycle)?))).transpose());
         Ok(LivenessReport {
             states: Py::new(py, SearchReport::new(py, &control, counters)?)?,
             lassos: lassos.collect::<PyResult<_>>()?,
+            refined: (refined.into_iter())
+                .map(|one| {
+                    one.map(|(kind, (stem, cycle))| Ok((mapping::name(kind), (made(stem)?, made(cycle)?)))).transpose()
+                })
+                .collect::<PyResult<_>>()?,
             silent: silent.into_inner(),
             stays: reduced && self.tables.any_step_stays(),
         })

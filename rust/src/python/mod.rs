@@ -3,7 +3,8 @@
 //! searches. Open `engine` first: it has the classes and functions that Python calls. `options` reads the options of a
 //! search. `report` is what searches report. `model` asks Python and implements `system::model::Model`; `native` asks the
 //! virtual machine first, and Python too about a `sample` of the questions; `native_shape` and `native_views` are what it
-//! needs for that. `canon` turns values into bytes and back; `class` describes the classes of values, `library` those of Python's library. `set_order` changes the
+//! needs for that. `mapping` asks what states map to in a refinement. `canon` turns values into bytes and back; `class`
+//! describes the classes of values, `library` those of Python's library. `set_order` changes the
 //! order of sets while a question is asked a second time. `machine` gives the virtual machine to tests.
 
 pub mod canon;
@@ -11,6 +12,7 @@ mod class;
 pub mod engine;
 mod library;
 pub mod machine;
+mod mapping;
 mod model;
 mod native;
 mod native_shape;

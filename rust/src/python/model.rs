@@ -267,11 +267,7 @@ impl Model for PyModel {
             let answer = tabulation.call_method1("evaluate", arguments)?;
             type Answer = (Truth, Vec<(String, u16, u16)>);
             let (value, reads): Answer = answer.extract()?;
-            let component = |(kind, index, field): (String, u16, u16)| match kind.as_str() {
-                "field" => Component::Field(index, field),
-                "inbox" => Component::Inbox(index),
-                _ => Component::Monitor(index),
-            };
+            let component = |(kind, index, field): (String, u16, u16)| Component::of(&kind, index, field);
             Ok(Evaluation { value, reads: reads.into_iter().map(component).collect() })
         })
     }

@@ -70,6 +70,8 @@ pub struct LivenessReport {
     pub states: Py<SearchReport>,
     /// Per automaton a fair run that it accepts.
     pub lassos: Vec<Option<StemAndLoop>>,
+    /// Per refinement how a run violates it (initial, step or stuttering), the steps to a loop, and those of the loop.
+    pub refined: Vec<Option<(&'static str, StemAndLoop)>>,
     /// A step changed nothing that the engine sees: whether it can repeat for ever is not known.
     pub silent: bool,
     /// With partial-order reduction: a step leaves its process and its pending messages as they are.

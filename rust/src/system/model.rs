@@ -265,6 +265,17 @@ pub enum Component {
     Monitor(u16),
 }
 
+impl Component {
+    /// As Python says it.
+    pub fn of(kind: &str, index: u16, field: u16) -> Component {
+        match kind {
+            "field" => Component::Field(index, field),
+            "inbox" => Component::Inbox(index),
+            _ => Component::Monitor(index),
+        }
+    }
+}
+
 /// A value that may name processes.
 #[derive(Clone, Copy, Debug)]
 pub enum Content {

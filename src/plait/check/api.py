@@ -15,6 +15,7 @@ from plait.check.cover.summary import with_coverage
 from plait.check.explain.verdicts import judge, violated
 from plait.check.live import search as liveness
 from plait.check.live.buchi import Automaton
+from plait.check.live.refinement import Refining
 from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
 from plait.check.reduce.asymmetry import AsymmetryError
@@ -23,6 +24,8 @@ from plait.check.runner import Runner
 from plait.kernel.deadline import Deadline, OutOfTimeError
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import PropertyResult, Verdict
+from plait.model.properties import Property
+from plait.model.refinement import Refinement
 from plait.model.system import System, selected, with_properties
 from plait.model.temporal import Atom, Temporal
 
@@ -60,12 +63,12 @@ def check(
     clock = Deadline(options.timeout)
     checked = selected(system, options.properties)
     temporal = [p for p in checked if isinstance(p, Temporal)]
-    if temporal and options.search not in ("bfs", "dfs"):
+    refinements = [p for p in checked if isinstance(p, Refinement)]
+    if (temporal or refinements) and options.search not in ("bfs", "dfs"):
+        first: Property = (temporal or refinements)[0]
+        kind = "temporal property" if temporal else "refinement"
         raise UsageError(
-            (
-                Argument("search", options.search),
-                f": {temporal[0].name} is a temporal property, which needs the graph of all states",
-            ),
+            (Argument("search", options.search), f": {first.name} is a {kind}, which needs the graph of all states"),
             hint=("use bfs or dfs, or choose other properties with ", Argument("properties")),
         )
     if options.coverage and options.native == "only":
@@ -82,7 +85,7 @@ def check(
     while True:
         try:
             with clock.enforced():
-                reductions = plan(system, options, temporal, asymmetry=asymmetry)
+                reductions = plan(system, options, temporal, refinements, asymmetry=asymmetry)
                 automata = liveness.automata(temporal, more)
                 runner = reductions.runner(system, Recorder(system) if options.coverage else None)
         except OutOfTimeError:
@@ -97,12 +100,13 @@ def check(
         if reductions.dpor:  # it chooses transitions by what it has seen before
             options = dataclasses.replace(options, workers=1)
         try:
-            report, runs = _searched(runner, options, reductions, temporal, automata, more, clock, progress)
+            refining = [Refining(runner, one) for one in refinements]
+            report, runs = _searched(runner, options, reductions, temporal, automata, more, refining, clock, progress)
             break
         except AsymmetryError as error:
             asymmetry = error  # the next plan has no symmetry, or raises this error
     untested = hash_seeds.compare(runner.tabulation, checked, clock, report.bound == "interrupted")
-    verdict = judge(runner, options, reductions, temporal, report, runs, clock)
+    verdict = judge(runner, options, reductions, temporal, refinements, report, runs, clock)
     verdict = msgspec.structs.replace(verdict, warnings=[*verdict.warnings, *untested]) if untested else verdict
     if not options.coverage:
         return verdict
@@ -116,6 +120,7 @@ def _searched(
     temporal: list[Temporal],
     automata: list[Automaton],
     more: list[Atom],
+    refining: list[Refining],
     clock: Deadline,
     progress: Callable[[Progress], None] | None,
 ) -> tuple[SearchReport, liveness.Findings | None]:
@@ -123,20 +128,26 @@ def _searched(
     system = runner.system
     told = (lambda counters: progress(Progress.of(options.search, counters))) if progress else None
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
-    if temporal and options.search == "bfs" and options.max_depth is None and not reduced:
+    of_graph = bool(temporal or refining)
+    if of_graph and options.search == "bfs" and options.max_depth is None and not reduced:
         # The graph has all states, breadth first: properties of states are checked in the same search.
-        runs = liveness.search(runner, temporal, automata, more, options, clock, safety=True, progress=told)
+        runs = liveness.search(
+            runner, temporal, automata, more, options, clock, safety=True, refining=refining, progress=told
+        )
         if not violated(system, runs.report):
             return runs.report, runs
     limited = dataclasses.replace(options, timeout=clock.left)
     report = runner.engine.search(limited, por=reductions.por, dpor=reductions.dpor, progress=told)
-    if not temporal or (violated(system, report) and not options.keep_going) or report.bound is not None:
+    if not of_graph or (violated(system, report) and not options.keep_going) or report.bound is not None:
         return report, None
     # The history of a process is no part of a run: steps that change only the history would make loops of nothing.
     plain = reductions._replace(history=False)
     fair = any(liveness.assumed(system, prop) for prop in temporal)
+    if reductions.history:
+        runner = plain.runner(system, runner.tabulation.recorder)
+        refining = [Refining(runner, one.prop) for one in refining]
     runs = liveness.search(
-        plain.runner(system, runner.tabulation.recorder) if reductions.history else runner,
+        runner,
         temporal,
         automata,
         more,
@@ -145,6 +156,7 @@ def _searched(
         whole=lambda: plain._replace(decomposition=None).runner(system),
         # With fairness, the proof of the reduction assumes that no step fails.
         por=reductions.por and report.given_up is None and not (fair and violated(system, report)),
+        refining=refining,
         progress=told,
     )
     return report, runs

@@ -168,6 +168,7 @@ def conclude(
 
 def _places(system: System) -> tuple[dict[str, SourceLine], SourceLine | None]:
     """The lines of the properties, and of the first of them for what has no line."""
+    from plait.model.refinement import Refinement
     from plait.model.temporal import Temporal
     from plait.report.annotations import SourceLine
 
@@ -176,6 +177,8 @@ def _places(system: System) -> tuple[dict[str, SourceLine], SourceLine | None]:
         functions = [prop.function]
         if isinstance(prop, Temporal):
             functions = [atom.predicate for atom in prop.formula.atoms()]
+        if isinstance(prop, Refinement):
+            functions = [prop.mapping]
         for function in functions:
             code = getattr(function, "__code__", None)
             if code is not None and prop.name not in found:

@@ -81,6 +81,8 @@ class Event(msgspec.Struct, frozen=True):
     changed: dict[str, tuple[Data, Data]] = {}
     """For each field of this lane that changed: the values before and after."""
     note: str | None = None
+    abstract: str | None = None
+    """The step of the abstract system that this step maps to, for a refinement."""
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -168,10 +170,12 @@ class Trace(msgspec.Struct, frozen=True):
     exception: Raised | None = None
     """The exception that ends the run, for the property `no_exceptions`."""
     waiting: list[Wait] = []
-    """Who waits for what in the last state, for `deadlock_free`."""
+    """Who waits for what in the last state, for `deadlock_free`; for a refinement, why no abstract step is possible."""
     violators: list[list[str]] = []
     """The processes, or pairs of processes, for which the property is false in the last state, if it is a property of
     each process or of pairs."""
+    abstract: str | None = None
+    """For a refinement, the name of the abstract state in the `monitors` of each snapshot."""
 
     def __len__(self) -> int:
         return len(self.events)

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Process)
 
-Kind = Literal["always", "reachable", "final", "temporal", "predicate"]
-"""`plait.model.temporal` has the properties of kind `temporal`. A `predicate` is a part of a temporal property."""
+Kind = Literal["always", "reachable", "final", "temporal", "refinement", "predicate"]
+"""`plait.model.temporal` has the properties of kind `temporal`, `plait.model.refinement` those of kind `refinement`. A
+`predicate` is a part of a temporal property."""
 
 
 ASSERTIONS, NO_EXCEPTIONS = "assertions", "no_exceptions"

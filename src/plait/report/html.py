@@ -139,7 +139,9 @@ def _explanation(trace: Trace, outcome: str | None) -> str:
         f"<tr><td>{escape(who)}</td><td>{escape(reason)}</td></tr>" for who, reason in facts.waiting_rows(trace)
     )
     if waits:
-        said += f'<details class="why" open><summary>Who waits for what</summary><table>{waits}</table></details>'
+        said += (
+            f'<details class="why" open><summary>{facts.waiting_title(trace)}</summary><table>{waits}</table></details>'
+        )
     calls = "".join(
         f"<div>{escape(where)}</div><pre>{escape(code)}</pre>" for where, code in facts.traceback_rows(trace)
     )

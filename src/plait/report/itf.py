@@ -55,6 +55,7 @@ class _Plait(msgspec.Struct):
     exception: Raised | None = None
     waiting: list[Wait] = []
     violators: list[list[str]] = []
+    abstract: str | None = None
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -89,7 +90,9 @@ def _state(snapshot: Snapshot, index: int, variables: dict[str, str], event: Eve
         # ITF requires every variable in every state. These lanes have an empty record for this reason only.
         meta["absent"] = absent
     if event is not None:
-        meta["event"] = {k: v for k, v in msgspec.to_builtins(event).items() if k != "state"}
+        meta["event"] = {
+            k: v for k, v in msgspec.to_builtins(event).items() if k != "state" and (k, v) != ("abstract", None)
+        }
     state: dict[str, Any] = {"#meta": meta}
     for lane, variable in variables.items():
         state[variable] = snapshot.fields.get(lane, {})
@@ -115,6 +118,8 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     for field in ("waiting", "violators"):
         if getattr(trace, field):
             plait[field] = getattr(trace, field)
+    if trace.abstract is not None:
+        plait["abstract"] = trace.abstract
     if trace.exception is not None:
         plait["exception"] = trace.exception
     document: dict[str, Any] = {
@@ -217,6 +222,7 @@ def _read(file: Path, raw: object) -> Trace:
         exception=plait.exception,
         waiting=plait.waiting,
         violators=plait.violators,
+        abstract=plait.abstract,
     )
     if document.loop != trace.loop:
         raise TraceError(

@@ -185,8 +185,9 @@ def _trace_lines(trace: Trace, verdict: Verdict | None, width: int, abridged: bo
         lines.append([])
         lines += [[(facts.visible(line), style)] for line in trace.explanation.splitlines()]
     wide = max((len(who) for who, _ in facts.waiting_rows(trace)), default=0)
+    verb = "waits: " if trace.abstract is None else ""
     for who, reason in facts.waiting_rows(trace):
-        lines.append([(f"  {who:<{wide}}  waits: ", "dim"), (reason, "")])
+        lines.append([(f"  {who:<{wide}}  {verb}", "dim"), (reason, "")])
     for where, code in facts.traceback_rows(trace):
         lines += [[(f"  {where}", "dim")], [(f"      {code}", "")]]
     for part, value, writer in facts.why_rows(trace):

@@ -94,6 +94,8 @@ def step_details(trace: Trace) -> list[list[tuple[str, str]]]:
         rows = _details(messages, event)
         for journey in notable.get(step, []):
             rows += _ending(messages, event, step, journey)
+        if event.abstract:
+            rows.append(("abstract", visible(event.abstract)))
         if event.note:
             rows += [("note", visible(line)) for line in event.note.splitlines()]
         result.append(rows)
@@ -193,6 +195,11 @@ def traceback_rows(trace: Trace) -> list[tuple[str, str]]:
     """The traceback of the exception that ends a run: rows of a place, and the line of code there."""
     frames = trace.exception.frames if trace.exception is not None else []
     return [(visible(f"{frame.file}:{frame.line} in {frame.function}"), visible(frame.code)) for frame in frames]
+
+
+def waiting_title(trace: Trace) -> str:
+    """What `waiting_rows` are about."""
+    return "Who waits for what" if trace.abstract is None else f"The steps of {visible(trace.abstract)}"
 
 
 def waiting_rows(trace: Trace) -> list[tuple[str, str]]:

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+import msgspec
+
 from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
 from plait.check.explain.debugger import stop_inside
 from plait.check.explain.tracing import Tracer
 from plait.check.explain.why import violators
 from plait.check.live.lasso import Lasso
+from plait.check.live.refinement import Refining
 from plait.check.live.repetition import broken, comes_back
-from plait.check.live.search import assumed, flattened, predicates, violated
+from plait.check.live.search import assumed, engine_fairness, flattened, predicates, violated
 from plait.check.runner import Runner, violated_by
 from plait.check.tabulate.codec import exception
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Sent, Snapshot, Trace
 from plait.kernel.values import Data, exact, text, to_data
 from plait.model.properties import ASSERTIONS, BUILT_IN
+from plait.model.refinement import Refinement
 from plait.model.system import System, with_properties
 from plait.model.temporal import Temporal
 
@@ -39,7 +43,7 @@ def replay(
     """
     runner = Runner(with_properties(system, flattened(system.properties)))
     tracer = Tracer(runner)
-    _same("the initial state", trace, trace.initial, tracer, tracer.initial)
+    _same("the initial state", trace, _own(trace, trace.initial), tracer, tracer.initial)
     for number, event in enumerate(trace.events, 1):
         here = f"step {number} ({event.lane}: {event.label})"
         consumed = _messages(here, trace.messages, event.consumed)
@@ -55,10 +59,16 @@ def replay(
         if before is not None:
             before(number, partial(stop_inside, tracer, chosen))
         now = tracer.step(chosen)
-        _same(f"the state after {here}", trace, event.state, tracer, now.state)
+        _same(f"the state after {here}", trace, _own(trace, event.state), tracer, now.state)
         _same_effects(here, trace, event, tracer, now)
         yield now
     _confirm(runner, tracer, trace, system)
+
+
+def _own(trace: Trace, snapshot: Snapshot) -> Snapshot:
+    """A snapshot without the abstract state of a refinement, which is no part of the state."""
+    own = {name: value for name, value in snapshot.monitors.items() if name != trace.abstract}
+    return msgspec.structs.replace(snapshot, monitors=own)
 
 
 def _messages(place: str, messages: Sequence[Sent], ids: Sequence[int]) -> list[str]:
@@ -154,6 +164,9 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
     if trace.loop is not None and not 0 <= trace.loop < len(trace.events):
         raise TraceError(f"the trace goes back to step {trace.loop + 1}, which it does not have", hint=_BROKEN)
     prop = next((p for p in system.properties if p.name == trace.property), None)
+    if isinstance(prop, Refinement):
+        _confirm_refinement(runner, Lasso(tracer, trace.events, trace.loop), prop, system)
+        return
     if trace.loop is not None and not isinstance(prop, Temporal):
         if prop is not None or trace.property == "assertions":
             raise TraceError(f"{trace.property} is about states, but the run of the trace repeats", hint=_BROKEN)
@@ -179,6 +192,12 @@ def _confirm(runner: Runner, tracer: Tracer, trace: Trace, system: System) -> No
         raise TraceError(f"{end} no longer decides {trace.property}", hint=_STALE)
     if violators(tracer, prop) != trace.violators:
         raise TraceError(f"in {end}, {trace.property} is false for other processes now", hint=_STALE)
+
+
+def _confirm_refinement(runner: Runner, lasso: Lasso, prop: Refinement, system: System) -> None:
+    """The run must violate the refinement: by its initial state, its last step, or its end."""
+    if Refining(runner, prop).violated_by(lasso, engine_fairness(system, system.fairness)) is None:
+        raise TraceError(f"the run of the trace does not violate {prop.name} any more", hint=_STALE)
 
 
 def _confirm_failure(tracer: Tracer, trace: Trace, end: str) -> None:

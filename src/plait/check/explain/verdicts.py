@@ -18,6 +18,7 @@ from plait.kernel.trace import Trace
 from plait.kernel.verdict import VACUOUS, PropertyResult, Statistics, Status, Verdict
 from plait.model.process import Handler, Process
 from plait.model.properties import BUILT_IN, Property
+from plait.model.refinement import Refinement
 from plait.model.system import System
 from plait.model.temporal import Temporal
 
@@ -35,6 +36,7 @@ def judge(
     options: Options,
     reductions: Plan,
     temporal: Sequence[Temporal],
+    refinements: Sequence[Refinement],
     report: SearchReport,
     runs: Findings | None,
     clock: Deadline,
@@ -99,7 +101,10 @@ def judge(
     for number, wanted in enumerate(temporal):
         undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else bound
         results.append(_run_result(system, wanted, runs.traces[number] if runs else None, undecided, stopped))
-    complete = not bound
+    for number, refinement in enumerate(refinements):
+        trace = runs.refined[number] if runs else None
+        results.append(_refined_result(system, refinement, trace, bound, stopped))
+    complete, refuted = not bound, any(r.kind == "refinement" and r.status == "violated" for r in results)
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
     if not first and not bound and not options.explore:
         bound = vacuous(results, [place for place in system.handlers() if place not in runner.tabulation.never_run()])
@@ -115,7 +120,9 @@ def judge(
         bound=bound,
         trace=first.trace if first else None,
         warnings=[
-            *_warnings(runner, bool(results) or options.explore, statistics, complete=complete and not stopped),
+            *_warnings(
+                runner, bool(results) or options.explore, statistics, complete=complete and not stopped and not refuted
+            ),
             *_left_out(reports, clock),
             *(_left_to_python(runner) if options.native == "only" else []),
         ],
@@ -205,6 +212,20 @@ def _run_result(
         reason = bound or "stopped at the violation"
         return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({reason})")
     return PropertyResult(prop.name, prop.kind, "holds", assuming)
+
+
+def _refined_result(
+    system: System, prop: Refinement, trace: Trace | None, bound: str | None, stopped: bool
+) -> PropertyResult:
+    """The result of a refinement. With fairness of the abstract System, it says what was assumed of this one."""
+    if trace is not None:
+        return PropertyResult(prop.name, prop.kind, "violated", _after(trace), trace)
+    if bound or stopped:
+        reason = bound or "stopped at the violation"
+        return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({reason})")
+    given = ", ".join(str(one) for one in system.fairness)
+    assuming = f"assuming {given}" if given else "no fairness assumed"
+    return PropertyResult(prop.name, prop.kind, "holds", assuming if prop.abstract.fairness else "steps only")
 
 
 def _message(first: PropertyResult | None, bound: str | None) -> str | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plait._native import Counters, SearchReport
+from plait._native import Counters, SearchReport, Transition
 from plait.check.explain.lifting import lifted
 from plait.check.explain.tidy import MOST_STEPS
 from plait.check.explain.tracing import Tracer
@@ -26,6 +26,7 @@ from plait.model.fairness import Fairness
 from plait.model.message import Message
 from plait.model.process import Process, Recovery
 from plait.model.properties import Property
+from plait.model.refinement import Refinement
 from plait.model.system import System, plays
 from plait.model.temporal import (
     And,
@@ -44,6 +45,9 @@ from plait.model.temporal import (
     WeakUntil,
 )
 
+if TYPE_CHECKING:
+    from plait.check.live.refinement import Refining
+
 MOST_PREDICATES = 63
 """The maximum for all temporal properties together."""
 MOST_SETS = 63
@@ -54,7 +58,7 @@ MOST_ROUNDS = 16
 
 def flattened(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Property]:
     """The properties that the engine evaluates in a state: each temporal property is replaced by its predicates."""
-    plain = [p for p in properties if not isinstance(p, Temporal)]
+    plain = [p for p in properties if not isinstance(p, Temporal | Refinement)]
     return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties, more)]
 
 
@@ -73,6 +77,8 @@ class Findings(NamedTuple):
     """The report of the engine about states."""
     runner: Runner
     """Where the states of the report are."""
+    refined: Sequence[Trace | None] = ()
+    """For each refinement, a run that violates it, or None."""
 
 
 def automata(properties: Sequence[Temporal], more: Sequence[Atom] = ()) -> list[Automaton]:
@@ -104,9 +110,12 @@ def search(
     whole: Callable[[], Runner] | None = None,
     safety: bool = False,
     por: bool = False,
+    refining: Sequence[Refining] = (),
     progress: Callable[[Counters], None] | None = None,
 ) -> Findings:
     """Look for a fair run that violates each of the properties. Evaluate `more` predicates in all states.
+
+    `refining` are refinements to check on the same graph. Reductions are not applied then.
 
     `found_by` are the automata of the properties. In the runner's System, they are all flattened. `whole` makes a runner
     of whole states, in case relevant parts are not enough. With `safety`, properties of states are checked in the same
@@ -121,6 +130,7 @@ def search(
             (one, engine_fairness(system, assumed(system, p))) for p, one in zip(properties, found_by, strict=True)
         ],
         progress=progress,
+        refinements=[(one, engine_fairness(system, system.fairness)) for one in refining],
         safety=safety,
         por=por,
     )
@@ -135,7 +145,23 @@ def search(
         None if lasso is None else _trace(runner, p, atoms, first, *lasso, clock, tidy=not options.raw)
         for p, lasso in zip(properties, found.lassos, strict=True)
     ]
-    return Findings(traces, found.states, runner)
+    refined = [
+        None if violation is None else _refinement_trace(runner, one, violation[0], *violation[1])
+        for one, violation in zip(refining, found.refined, strict=True)
+    ]
+    return Findings(traces, found.states, runner, refined)
+
+
+def _refinement_trace(
+    runner: Runner, refining: Refining, kind: str, stem: Sequence[Transition], cycle: Sequence[Transition]
+) -> Trace:
+    """The run that was found, executed again and judged again."""
+    tracer = Tracer(runner)
+    events = [tracer.step(transition) for transition in (*stem, *cycle)]
+    lasso = Lasso(tracer, events, len(stem) if cycle else None)
+    if refining.violated_by(lasso, engine_fairness(runner.system, runner.system.fairness)) != kind:
+        raise RuntimeError(f"the run that was found for {refining.prop.name} does not violate it")
+    return refining.trace(lasso, kind)
 
 
 def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:

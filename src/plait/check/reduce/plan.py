@@ -16,6 +16,7 @@ from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import Reduction
 from plait.model.fairness import Fairness
 from plait.model.process import Process, Recovery
+from plait.model.refinement import Refinement
 from plait.model.system import System, plays
 from plait.model.temporal import Formula, Next, Temporal
 
@@ -32,6 +33,13 @@ _NEEDS = {
     "symmetry": "it merges states in the visited set",
     "dpor": "it is the partial-order reduction of the stateless search; bfs and dfs have por instead",
 }
+_STEPS = {
+    "decomposition": "the reduction merges states that the mapping may tell apart",
+    "por": "the reduction leaves out steps",
+    "symmetry": "the reduction exchanges processes, and the mapping may tell them apart",
+    "dpor": "the reduction leaves out steps",
+}
+"""Why a reduction is not applied to a refinement."""
 
 MOST_PERMUTED = 5040
 """The permutations of seven processes. With more, partial-order reduction would tabulate too many images of local states."""
@@ -81,12 +89,17 @@ class Plan(NamedTuple):
 
 
 def plan(
-    system: System, options: Options, temporal: Sequence[Temporal] = (), *, asymmetry: AsymmetryError | None = None
+    system: System,
+    options: Options,
+    temporal: Sequence[Temporal] = (),
+    refinements: Sequence[Refinement] = (),
+    *,
+    asymmetry: AsymmetryError | None = None,
 ) -> Plan:
     """Decide which reductions to apply. If a named reduction cannot be applied, raise a UsageError with the reason.
 
-    `temporal` are the temporal properties. `asymmetry` is what an earlier search with these options has found: then
-    symmetry is not applied if it was only considered, and else the error is raised again.
+    `temporal` and `refinements` are the properties of these kinds. `asymmetry` is what an earlier search with these
+    options has found: then symmetry is not applied if it was only considered, and else the error is raised again.
     """
     search, history = options.search, options.history
     asked, automatic = options.reductions
@@ -105,13 +118,15 @@ def plan(
             elif search in _SUITS.get(rival, ()):
                 hint = ("use ", Argument("reduce", rival), ", or leave it out")
             unable = f"cannot be used with the {search} search: {_NEEDS[name]}"
+        elif refinements:
+            unable = f"{refinements[0].name} is a refinement, which is about each step: {_STEPS[name]}"
         if unable is not None and not automatic:
             raise UsageError((Argument("reduce", name), f": {unable}"), hint=hint)
         decided.append(Reduction(name, unable is None, applied if unable is None else unable))
         return unable is None
 
     decomposition = None
-    if "decomposition" in asked and search in _SUITS["decomposition"]:
+    if "decomposition" in asked and not refinements and search in _SUITS["decomposition"]:
         decomposition = decompose(system, options.decomposition)
     summary = [decomposition.summary] if decomposition else []
     summary += ["the last messages of each process are dropped"] if history == "last" else []

@@ -89,20 +89,23 @@ class Evaluation:
                     f"evaluated twice, it returned {first} and then {second}",
                     hint="a property must not use randomness, clocks, globals or the order of a set",
                 )
-        self._check_untouched(prop.name, view, locals_, inboxes, monitors)
-        reads: list[Read] = []
-        for kind, index, name in view.reads:
-            position = 0
-            if name is not None:
-                cls = self.system.classes[index]
-                position = cls.__plait_fields__.index(name) + 1
-                if self.recorder is not None:
-                    self.recorder.read(cls, {name}, f"property {prop.name}")
-            reads.append((kind, index, position))
+        self.check_untouched(place, view, locals_, inboxes, monitors)
+        reads = self.positions(view)
         if self.recorder is not None:
+            for _, index, name in view.reads:
+                if name is not None:
+                    self.recorder.read(self.system.classes[index], {name}, place)
             pending = [m for kind, i, _ in reads if kind == "inbox" for m in self.inbox_value(inboxes[i])]
-            self.recorder.saw(pending, f"property {prop.name}")
+            self.recorder.saw(pending, place)
         return value, reads
+
+    def positions(self, view: View) -> list[Read]:
+        """What was read of a view, for the engine."""
+        classes = self.system.classes
+        return [
+            (kind, index, 0 if name is None else classes[index].__plait_fields__.index(name) + 1)
+            for kind, index, name in view.reads
+        ]
 
     def _value_again(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
@@ -139,10 +142,10 @@ class Evaluation:
             )
         return value
 
-    def _check_untouched(
-        self, name: str, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
+    def check_untouched(
+        self, place: str, view: View, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> None:
-        """Refuse a property that changes a value that it reads: it would change other states too."""
+        """Refuse a property or mapping that changes a value that it reads: it would change other states too."""
         assert self.store is not None
         for kind, i in dict.fromkeys((kind, i) for kind, i, _ in view.reads):
             now: list[object]
@@ -155,7 +158,7 @@ class Evaluation:
             elif kind == "monitor":
                 monitor = self._monitors[i, monitors[i]]
                 what, then = f"monitor {type(monitor).__name__}", [self.store.monitor(monitors[i])]
-                now = [declared_values(monitor, monitor.__plait_fields__, f"property {name}")]
+                now = [declared_values(monitor, monitor.__plait_fields__, place)]
             else:
                 what, then = f"the inbox of {self.system.pids[i]!r}", [m for _, _, m in self.store.inbox(inboxes[i])]
                 now = list(self._inboxes[inboxes[i]])
@@ -167,7 +170,7 @@ class Evaluation:
                 what = f"{what}.{self._changed(i, locals_[i])}"
             if not same:
                 raise ModelError(
-                    f"property {name} changes the state it looks at: {what}", hint="copy a value before changing it"
+                    f"{place} changes the state it looks at: {what}", hint="copy a value before changing it"
                 )
 
     def _changed(self, index: int, local: int) -> str:
@@ -187,9 +190,13 @@ class Evaluation:
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
     ) -> Failure | None:
         """The exception that a property raises in a state, or None."""
-        view = self._fresh_view(*self._contents_of(locals_, inboxes, monitors))
+        view = self.fresh_view(locals_, inboxes, monitors)
         found = self._judged(self.system.properties[number], view, probe=True)
         return found if isinstance(found, Failure) else None
+
+    def fresh_view(self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]) -> View:
+        """A view of fresh values."""
+        return self._fresh_view(*self._contents_of(locals_, inboxes, monitors))
 
     # -- values of components ----------------------------------------------------------------------------------------
 
